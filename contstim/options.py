@@ -153,7 +153,7 @@ AnswerScale = Annotated[
     Scale | None,
     Help(
         "The scale of the answers, where neither their record nor the trials name it: "
-        "confidence, 1 to 6, or choice, 1 and 2."
+        "confidence, 1 to 6, choice, 1 and 2, or slider, 0 to 100."
     ),
 ]
 

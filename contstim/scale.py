@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from contstim.arrays import FloatArray
+
+_DEGREES = 3  # into which a slider's answers are grouped on either side
 
 
 class Scale(StrEnum):
-    """Scale of answers on two sentences: how sure people are of one, or which one they choose.
+    """Scale of answers on two sentences: how sure people are, which they choose, or a slider.
 
     Answers are whole numbers that go from sentence_1 to sentence_2 (from the left to the right, as
-    people saw them). There is none in the middle: each prefers a sentence.
+    people saw them). Only a slider has one in the middle, which prefers neither.
     """
 
     CONFIDENCE = "confidence"
     CHOICE = "choice"
+    SLIDER = "slider"
 
     @property
     def answers(self) -> range:
         """All answers, from the surest of sentence_1 to the surest of sentence_2."""
-        return range(1, 7) if self is Scale.CONFIDENCE else range(1, 3)
+        return _ANSWERS[self][0]
+
+    @property
+    def meaning(self) -> str:
+        """The numbers and what they say, such as `1 (sentence_1) or 2 (sentence_2)`."""
+        return _ANSWERS[self][1]
 
     @property
     def middle(self) -> float:
@@ -26,17 +38,51 @@ class Scale(StrEnum):
         return (self.answers[0] + self.answers[-1]) / 2
 
     @property
-    def meaning(self) -> str:
-        """The numbers and what they say, such as `1 (sentence_1) or 2 (sentence_2)`."""
-        first, last = self.answers[0], self.answers[-1]
-        if self is Scale.CHOICE:
-            return f"{first} (sentence_1) or {last} (sentence_2)"
-        return f"{first} (very confident in sentence_1) to {last} (very confident in sentence_2)"
+    def sure(self) -> range:
+        """The answers that prefer sentence_2, the least sure one first."""
+        return range(int(self.middle) + 1, self.answers[-1] + 1)
+
+    @property
+    def buttons(self) -> range:
+        """The answers that people press a button for; none on a slider."""
+        return range(0) if self is Scale.SLIDER else self.answers
+
+    @property
+    def is_graded(self) -> bool:
+        """True if answers say how sure people are."""
+        return len(self.sure) > 1
+
+    @property
+    def answer_name(self) -> str:
+        """Name of an answer: a rating or a choice."""
+        return "rating" if self.is_graded else "choice"
 
     def preferred(self, answer: float) -> int:
-        """The sentence that an answer prefers, 1 or 2."""
-        return 1 + (answer > self.middle)
+        """The sentence that an answer prefers, 1 or 2; 0 for neither."""
+        return 0 if answer == self.middle else 1 + (answer > self.middle)
 
     def mirrored(self, answer: int) -> int:
         """The answer seen from the other sentence; what is not on the scale stays as it is."""
         return round(2 * self.middle) - answer if answer in self.answers else answer
+
+    def grouped(self, answers: FloatArray) -> FloatArray:
+        """Answers as models of ordered ratings take them: a slider's in three degrees a side."""
+        import numpy as np
+
+        if self.buttons:
+            return answers
+        distance = answers - self.middle
+        degree = np.ceil(np.abs(distance) * _DEGREES / len(self.sure))
+        farthest = np.ceil(degree * len(self.sure) / _DEGREES)
+        grouped: FloatArray = self.middle + np.sign(distance) * farthest
+        return grouped
+
+
+_ANSWERS = {
+    Scale.CONFIDENCE: (
+        range(1, 7),
+        "1 (very confident in sentence_1) to 6 (very confident in sentence_2)",
+    ),
+    Scale.CHOICE: (range(1, 3), "1 (sentence_1) or 2 (sentence_2)"),
+    Scale.SLIDER: (range(101), "0 (sentence_1) to 100 (sentence_2), 50 for neither"),
+}

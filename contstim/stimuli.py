@@ -59,6 +59,7 @@ class Kind(StrEnum):
     SYNTHETIC_1 = "synthetic_1"
     SYNTHETIC_2 = "synthetic_2"
     SHUFFLED = "shuffled"
+    INSTRUCTION = "instruction"
 
 
 def optional_text(cell: Any) -> str:
@@ -236,8 +237,8 @@ class Trial:
     """Two sentences that the participants of a group compare; fields are the columns of trials.csv.
 
     sentence_1 and sentence_2 are in canonical order, whatever side each is shown on: sentence_1 is
-    the natural one of natural-synthetic, the unshuffled one of catch, synthetic_1 of
-    synthetic-synthetic, and the one that model_1 rejects of natural-controversial.
+    the natural one of natural-synthetic, the unshuffled one of catch or that to be chosen,
+    synthetic_1 of synthetic-synthetic, and the one that model_1 rejects of natural-controversial.
     """
 
     trial_id: str
@@ -250,7 +251,7 @@ class Trial:
     kind_1: Kind
     kind_2: Kind
     source_id: str  # the pair's or triplet's identifier; empty where there is none
-    scale: Scale = Scale.CONFIDENCE  # a column of trials that ask for choices only
+    scale: Scale = Scale.CONFIDENCE  # a column where it is another
     instead_of: str = ""  # the trial whose turn and side it has since a review; a column then only
     source: Sentence | None = None  # the natural one that two synthetic ones were made of; likewise
 
@@ -278,7 +279,7 @@ _KINDS = {
     ),
     Condition.SYNTHETIC_SYNTHETIC: ((Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),),
     Condition.RANDOM_NATURAL: ((Kind.NATURAL, Kind.NATURAL),),
-    Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED),),
+    Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED), (Kind.INSTRUCTION, Kind.INSTRUCTION)),
 }
 
 
@@ -409,7 +410,7 @@ def write_trials(path: Path | str, trials: Iterable[Trial]) -> None:
 def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
     """The columns of trials.csv; see `Trial`."""
     columns = columns_of(Trial, trials)
-    if Scale.CHOICE not in columns["scale"]:
+    if {*columns["scale"]} == {Scale.CONFIDENCE}:
         del columns["scale"]
     columns["source"] = [sentence or "" for sentence in columns["source"]]
     for name in ("instead_of", "source"):
@@ -446,7 +447,7 @@ def on_scale(trials: Iterable[Trial], scale: Scale) -> tuple[Trial, ...]:
     """The same trials, answered on a scale that their table does not name.
 
     Raises:
-        InputError: it asks for choices, and the scale is another.
+        InputError: it names another scale.
     """
     trials = tuple(trials)
     if any(trial.scale not in (scale, Scale.CONFIDENCE) for trial in trials):

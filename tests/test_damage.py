@@ -40,6 +40,7 @@ from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.platforms.gorilla import import_gorilla
 from contstim.experiments.platforms.jspsych.folder import keep_texts
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
+from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.experiments.platforms.pcibex import import_pcibex
 from contstim.experiments.platforms.psychopy import import_psychopy
 from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qualtrics
@@ -253,7 +254,7 @@ def _labels() -> bytes:
 
 
 def _page(path: Path) -> object:
-    return keep_texts(path.parent, None, into=path.parent)
+    return keep_texts(path.parent, PageSettings(), into=path.parent)
 
 
 STUDY = json.dumps(

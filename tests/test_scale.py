@@ -1,4 +1,4 @@
-"""The two scales of answers."""
+"""The scales of answers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from contstim.scale import Scale
     [
         (Scale.CONFIDENCE, 3.5, [1, 1, 1, 2, 2, 2], [6, 5, 4, 3, 2, 1]),
         (Scale.CHOICE, 1.5, [1, 2], [2, 1]),
+        (Scale.SLIDER, 50, [1] * 50 + [0] + [2] * 50, list(range(100, -1, -1))),
     ],
 )
 def test_which_sentence_each_answer_prefers(
@@ -20,7 +21,7 @@ def test_which_sentence_each_answer_prefers(
     assert scale.middle == middle
     assert [scale.preferred(answer) for answer in scale.answers] == preferred
     assert [scale.mirrored(answer) for answer in scale.answers] == mirrored
-    assert scale.mirrored(9) == 9  # which is on neither, and named as it stands
+    assert scale.mirrored(999) == 999  # which is on none, and named as it stands
 
 
 def test_two_is_another_sentence_on_each_scale() -> None:

@@ -35,6 +35,12 @@ MinCatch = Annotated[
     int | None,
     Help("Catch trials that must be right; by default 11 of 12, or that share.", at_least=0),
 ]
+MaxMissing = Annotated[
+    float,
+    Help(
+        "Share of trials that people may leave unrated, as after a deadline.", at_least=0, at_most=1
+    ),
+]
 Samples = Annotated[
     int, Help("Bootstrap resamples of people and items, for percentiles.", at_least=0)
 ]
@@ -46,6 +52,7 @@ class AnalysisSettings:
 
     contrasts: Annotated[Path | None, Help("Contrasts to test: a table first, second.")] = None
     min_catch: MinCatch = None
+    max_missing: MaxMissing = 0.0
     units: Annotated[
         Literal["auto", "groups", "participants", "crossed"],
         Help("Random in tests: groups, participants, or crossed people and items."),
@@ -92,10 +99,12 @@ class OfAnswers(Step[Value], name=""):
         responses = read_responses(self.responses, design, scale=self.scale)
         return design, responses, ScoreTable.read(self.scores)
 
-    def ratings_of(self, min_catch: int | None, reporter: Reporter) -> tuple[Admission, Ratings]:
+    def ratings_of(
+        self, min_catch: int | None, max_missing: float, reporter: Reporter
+    ) -> tuple[Admission, Ratings]:
         """Who finished and passed their catch trials, as for `analyze`, and their ratings."""
         design, responses, table = self.read()
-        admission = admit(design, responses, catch=catch_rule(min_catch))
+        admission = admit(design, responses, catch=catch_rule(min_catch), max_missing=max_missing)
         reporter.say(str(admission))
         reporter.warn(admission.origin.warning)
         return admission, gather(design, admission.responses, table)
@@ -133,6 +142,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=2):
             table,
             contrasts=read_contrasts(contrasts, table.models) if contrasts else None,
             catch=catch_rule(settings.min_catch),
+            max_missing=settings.max_missing,
             sampling=Sampling(
                 None if settings.units == "auto" else settings.units,
                 samples=settings.bootstrap,

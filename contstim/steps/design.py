@@ -43,12 +43,16 @@ class DesignSettings:
     groups: Annotated[int, Help("Groups, each with trials of its own.", at_least=1)] = 10
     random_per_group: Annotated[int, Help("Random natural pairs for a group.", at_least=0)] = 3
     catch_per_group: Annotated[int, Help("Catch trials for a group.", at_least=0)] = 12
+    attention: Annotated[
+        Path | None,
+        Help("Instructions as more catch trials: a table sentence_1 (to be chosen), sentence_2."),
+    ] = None
     twins: Annotated[
         bool, Help("Also each triplet's natural sentence against either synthetic one, as in 2023.")
     ] = False
-    scale: Annotated[Scale, Help("Answers: confidence, 1 to 6, or choice, 1 or 2.")] = (
-        Scale.CONFIDENCE
-    )
+    scale: Annotated[
+        Scale, Help("Answers: confidence, 1 to 6; choice, 1 or 2; slider, 0 to 100.")
+    ] = Scale.CONFIDENCE
     seconds: Annotated[float, Help("Time for searching an assignment.", at_least=0.0)] = 60.0
     seconds_per_trial: Annotated[float, Help("What a trial takes.", at_least=0)] = SECONDS_PER_TRIAL
     text: Annotated[Path | None, Help("Text, counts or model that word frequencies are of.")] = None
@@ -130,6 +134,7 @@ class MakeDesign(Step[Design], name="design", version=2):
             seconds=settings.seconds,
             review=reviewed,
             scale=settings.scale,
+            attention=settings.attention,
         )
         rows = trials_in_place(stood.of_kind(Trial), design.trials)
         design = replace(design, trials=tuple(rows))

@@ -26,7 +26,7 @@ from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
 from contstim.options import Help, Models, Reads, Writes
-from contstim.steps.analysis import MinCatch, OfAnswers
+from contstim.steps.analysis import MaxMissing, MinCatch, OfAnswers
 from contstim.steps.fields import TrustRemoteCode
 from contstim.steps.step import Outcome
 from contstim.stimuli import Condition, read_stimuli
@@ -81,12 +81,13 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
     ] = "symmetric"
     ratios: Annotated[Literal["nats", "ranks"], Help("Ratios: nats or signed ranks.")] = "nats"
     min_catch: MinCatch = None
+    max_missing: MaxMissing = 0.0
 
     def work(self, reporter: Reporter) -> Outcome[MixedAnalysis]:
         """Fit the models, and write the tables."""
         items, conditions = self.items == "intercept", self.condition or TESTING
         settings = MixedSettings(self.link, self.thresholds, self.people, items, self.ratios)
-        admission, ratings = self.ratings_of(self.min_catch, reporter)
+        admission, ratings = self.ratings_of(self.min_catch, self.max_missing, reporter)
         analysis = compare_mixed(
             ratings,
             settings,
@@ -153,6 +154,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
     tokens: Annotated[Path | None, Reads("A table: sentence, tokens of each model.")] = None
     models: Annotated[tuple[str, ...], Models("Count its tokens. Repeatable.", flag="--model")] = ()
     min_catch: MinCatch = None
+    max_missing: MaxMissing = 0.0
     trust_remote_code: TrustRemoteCode = False
 
     def work(self, reporter: Reporter) -> Outcome[Controls]:
@@ -161,7 +163,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
             raise InputError(
                 "Give something to control for: `features`, `text`, `tokens` or `models`."
             )
-        admission, ratings = self.ratings_of(self.min_catch, reporter)
+        admission, ratings = self.ratings_of(self.min_catch, self.max_missing, reporter)
         sentences = read_stimuli(self.trials)
         measured = {} if self.features is None else read_features(self.features)
         if self.text is not None:

@@ -14,6 +14,7 @@ from contstim.experiments.platforms.platform import (
     platform_named,
 )
 from contstim.experiments.responses.alignment import Imported, keep_one
+from contstim.experiments.responses.questionnaire import questions_beside, write_answers
 from contstim.experiments.responses.table import origin_of, scale_of, write_responses
 from contstim.options import AnswerScale, Help, Reads, Writes, WritesTable
 from contstim.steps.step import Outcome, Step, page_of, variant
@@ -64,7 +65,10 @@ def export_step(platform: Platform | str) -> type[ExportTrials] | None:
 
 
 class ImportResponses(Step[Imported], name="import"):
-    """Write what people answered on a platform as a table of responses."""
+    """Write what people answered on a platform as a table of responses.
+
+    Answers to questions beside the trials stand in `….questions.csv`.
+    """
 
     platform: ClassVar[str]
     reader: ClassVar[Reader]
@@ -119,10 +123,13 @@ class ImportResponses(Step[Imported], name="import"):
         if self.trials_out is not None:
             write_trials(self.trials_out, imported.trials)
         write_responses(self.out, imported.responses)
+        beside = (questions_beside(self.out),) if imported.questions else ()
+        for path in beside:
+            write_answers(path, imported.questions)
         for note in imported.notes:
             reporter.say(note)
         reporter.warn(origin.warning)
-        return Outcome(imported, facts, shown=[str(report)])
+        return Outcome(imported, facts, shown=[str(report)], writes=beside)
 
 
 def import_step(platform: Platform | str) -> type[ImportResponses] | None:

@@ -26,7 +26,6 @@ from contstim.models.scoring import require_log_probabilities
 from contstim.options import Aside, Help, Reads, Seed, Writes, WritesTable
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.report import Picture
-from contstim.scale import Scale
 from contstim.scores import ScoreTable
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import read_trials
@@ -209,11 +208,6 @@ class SimulateResponses(
             lapses=self.settings.lapses,
             seed=self.seed,
         )
-        if self.server is not None and people.scale is Scale.CHOICE:
-            raise InputError(
-                "The page that `server` serves asks for confidence, and these trials ask for "
-                "choices. Simulate without `server`, or make the design with `scale` confidence."
-            )
         participants = self.settings.in_all(len(people.groups))
         progress = partial(reporter.progress, "participants")
         responses = self._answers(people, participants, progress)

@@ -20,7 +20,6 @@ from contstim.files import is_file
 from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_model
 from contstim.records import record_path
-from contstim.scale import Scale
 from contstim.study.amounts import StudyNumbers, most_sentences
 from contstim.study.places import StudyFiles
 from contstim.study.single_steps import check_steps
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from contstim.study.toml_lines import Key
 
 _NEEDS_MODELS = ("scores", "pairs", "triplets")
-_OF_CONFIDENCE = ("jspsych", "jatos", "pcibex", "psychopy", "gorilla", "qualtrics")
+_OF_BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
 _NEEDS = {
     "selection": ("triplets",),
     "power": ("design",),
@@ -155,9 +154,9 @@ def _check_sections(study: Study, problems: Problems) -> None:
         key = ("export", platform)
         if "design" not in sections:
             problems.add(key, "trials are exported: the study needs [design].")
-        elif sections["design"].scale is Scale.CHOICE and platform in _OF_CONFIDENCE:
-            told = 'asks for confidence, and [design] has scale = "choice": leave one of them out.'
-            problems.add(key, f"{told} [export.csv] writes a table for a program of your own.")
+        elif not sections["design"].scale.buttons and platform in _OF_BUTTONS:
+            told = 'makes buttons, and [design] has scale = "slider": leave one of them out.'
+            problems.add(key, f"{told} [export.jspsych] and [export.jatos] make a slider.")
     if "responses" in sections:
         _check_responses(study, problems)
 

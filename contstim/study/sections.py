@@ -118,7 +118,7 @@ class ResponsesSection(SimulationSettings):
         data: files of the platform.
         duplicates: of several ratings of a trial by a person: all, the first, or the last.
         simulate: the model that artificial participants follow.
-        scale: of a table or of a platform's data: confidence or choice; by default that of the
+        scale: of a table or of a platform's data, see `Scale`; by default that of the
             design.
     """
 

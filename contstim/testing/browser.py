@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from contstim.experiments.design.artificial import ArtificialParticipants
+    from contstim.scale import Scale
 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")  # where the page lets itself be simulated
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -127,14 +128,14 @@ def _visit(
         ) from error
     finally:
         context.close()
-    return [_response(joined, answer) for answer in answers.values()]
+    return [_response(joined, answer, people.scale) for answer in answers.values()]
 
 
-def _response(joined: dict[str, Any], answer: dict[str, Any]) -> Response:
+def _response(joined: dict[str, Any], answer: dict[str, Any], scale: Scale) -> Response:
     named = {name: answer[name] for name in ("trial_id", "rating", "left", "position")}
     took = math.nan if answer.get("rt_ms") is None else float(answer["rt_ms"])
     who, group = joined["participant"], int(joined["group"])
-    return Response(who, group, **named, rt_ms=took, simulated=True)
+    return Response(who, group, **named, rt_ms=took, simulated=True, scale=scale)
 
 
 def _handle(route: Any, host: str) -> None:

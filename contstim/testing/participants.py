@@ -90,7 +90,13 @@ def take_part(
     with closing(Journal(journal, _identity_of_run(people, settings))) as copies:
         asyncio.run(_run(people, settings, copies, progress))
         return tuple(
-            Response(joined["participant"], int(joined["group"]), **answer, simulated=True)
+            Response(
+                joined["participant"],
+                int(joined["group"]),
+                **answer,
+                simulated=True,
+                scale=people.scale,
+            )
             for number in range(1, settings.participants + 1)
             for copy in [copies.copy(number)]
             for joined in [copy.joined]

@@ -18,7 +18,6 @@ from contstim.experiments.analysis.measures import (
     signed_ranks,
 )
 from contstim.experiments.analysis.ratings import pair_mask, roles, scope_mask
-from contstim.scale import Scale
 from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope
     from contstim.experiments.analysis.tables import Row
+    from contstim.scale import Scale
     from contstim.stimuli import Trial
 
 
@@ -87,7 +87,7 @@ def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
     rows = []
     for condition in Condition:
         trials = rated_trials(ratings, condition)
-        sides = np.array([np.mean(rated > ratings.scale.middle) for _, rated in trials])
+        sides = np.array([share_of_2(rated, ratings.scale) for _, rated in trials])
         # 9 of 10 are .9, rounded or not
         agreed = int((np.maximum(sides, 1 - sides) >= share - 1e-9).sum())
         rows.append({"condition": condition, "trials": len(sides), "near_unanimous": agreed})
@@ -105,10 +105,17 @@ def _of(group: GroupRatings, condition: Condition) -> BoolArray:
 
 
 def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial, FloatArray]]:
-    """Trials of a condition, each with its ratings, (n_participants,)."""
+    """Trials of a condition that somebody rated, each with its ratings, (n_participants,)."""
     for group in ratings.groups:
         for column in np.flatnonzero(_of(group, condition)):
-            yield group.trials[column], group.ratings[:, column]
+            rated = group.ratings[:, column]
+            if not np.isnan(rated).all():
+                yield group.trials[column], rated[~np.isnan(rated)]
+
+
+def share_of_2(rated: FloatArray, scale: Scale) -> float:
+    """Share of ratings that prefer sentence_2; those that prefer neither count one half."""
+    return float((1 + np.sign(rated - scale.middle)).mean() / 2)
 
 
 def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
@@ -176,7 +183,7 @@ def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
 
     def order(row: Row) -> tuple[float, float]:
         surest = row["log_prob_people_prefer_model"] - row["log_prob_model_prefers_model"]
-        return -row["error"], surest if ratings.scale is Scale.CHOICE else 0.0
+        return -row["error"], 0.0 if ratings.scale.is_graded else surest
 
     rows: list[Row] = []
     for model in ratings.models:
@@ -200,7 +207,7 @@ def _failures(
     k, n = np.count_nonzero(ratios), len(columns)
     scale = np.sqrt(k * (k + 1) * (2 * k + 1) * n * (n + 1) * (2 * n + 1)) / 6
     errors = -signed_ranks(ratios) * people / (scale or 1.0)
-    if group.scale is Scale.CHOICE:
+    if not group.scale.is_graded:
         errors = (1 - choice_agreement(ratios, preferences).mean(axis=0)) / n
     chose = [(preferences < 0).sum(axis=0).tolist(), (preferences > 0).sum(axis=0).tolist()]
     for place, column in enumerate(columns):

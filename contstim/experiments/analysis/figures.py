@@ -306,7 +306,7 @@ def sureness_figure(ratings: Ratings) -> Figure | None:
     first, *_, last = answers = ratings.scale.answers
     margin = (last - first) / 25
     axes.set(xlim=(first - margin, last + margin), ylim=(len(judged) - 0.4, -0.6))
-    axes.set_xticks(answers)
+    axes.set_xticks(answers[:: 1 if ratings.scale.buttons else 10])
     axes.set_yticks(range(len(judged)), names)
     axes.set_xlabel(f"shrunken mean rating ({first}: surely sentence 1, {last}: surely sentence 2)")
     _draw_legend(

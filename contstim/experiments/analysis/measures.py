@@ -21,13 +21,13 @@ import numpy as np
 
 from contstim.arrays import FloatArray
 from contstim.errors import InputError
-from contstim.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.arrays import BoolArray, IntArray
     from contstim.experiments.analysis.ratings import GroupRatings, Ratings
+    from contstim.scale import Scale
 
 _OfModel: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
 _OfPeople: TypeAlias = Callable[[FloatArray, FloatArray | None], FloatArray]
@@ -49,14 +49,14 @@ def log_ratios(log_probs: FloatArray) -> FloatArray:
 
 
 def choice_agreement(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
-    """1 where model and person prefer the same sentence, 0 where not, 1/2 where the model ties.
+    """1 where model and person prefer the same sentence, 0 where not, 1/2 where one has none.
 
     Args:
         ratios: (..., n_trials), nats, positive for the second sentence.
         preferences: (..., n_trials), positive for the second sentence.
     """
-    # The product of the signs is 1 where both agree, -1 where not, 0 where the model ties; a person
-    # never ties, since scales have no middle answer.
+    # The product of the signs is 1 where both agree, -1 where not, 0 where the model ties, or the
+    # person leaves a slider in the middle.
     return (1 + np.sign(ratios) * np.sign(preferences)) / 2
 
 
@@ -297,7 +297,7 @@ MEASURES = (ACCURACY, COSINE)
 
 def measures_of(scale: Scale) -> tuple[Measure, ...]:
     """The measures of answers on a scale; the last is that of all trials together."""
-    return (ACCURACY,) if scale is Scale.CHOICE else MEASURES
+    return MEASURES if scale.is_graded else (ACCURACY,)
 
 
 def require_measure(measure: Measure, scale: Scale) -> None:

@@ -36,7 +36,6 @@ from contstim.reporting.canvas import save, styled
 from contstim.reporting.references import works_in
 from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table
 from contstim.reporting.templates import passages
-from contstim.scale import Scale
 from contstim.tables import write_table
 from contstim.wording import counted, p_text
 
@@ -94,7 +93,7 @@ def _told(analysis: Analysis) -> dict[str, str]:
     return passages(
         *(__package__, "page.md.jinja"),
         ratings=ratings,
-        choices=ratings.scale is Scale.CHOICE,
+        scale=ratings.scale,
         excluded=admission.excluded,
         uniform=[name for name in uniform if name in ratings.participants],
         against=[
@@ -253,8 +252,8 @@ def _reliability(analysis: Analysis, told: Mapping[str, str], image: bytes) -> I
     for heading, chosen in (("Least sure", ordered[:_EXTREMES]), ("Most sure", surest)):
         rows: list[tuple[Value, ...]] = []
         for trial, rated, known in chosen:
-            second, mean = int((rated > scale.middle).sum()), f"{rated.mean():.2f}"
-            people = [f"{n:,} of {len(rated):,}" for n in (len(rated) - second, second)]
+            sides, mean = np.sign(rated - scale.middle), f"{rated.mean():.2f}"
+            people = [f"{(sides == side).sum():,} of {len(rated):,}" for side in (-1, 1)]
             likely = [f"{share:.1%}" for share in (1 - known.sure_of_2, known.sure_of_2)]
             means = (mean, f"{known.shrunken_rating:.2f}")
             rows.append((trial.trial_id, trial.sentence_1.text, people[0], likely[0], *means))
@@ -310,7 +309,8 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
     told = passages(
         *(__package__, "methods.md.jinja"),
         sampling=sampling,
-        choices=ratings.scale is Scale.CHOICE,
+        scale=ratings.scale,
+        missing=counted(ratings.missing, "answer") if ratings.missing else "",
         people=counted(len(ratings.participants), "participant"),
         groups=counted(len(ratings.groups), "group"),
         families=Counter(

@@ -12,7 +12,8 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
-from contstim.experiments.responses.checks import HARMLESS, check_responses
+from contstim.experiments.responses.checks import check_responses
+from contstim.experiments.responses.table import UNRATED
 from contstim.stimuli import Condition, Kind
 from contstim.tables import listed
 from contstim.wording import counted
@@ -34,13 +35,14 @@ _NAMED = 5  # how many culprits a message names
 
 @dataclass(frozen=True, eq=False)
 class GroupRatings:
-    """Ratings of the participants of one group: everybody rated every trial.
+    """Ratings of the participants of one group, to whom every trial was shown.
 
     Attributes:
         number: the group's, as in its trials.
         trials: in the order of the columns below, all on the scale of the ratings.
         participants: distinct names.
-        ratings: (n_participants, n_trials), on the trials' scale, for sentence_1 … sentence_2.
+        ratings: (n_participants, n_trials), on the trials' scale, for sentence_1 … sentence_2; nan
+            where none was given in time.
         left: (n_participants, n_trials), 1 or 2, the sentence shown left; 0 where not recorded.
         log_probs: (n_models, n_trials, 2), nats, of sentence_1 and sentence_2.
     """
@@ -61,9 +63,9 @@ class GroupRatings:
     def preferences(self) -> FloatArray:
         """Ratings in steps from the middle of the scale, (n_participants, n_trials).
 
-        Below 0 for sentence_1, above 0 for sentence_2.
+        Below 0 for sentence_1, above 0 for sentence_2; 0 for neither, also where none was given.
         """
-        return self.ratings - self.scale.middle
+        return np.nan_to_num(self.ratings - self.scale.middle)
 
     @cached_property
     def ratios(self) -> FloatArray:
@@ -105,8 +107,13 @@ class Ratings:
 
     @property
     def size(self) -> int:
-        """Ratings of everybody."""
-        return sum(group.ratings.size for group in self.groups)
+        """Ratings that were given."""
+        return sum(int(np.isfinite(group.ratings).sum()) for group in self.groups)
+
+    @property
+    def missing(self) -> int:
+        """Trials that were shown and not rated in time."""
+        return sum(group.ratings.size for group in self.groups) - self.size
 
     @property
     def sided(self) -> int:
@@ -119,7 +126,7 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
 
     Args:
         trials: of all groups. Groups that nobody answered are left out.
-        responses: a rating of every trial of their group by each participant, as `admit` keeps.
+        responses: to every trial of their group by each participant, as `admit` keeps.
         scores: log-probabilities of all sentences, and the models to evaluate.
 
     Raises:
@@ -137,7 +144,10 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
             f"{', '.join(scores.models)}. Score the trials' sentences under every model, with "
             f"the same names."
         )
-    answers = {(r.participant, r.trial_id): (float(r.rating), float(r.left)) for r in responses}
+    answers = {
+        (r.participant, r.trial_id): (np.nan if r.rating == UNRATED else r.rating, r.left)
+        for r in responses
+    }
     numbers = sorted({response.group for response in responses})
     trial_log_probs([trial for trial in trials if trial.group in numbers], scores)
     scale = responses[0].scale  # that of all, as is checked; trials may not say theirs
@@ -145,7 +155,8 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
     for number in numbers:
         seen = tuple(replace(t, scale=scale) for t in trials if t.group == number)
         people = tuple(dict.fromkeys(r.participant for r in responses if r.group == number))
-        theirs = np.array([[answers[name, trial.trial_id] for trial in seen] for name in people])
+        cells = [[answers[name, trial.trial_id] for trial in seen] for name in people]
+        theirs = np.array(cells, dtype=np.float64)
         rated, left = np.moveaxis(theirs, -1, 0)
         log_probs = trial_log_probs(seen, scores)
         groups.append(GroupRatings(number, seen, people, rated, left, log_probs))
@@ -180,10 +191,10 @@ def _check_complete(trials: Sequence[Trial], responses: Sequence[Response]) -> N
         raise InputError("There are no responses to analyse.")
     report = check_responses(trials, responses)
     report.raise_errors()
-    if any(finding.problem not in HARMLESS for finding in report.findings):
+    if report.unseen(responses):
         raise InputError(
-            f"Only participants who rated every trial of their group can be analysed.\n{report}\n"
-            f"`admit` leaves out the others, and says whom."
+            f"Only participants to whom every trial of their group was shown can be analysed.\n"
+            f"{report}\n`admit` leaves out the others, and says whom."
         )
 
 

@@ -47,7 +47,8 @@ def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0
         level: of the intervals.
 
     Returns:
-        See `clustered_logit`, with `left_out` choices: a sentence has probability zero there.
+        See `clustered_logit`, with `left_out` choices: a sentence has probability zero
+        there, or none was preferred.
 
     Raises:
         InputError: see `clustered_logit`; or there is no such model.
@@ -60,15 +61,15 @@ def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0
         )
     # One row a choice: all trials of the first participant, then those of the second, …
     rows, groups = [ratings.models.index(model) for model in models], ratings.groups
-    chosen = np.concatenate([(group.preferences > 0).ravel() for group in groups])
+    sides = np.concatenate([np.sign(group.preferences).ravel() for group in groups])
     ratios = [np.tile(group.ratios[rows], len(group.participants)) for group in groups]
     every = np.concatenate(ratios, axis=1)  # (n_models, n_choices)
     people = [name for group in groups for name in group.participants for _ in group.trials]
     items = [t.trial_id for group in groups for _ in group.participants for t in group.trials]
-    finite = np.isfinite(every).all(axis=0)
+    finite = np.isfinite(every).all(axis=0) & (sides != 0)
     known = dict(zip(models, every[:, finite], strict=True))
     clusters = np.array(people)[finite], np.array(items)[finite]
-    fitted = clustered_logit(chosen[finite], known, *clusters, level=level)
+    fitted = clustered_logit(sides[finite] > 0, known, *clusters, level=level)
     return {**fitted, "left_out": int((~finite).sum())}
 
 

@@ -145,6 +145,7 @@ def analyze(
     *,
     contrasts: Sequence[ModelContrast] | None = None,
     catch: CatchRule | None = DEFAULT_RULE,
+    max_missing: float = 0.0,
     sampling: Sampling | None = None,
     unanimous: float = 0.9,
     worst: int = 5,
@@ -160,6 +161,7 @@ def analyze(
         contrasts: the family of tests; by default all pairs of models, and each model against the
             lower noise ceiling.
         catch: how many catch trials must be right; None excludes nobody by them.
+        max_missing: share of trials that somebody may leave unrated; see `admit`.
         sampling: units of the tests, intervals, correction; by default tests compare groups where
             these are enough and saw different items, and else take people and items as random.
         unanimous: the share of people on one side that counts as near-unanimity.
@@ -173,7 +175,7 @@ def analyze(
     if CEILING in scores.models:
         raise InputError(f"{CEILING!r} is the noise ceiling and cannot name a model; rename it.")
     trials = tuple(trials)
-    admission = admit(trials, tuple(responses), catch=catch)
+    admission = admit(trials, tuple(responses), catch=catch, max_missing=max_missing)
     ratings = gather(trials, admission.responses, scores)
     sampling = sampling or Sampling()
     contrasts = contrasts or every_contrast(ratings.models)
@@ -233,7 +235,7 @@ def _results(
 def _empty_answers(ratings: Ratings) -> Iterator[str]:
     """Ratings and models that prefer nothing, so that results say nothing of them."""
     given = np.unique(np.concatenate([group.ratings.ravel() for group in ratings.groups]))
-    if len(given) == 1:
+    if len(given) == 1 and not ratings.missing:
         yield (
             f"Every rating is {given[0]:g}: results say on which side sentences stood, not what "
             "people prefer."

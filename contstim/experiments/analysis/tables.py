@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis.agreement import share_of_2
 from contstim.experiments.analysis.reliability import ItemReliability, item_reliabilities
 from contstim.tables import frame_of
 
@@ -80,7 +81,7 @@ def training_texts_table(seen: Mapping[str, Contamination | None]) -> Columns:
 
 
 def trials_table(ratings: Ratings) -> Columns:
-    """A row for each trial: its ratings, how sure people are of it, every model's ratio (nats)."""
+    """A row for each trial that was rated: its ratings, how sure people are, ratios (nats)."""
     reliabilities = item_reliabilities(ratings)
     unknown = dict.fromkeys(field.name for field in fields(ItemReliability))  # empty cells
     return rows_table(
@@ -92,16 +93,17 @@ def trials_table(ratings: Ratings) -> Columns:
             "model_2": trial.model_2,
             "sentence_1": trial.sentence_1.text,
             "sentence_2": trial.sentence_2.text,
-            **{f"rated_{n}": int((rated == n).sum()) for n in ratings.scale.answers},
+            **{f"rated_{n}": int((rated == n).sum()) for n in ratings.scale.buttons},
             "mean_rating": float(rated.mean()),
-            "share_sentence_2": float((rated > ratings.scale.middle).mean()),
+            "share_sentence_2": share_of_2(rated, ratings.scale),
             **(unknown if reliability is None else asdict(reliability)),
             **{f"log_ratio {model}": x for model, x in zip(ratings.models, ratios, strict=True)},
         }
         for group in ratings.groups
-        for trial, rated, ratios in zip(
+        for trial, every, ratios in zip(
             group.trials, group.ratings.T, group.ratios.T.tolist(), strict=True
         )
+        if len(rated := every[~np.isnan(every)])
         for reliability in [reliabilities[trial.trial_id]]
     )
 

@@ -209,9 +209,10 @@ def complete(
     connection: sqlite3.Connection,
     trials: Mapping[str, frozenset[str]],
     name: str,
+    questions: Mapping[str, str],
     now: float,
 ) -> None:
-    """Note that a participant has finished.
+    """Note that a participant has finished, and what they answered to questions.
 
     Raises:
         RequestRefusal: answers are missing.
@@ -227,3 +228,7 @@ def complete(
         "UPDATE participant SET seen = ?, completed = coalesce(completed, ?) WHERE number = ?",
         (now, now, number),
     )
+    if questions:
+        connection.execute(
+            "INSERT OR REPLACE INTO questionnaire VALUES (?, ?)", (number, json.dumps(questions))
+        )

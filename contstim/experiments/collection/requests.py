@@ -19,13 +19,11 @@ from pydantic import (
 
 from contstim.documents import parse_json
 from contstim.errors import InputError
-from contstim.scale import Scale
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
 LONGEST_TEXT = 16_384  # characters
-_ANSWERS = Scale.CONFIDENCE.answers  # which is what the page asks for
 _LAST_POSITION = 1_000_000
 _LONGEST_TIME = 1e10  # milliseconds, about four months
 _MOST_CALLERS = 50_000  # whoever was quiet longest is forgotten
@@ -133,7 +131,7 @@ class ReceivedAnswer(_Body):
     """The answer to one trial; see `Response`. None was not measured."""
 
     trial_id: Text
-    rating: Annotated[int, Field(ge=_ANSWERS[0], le=_ANSWERS[-1])]
+    rating: Annotated[int, Field(ge=0, le=100)] | None  # of any scale: see `Service.save`
     left: Annotated[int, Field(ge=1, le=2)]
     position: Annotated[int, Field(ge=1, le=_LAST_POSITION)]
     rt_ms: Milliseconds | None = None
@@ -153,6 +151,12 @@ class ResumeRequest(ParticipantRequest):
     """A participant comes back, perhaps in a second tab beside one that is open."""
 
     second_tab: bool | None = None
+
+
+class CompleteRequest(ParticipantRequest):
+    """A participant has finished, and answered questions beside the trials, by their names."""
+
+    questions: Annotated[dict[Text, OptionalText], Field(max_length=200)] = {}
 
 
 class SaveRequest(ParticipantRequest):

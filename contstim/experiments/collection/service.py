@@ -24,6 +24,7 @@ from contstim.errors import InputError, StoreError
 from contstim.experiments.collection import participants
 from contstim.experiments.collection.database import equal_secrets
 from contstim.experiments.collection.requests import (
+    CompleteRequest,
     JoinRequest,
     ParticipantRequest,
     RequestRefusal,
@@ -228,6 +229,9 @@ class Service:
         asked = check_fields(content, ParticipantRequest)
         now = self._admit(request, asked)  # before anything else is told about the request
         answers = check_fields(content, SaveRequest).responses
+        allowed = {*self._study.scale.answers, *([None] if self._study.deadline else [])}
+        if not allowed.issuperset(answer.rating for answer in answers):
+            raise RequestRefusal(422, f"Ratings are {self._study.scale.meaning}.")
         saved = await self._recorder.run(
             participants.save, self._study.trials, asked.participant, answers, now
         )
@@ -235,9 +239,10 @@ class Service:
 
     async def complete(self, request: Request) -> Response:
         """Hand out the completion code, if every answer is kept."""
-        asked = check_fields(await read_json(request, self._limits), ParticipantRequest)
+        asked = check_fields(await read_json(request, self._limits), CompleteRequest)
         now, name = self._admit(request, asked), asked.participant
-        await self._recorder.run(participants.complete, self._study.trials, name, now)
+        given = asked.questions
+        await self._recorder.run(participants.complete, self._study.trials, name, given, now)
         code = self._code
         if code is None and self._redirect is None:  # a platform would not know a code of ours
             code = self._recorder.completion_code(name)

@@ -21,7 +21,9 @@ from contstim.experiments.collection.database import (
 from contstim.experiments.platforms.jspsych.study import PROLIFIC
 from contstim.experiments.platforms.platform import Platform, Reader
 from contstim.experiments.responses.alignment import Imported
+from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import (
+    UNRATED,
     Response,
     escape_formula,
     response_columns,
@@ -45,7 +47,8 @@ def import_collected(files: Sequence[Path], trials: Sequence[Trial]) -> Imported
         StoreError: there is no such database, or it is damaged.
     """
     (database,) = files
-    return Imported(tuple(trials), collected_responses(database))
+    responses = collected_responses(database)
+    return Imported(tuple(trials), responses, questions=collected_questions(database))
 
 
 def collected_responses(database: Path) -> tuple[Response, ...]:
@@ -74,6 +77,7 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
     return tuple(
         Response(
             **{
+                "rating": UNRATED,
                 "rt_ms": math.nan,
                 **cells,
                 "simulated": bool(cells["simulated"]),
@@ -82,6 +86,17 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
         )
         for cells in known
     )
+
+
+def collected_questions(database: Path) -> tuple[QuestionAnswer, ...]:
+    """What each participant answered to questions beside the trials."""
+    with closing(open_readable(database)) as connection:
+        rows = connection.execute(
+            "SELECT participant, answers FROM questionnaire JOIN participant USING (number) "
+            "ORDER BY number"
+        ).fetchall()
+    told = ((person, json.loads(answers).items()) for person, answers in rows)
+    return tuple(QuestionAnswer(who, *each) for who, given in told for each in given)
 
 
 def responses_csv(database: Path) -> str:

@@ -27,7 +27,7 @@ CREATE TABLE identity (
 CREATE TABLE response (
     number INTEGER NOT NULL REFERENCES participant (number),
     trial_id TEXT NOT NULL,
-    rating INTEGER NOT NULL CHECK (rating BETWEEN 1 AND 6),
+    rating INTEGER CHECK (rating BETWEEN 0 AND 100),
     left_sentence INTEGER NOT NULL CHECK (left_sentence IN (1, 2)),
     position INTEGER NOT NULL CHECK (position >= 1),
     rt_ms REAL,
@@ -37,3 +37,9 @@ CREATE TABLE response (
     away_ms REAL,
     PRIMARY KEY (number, trial_id)
 ) STRICT, WITHOUT ROWID;
+
+-- What people answered to questions beside the trials, as JSON by the questions' names.
+CREATE TABLE questionnaire (
+    number INTEGER PRIMARY KEY REFERENCES participant (number) ON DELETE CASCADE,
+    answers TEXT NOT NULL
+) STRICT;

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
-_SURE = 1  # the rating that is most confident in sentence_1
 _TIME_SPREAD = 0.4  # standard deviation of log reaction times
 _RATINGS, _TIMES = 0, 1  # streams of chance
 
@@ -34,10 +33,11 @@ class ArtificialParticipants:
     """People who follow one model.
 
     In every trial a participant takes the model's log p(sentence_2) - log p(sentence_1), adds
-    normal noise anew, and prefers sentence_2 if the sum is positive. The three degrees of
-    confidence are thirds of how large such sums are over all trials. In catch trials they surely
-    prefer the unshuffled sentence. When they lapse, any answer is as likely as another. Where
-    trials ask for choices, they tell no confidence.
+    normal noise anew, and prefers sentence_2 if the sum is positive. Degrees of
+    confidence are quantiles of how large such sums are over all trials: thirds of the three
+    degrees, fiftieths on a slider. In catch trials they surely prefer the unshuffled sentence.
+    When they lapse, any answer is as likely as another. Where trials ask for choices, they tell no
+    confidence.
 
     What participant k answers depends on the seed, k and the trials' identifiers alone, not on
     their group or the order of presentation.
@@ -70,16 +70,18 @@ class ArtificialParticipants:
 
     @cached_property
     def thresholds(self) -> FloatArray:
-        """(2,) nats: from where on a preference is somewhat, and very, confident."""
+        """(n_degrees - 1,) nats: from where on a preference is surer by a degree."""
         from scipy.special import ndtri
 
         # In place of draws, 99 equally likely values of the noise: (n_trials, 99) sums, whose
-        # thirds do not depend on chance.
+        # quantiles do not depend on chance.
         rated = [trial.condition != Condition.CATCH for trial in self.trials]
         noise = self.noise * ndtri((np.arange(99) + 1) / 100)
         sizes = np.abs(self.differences[rated][:, None] + noise)
         finite = np.minimum(sizes, np.finfo(np.float64).max)  # quantiles of inf are nan
-        limits: FloatArray = np.quantile(finite, [1 / 3, 2 / 3]) if finite.size else np.zeros(2)
+        n = len(self.scale.sure)
+        shares = np.arange(1, n) / n
+        limits: FloatArray = np.quantile(finite, shares) if finite.size else np.zeros(n - 1)
         return limits
 
     def ratings(self, number: int) -> dict[str, int]:
@@ -93,13 +95,11 @@ class ArtificialParticipants:
         # Confidence 0 to 2 makes ratings 4 to 6 for sentence_2, and 3 down to 1 for sentence_1; a
         # choice has one degree of it.
         answers = self.scale.answers
-        degrees, middle = len(answers) // 2, self.scale.middle
-        confidence = np.minimum(np.searchsorted(self.thresholds, np.abs(felt)), degrees - 1)
-        rated = np.where(second, middle + 0.5 + confidence, middle - 0.5 - confidence)
-        rated = rated.astype(np.int64)
+        sure = np.array(self.scale.sure)[np.searchsorted(self.thresholds, np.abs(felt))]
+        rated = np.where(second, sure, answers[0] + answers[-1] - sure)
         for row, trial in enumerate(self.trials):
             if trial.condition == Condition.CATCH:
-                rated[row] = _SURE
+                rated[row] = answers[0]
         lapsed = chance.random(n) < self.lapses
         rated = np.where(lapsed, chance.integers(answers[0], answers[-1] + 1, n), rated)
         names = [trial.trial_id for trial in self.trials]

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError, VerificationError
-from contstim.stimuli import Condition, check_trials
+from contstim.stimuli import Condition, Kind, check_trials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,6 +44,7 @@ def verify_design(
     Raises:
         VerificationError: says what is wrong, and with which trial, sentence or group.
     """
+    trials = [trial for trial in trials if trial.kind_1 is not Kind.INSTRUCTION]  # of no stimuli
     per_group = dict(zip(_FILLERS, (random_per_group, catch_per_group), strict=True))
     try:
         check_trials(trials)

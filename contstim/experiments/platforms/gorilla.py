@@ -23,10 +23,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, template_path
-from contstim.experiments.platforms.lists import BUTTON_LIST, QUESTION, as_html, stimulus_lists
+from contstim.experiments.platforms.lists import (
+    QUESTION,
+    as_html,
+    button_facts,
+    stimulus_lists,
+)
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
-from contstim.experiments.responses.table import UNKNOWN
 from contstim.options import Help, Seed
 from contstim.tables import listed, read_csv
 from contstim.wording import counted
@@ -115,8 +119,8 @@ def export_gorilla(
         sheet = [*rows[:first], *filled, *rows[first + number :]]
         folder.rows(f"{shown[0]['list_name']}.csv", sheet, columns)
     folder.lists(lists)
-    about = {"question": QUESTION, "left": left, "right": right, "buttons": BUTTON_LIST}
-    folder.readme(lists=len(lists), **about)
+    about = {"question": QUESTION, "left": left, "right": right}
+    folder.readme(lists=len(lists), **about, **button_facts(trials[0].scale))
     return folder.finish(seed=settings.seed, columns=columns)
 
 
@@ -192,7 +196,7 @@ def _answers(path: Path, position: Counter[str]) -> Iterator[RecordedAnswer | st
             yield recorded(where, **cells, rating=pressed[1], **told)
         elif key not in unrated:
             # A trial has rows of other events too, such as clicks; they matter if none is a rating
-            unrated[key] = recorded(where, **cells, rating=UNKNOWN)
+            unrated[key] = recorded(where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
     yield f"{path}: {counted(others, 'row')} of no trial."
     if idle := {*columns[0]} - {participant for participant, _ in rated | unrated.keys()} - {""}:

@@ -21,7 +21,7 @@ from contstim.options import Help, Seed
 from contstim.scale import Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from contstim.experiments.design.presentation import Shown
@@ -31,18 +31,32 @@ QUESTION = (
     "Which of these two sentences are you more likely to come across in the world, spoken or "
     "written?"
 )
-BUTTONS = (
-    "very confident: left",
-    "confident: left",
-    "somewhat confident: left",
-    "somewhat confident: right",
-    "confident: right",
-    "very confident: right",
-)
-"""From left (1) to right (6)."""
+BUTTONS = {
+    Scale.CONFIDENCE: (
+        "very confident: left",
+        "confident: left",
+        "somewhat confident: left",
+        "somewhat confident: right",
+        "confident: right",
+        "very confident: right",
+    ),
+    Scale.CHOICE: ("left", "right"),
+}
+"""From left (1) to right."""
 
-BUTTON_LIST = "\n".join(f"   {n}. {label}" for n, label in enumerate(BUTTONS, start=1))
-"""Markdown, indented so that it stands inside an item of another list."""
+
+def button_facts(scale: Scale) -> dict[str, str]:
+    """Facts on the buttons of a scale, for a README.
+
+    The list is Markdown, indented so that it stands inside an item of another list.
+    """
+    labels = enumerate(BUTTONS[scale], start=1)
+    return {
+        "buttons": "\n".join(f"   {n}. {label}" for n, label in labels),
+        "last": str(scale.answers[-1]),
+        "number": "six" if scale is Scale.CONFIDENCE else "two",
+        "keys": ",".join(f"'{n}'" for n in scale.answers),
+    }
 
 
 _MEANS_SOMETHING = re.compile(
@@ -78,7 +92,7 @@ def stimulus_lists(
     *,
     per_group: int = 2,
     seed: int = 0,
-    scale: Scale = Scale.CONFIDENCE,
+    scales: Collection[Scale] = tuple(BUTTONS),
 ) -> list[list[dict[str, Any]]]:
     """The lists of all groups, neighbours of one group mirrored.
 
@@ -91,14 +105,14 @@ def stimulus_lists(
         per_group: how many lists each group has; with an odd number sides are not balanced over
             the lists of a group.
         seed: decides sides and orders (`presentation`).
-        scale: that of the buttons that participants see.
+        scales: those on which the platform lets people answer, by default those of buttons.
 
     Raises:
         InputError: `per_group` is below 1, or the trials are refused (`check_trials`,
             `require_scale`).
     """
     check_trials(trials)
-    require_scale(trials, scale)
+    require_scale(trials, scales)
     if per_group < 1:
         raise InputError(f"Each group needs 1 list or more, not {per_group}.")
     groups = sorted({trial.group for trial in trials})
@@ -154,28 +168,25 @@ def check_trials(trials: Sequence[Trial]) -> None:
         trial_ids.add(trial.trial_id)
 
 
-def require_scale(trials: Sequence[Trial], scale: Scale = Scale.CONFIDENCE) -> None:
-    """Make sure that participants are asked what the trials ask.
+def require_scale(trials: Sequence[Trial], scales: Collection[Scale]) -> Scale:
+    """The scale on which participants answer, if they can.
 
     Args:
-        trials: to be shown.
-        scale: that of the buttons.
+        trials: to be shown, one at least.
+        scales: those on which the platform lets people answer.
 
     Raises:
         InputError: the trials are on another scale.
     """
-    other = next((trial.scale for trial in trials if trial.scale is not scale), None)
-    if other:
+    scale = trials[0].scale
+    if scale not in scales:
         raise InputError(
-            f"These trials ask for answers on the scale {other}, and this page asks for {scale}, "
-            f"{scale.meaning}. Show them with a program of your own: contstim export csv."
+            f"These trials ask for answers on the scale {scale}, and this export makes "
+            f"{' or '.join(scales)}. Use contstim export jspsych or jatos, which have a page for "
+            "it, or export csv for a program of your own."
         )
+    return scale
 
-
-_WORDS = {
-    Scale.CONFIDENCE: {"buttons": BUTTON_LIST, "number": "six", "turned": "seven"},
-    Scale.CHOICE: {"buttons": "   1. left\n   2. right", "number": "two", "turned": "three"},
-}
 
 COLUMNS = (
     *("participant", "group", "position", "trial_id", "condition", "left"),
@@ -205,14 +216,13 @@ def export_csv(
     settings = settings or CsvSettings()
     participants = settings.participants
     folder = ExportFolder(out, "csv")
-    scale = trials[0].scale if trials else Scale.CONFIDENCE
     lists = stimulus_lists(
         trials,
         # People read these cells, so what looks like a formula gets a space that nobody sees.
         lambda text: escape_formula(text, NO_BREAK_SPACE),
         per_group=participants,
         seed=settings.seed,
-        scale=scale,
+        scales=tuple(Scale),
     )
     rows = [
         # Lists stand group after group, so participants begin from 1 again in each.
@@ -221,8 +231,19 @@ def export_csv(
         for row in shown
     ]
     folder.rows("presentation.csv", rows, COLUMNS)
-    folder.readme(rows=f"{len(rows):,}", participants=participants, **_WORDS[scale])
+    folder.readme(rows=f"{len(rows):,}", participants=participants, **_told(trials[0].scale))
     return folder.finish(seed=settings.seed, participants=participants)
+
+
+def _told(scale: Scale) -> dict[str, str]:
+    """What the README says of answers."""
+    if not scale.buttons:
+        shown, rated = "a slider below them, from 0 (left) to 100 (right)", "the value"
+        return {"shown": shown, "rated": rated, "turned": "100", "buttons": ""}
+    facts = button_facts(scale)
+    shown = f"{facts['number']} buttons below them"
+    turned = "seven" if scale is Scale.CONFIDENCE else "three"
+    return {"shown": shown, "rated": "the button", "turned": turned, "buttons": facts["buttons"]}
 
 
 PLATFORM = Platform("csv", Exporter(export_csv, CsvSettings))

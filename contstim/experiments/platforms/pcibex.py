@@ -21,6 +21,7 @@ are written `%2C`; nothing is quoted. So two trials of one participant are in fu
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import defaultdict
@@ -37,6 +38,7 @@ from contstim.experiments.platforms.lists import (
     QUESTION,
     ListSettings,
     as_html,
+    button_facts,
     stimulus_lists,
 )
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
@@ -93,18 +95,18 @@ def export_pcibex(
         for row in shown
     ]
     script = template("pcibex.js").replace("QUESTION", as_html(QUESTION))
-    for button, label in enumerate(BUTTONS, start=1):
-        script = script.replace(f"LABEL_{button}", as_html(label))
+    labels = [as_html(label) for label in BUTTONS[trials[0].scale]]
+    script = script.replace("LABELS", json.dumps(labels)).replace("LAST", str(len(labels)))
     folder.rows("trials.csv", rows, COLUMNS)
     folder.text("main.js", script)
     folder.lists(lists)
-    folder.readme(lists=len(lists))
+    folder.readme(lists=len(lists), **button_facts(trials[0].scale))
     return folder.finish(seed=settings.seed)
 
 
 @dataclass(frozen=True)
 class PcibexReading:
-    """Options of reading results of PCIbex; `selector` has elements that are called 1 to 6."""
+    """Options of reading results of PCIbex; `selector` has elements that are called 1, 2, …."""
 
     selector: Annotated[str, Help("The Selector that took the rating.")] = "rating"
 

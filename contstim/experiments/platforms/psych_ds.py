@@ -16,6 +16,11 @@ from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.psych_ds_rules import check_psych_ds
+from contstim.experiments.responses.questionnaire import (
+    questions_beside,
+    read_answers,
+    read_questions,
+)
 from contstim.experiments.responses.table import (
     NO_BREAK_SPACE,
     cells_of,
@@ -63,6 +68,9 @@ class PsychDsSettings:
 
     responses: Annotated[Path | None, Help("What people answered.")] = None
     scores: Annotated[Path | None, Help("Scores of the sentences.")] = None
+    questions: Annotated[
+        Path | None, Help("The questions asked, whose answers stand beside the responses.")
+    ] = None
     scale: AnswerScale = None
     name: Annotated[str, Help("The name of the data set.")] = "contstim"
     description: Annotated[str, Help("What it holds, in a sentence.")] = ""
@@ -143,7 +151,12 @@ def write_psych_ds(
     origin = _origin(trials, responses, simulated=settings.simulated)
     folder = ExportFolder(out, "psych-ds")
     shown = responses if settings.keep_names else numbered(responses)
+    pseudonyms = {r.participant: s.participant for r, s in zip(responses, shown, strict=True)}
+    asked = read_questions(settings.questions) if settings.questions else []
+    given = read_answers(questions_beside(settings.responses or Path())) if asked else []
+    told = (replace(a, participant=pseudonyms.get(a.participant, "")) for a in given)
     tables = {
+        "answers": [cells_of(answer, NO_BREAK_SPACE) for answer in told if answer.participant],
         "stimuli": [cells_of(trial, NO_BREAK_SPACE) for trial in trials],
         "responses": [cells_of(response, NO_BREAK_SPACE) for response in shown],
         "scores": _score_rows(scores),
@@ -162,6 +175,9 @@ def write_psych_ds(
         variable(name, model=name in models, scale=scale)
         for name in dict.fromkeys(name for names in columns.values() for name in names)
     ]
+    for each in metadata["variableMeasured"]:
+        if each["name"] == "question":
+            each["valueReference"] = [f"{q['name']}: {q['question']}" for q in asked]
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
         head=Report(metadata["name"], [Paragraph(metadata["description"])]).markdown().strip(),

@@ -33,7 +33,12 @@ from typing import TYPE_CHECKING, Annotated
 from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, read_rows
-from contstim.experiments.platforms.lists import BUTTON_LIST, QUESTION, ListSettings, stimulus_lists
+from contstim.experiments.platforms.lists import (
+    QUESTION,
+    ListSettings,
+    button_facts,
+    stimulus_lists,
+)
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
@@ -95,7 +100,7 @@ def export_psychopy(
         rows = [{**row, "stimulus_group": row["group"]} for row in shown]
         folder.rows(f"{shown[0]['list_name']}.csv", rows, COLUMNS)
     folder.lists(lists)
-    folder.readme(lists=len(lists), question=QUESTION, buttons=BUTTON_LIST)
+    folder.readme(lists=len(lists), question=QUESTION, **button_facts(trials[0].scale))
     return folder.finish(seed=settings.seed)
 
 

@@ -76,7 +76,7 @@ def export_qualtrics(
         for row in shown:
             # Letters and digits only, which Qualtrics never changes in the name of a column.
             tag = f"{row['list_name']}Q{row['position']:03}"
-            lines += _question(tag, row, timing=settings.timing)
+            lines += _question(tag, row, BUTTONS[trials[0].scale], timing=settings.timing)
             key.append({"tag": tag, **row})
     folder.text("survey.txt", "\n".join(lines))
     folder.rows("key.csv", key, KEY)
@@ -92,7 +92,9 @@ def timing_tag(tag: str) -> str:
     return tag.replace("Q", "T")
 
 
-def _question(tag: str, row: Mapping[str, object], *, timing: bool) -> list[str]:
+def _question(
+    tag: str, row: Mapping[str, object], labels: Sequence[str], *, timing: bool
+) -> list[str]:
     left, right = row["left_sentence"], row["right_sentence"]
     cell = '<td style="width:50%;padding:1em;text-align:center;vertical-align:middle">'
     lines = [
@@ -103,7 +105,7 @@ def _question(tag: str, row: Mapping[str, object], *, timing: bool) -> list[str]
         f"<p>{as_html(QUESTION)}</p>",
         "[[AdvancedChoices]]",
     ]
-    for number, label in enumerate(BUTTONS, start=1):
+    for number, label in enumerate(labels, start=1):
         lines += [f"[[Choice:{number}]]", as_html(label)]
     # A timing question stands on the page of the question that it times.
     if timing:

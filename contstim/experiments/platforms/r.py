@@ -89,8 +89,11 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     folder.rows("dictionary.csv", described, ("column", "description"))
     folder.rows("accuracies.csv", _accuracy_rows(ratings), _ACCURACY)
     folder.rows("mixed.csv", _mixed_rows(ratings), _FIT)
-    middle = f"middle <- {ratings.scale.middle:g}"
-    folder.text("analysis.R", template("r_analysis.R").replace("middle <- 3.5", middle))
+    scale, script = ratings.scale, template("r_analysis.R")
+    script = script.replace("middle <- 3.5", f"middle <- {scale.middle:g}")
+    if not scale.buttons:
+        script = script.replace("degrees <- NA", "degrees <- 3")
+    folder.text("analysis.R", script)
     folder.readme(
         origin=f"{admission.origin.warning} " if admission.origin.warning else "",
         participants=counted(len(ratings.participants), "participant"),
@@ -155,7 +158,8 @@ def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
         for group in ratings.groups
         for column, trial in enumerate(group.trials)
         if trial.condition in TESTING
-        for degree in np.abs(group.preferences[:, column])
+        for rated in [group.ratings[:, column]]
+        for degree in np.abs(rated[np.isfinite(rated)] - group.scale.middle)
     }
     settings = MixedSettings(link="logit" if len(degrees) == 1 else "probit")
     rows: list[dict[str, object]] = []

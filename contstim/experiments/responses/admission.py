@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import CheckReport, Problem, check_responses
-from contstim.experiments.responses.table import ResponseOrigin, origin_of
+from contstim.experiments.responses.table import UNRATED, ResponseOrigin, origin_of
 from contstim.stimuli import Condition
 from contstim.wording import counted
 
@@ -135,10 +135,18 @@ def admit(
     responses: Sequence[Response],
     *,
     catch: CatchRule | None = DEFAULT_RULE,
+    max_missing: float = 0.0,
 ) -> Admission:
-    """Leave out participants who did not finish, or failed the catch trials.
+    """Leave out participants who did not finish, left too much unrated, or failed the catch trials.
 
     A design without catch trials excludes nobody by them.
+
+    Args:
+        trials: a design's.
+        responses: of any participants.
+        catch: how many catch trials must be right; None for any number.
+        max_missing: share of trials that somebody may be shown and not rate, as where a deadline
+            has passed. A catch trial that was not rated is not right.
 
     Raises:
         InputError: the responses contradict the trials (`CheckReport.raise_errors`), or nobody is
@@ -147,12 +155,14 @@ def admit(
     report = check_responses(trials, responses)
     report.raise_errors()
     reasons = {}
+    unseen = report.unseen(responses)
     for finding in report.of(Problem.UNFINISHED):
         # Only now, and for few: the report names who did not finish, not how far they came
         theirs = [r for r in responses if r.participant == finding.participant]
-        rated = sum(response.choice > 0 for response in theirs)
+        rated = sum(response.rating != UNRATED for response in theirs)
         expected = sum(trial.group == theirs[0].group for trial in trials)
-        reasons[finding.participant] = f"rated {rated:,} of {expected:,} trials"
+        if finding.participant in unseen or expected - rated > max_missing * expected + 1e-9:
+            reasons[finding.participant] = f"rated {rated:,} of {expected:,} trials"
     if catch is not None:
         for participant, (right, n_trials) in catch_scores(trials, responses).items():
             # Who did not finish is named for that; catch trials left unseen are not failed ones
@@ -178,12 +188,12 @@ def admit(
 def catch_scores(
     trials: Iterable[Trial], responses: Iterable[Response]
 ) -> Mapping[str, tuple[int, int]]:
-    """For each participant, how many catch trials were right, and how many were rated."""
+    """For each participant, how many catch trials were right, and how many were shown."""
     catch = {trial.trial_id for trial in trials if trial.condition is Condition.CATCH}
     scores: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for response in responses:
         right, rated = scores[response.participant]
-        if response.trial_id in catch and response.choice:
+        if response.trial_id in catch:
             # sentence_1 of a catch trial is the unshuffled one
             scores[response.participant] = (right + (response.choice == 1), rated + 1)
     return dict(scores)

@@ -18,15 +18,17 @@ from contstim.experiments.responses.checks import (
     ResponseFinding,
     check_responses,
 )
+from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import (
     UNKNOWN,
+    UNRATED,
     Count,
     Mark,
     Position,
+    Rating,
     Response,
     Text,
     Time,
-    Whole,
     mistake,
 )
 from contstim.tables import whole_number
@@ -46,7 +48,7 @@ class RecordedAnswer(BaseModel):
         participant: the platform's name of a person.
         trial_id: of the trial.
         left: the trial's sentence that stood left, 1 or 2.
-        rating: on the trial's scale, from left to right; 0 where a trial was shown and not rated.
+        rating: on the trial's scale, from left to right; -1 where a trial was shown and not rated.
         position: order of presentation, from 1; 0 unknown.
         rt_ms: nan unknown.
         rt_s: the same in seconds, of platforms that count these.
@@ -62,7 +64,7 @@ class RecordedAnswer(BaseModel):
     participant: Annotated[Text, Field(min_length=1)]
     trial_id: Text
     left: Annotated[int, BeforeValidator(whole_number), Field(ge=1, le=2)]
-    rating: Annotated[Whole, Field(ge=0)] = UNKNOWN
+    rating: Rating = UNRATED
     position: Position = UNKNOWN
     rt_ms: Time = math.nan
     rt_s: Time = math.nan
@@ -93,12 +95,14 @@ class Imported:
         responses: in the order of the files.
         notes: what was decided and what was left aside.
         unmatched: ratings that belong to none of the trials; they are not in responses.
+        questions: what people answered to questions beside the trials.
     """
 
     trials: tuple[Trial, ...]
     responses: tuple[Response, ...]
     notes: tuple[str, ...] = ()
     unmatched: tuple[ResponseFinding, ...] = ()
+    questions: tuple[QuestionAnswer, ...] = ()
 
     @property
     def report(self) -> CheckReport:
@@ -110,14 +114,14 @@ class Imported:
 def import_files(
     files: Iterable[Path | str],
     trials: Sequence[Trial],
-    read: Callable[[Path], Iterable[RecordedAnswer | str]],
+    read: Callable[[Path], Iterable[RecordedAnswer | QuestionAnswer | str]],
 ) -> Imported:
     """Find the trial of every answer, and turn its rating to the trial's canonical order.
 
     Args:
         files: of the platform.
         trials: what was shown.
-        read: the answers of a file, and notes on it, which are texts.
+        read: the answers of a file, those to questions, and notes on it, which are texts.
 
     Raises:
         InputError: no answer finds a trial, and what `read` raises.
@@ -126,9 +130,12 @@ def import_files(
     responses: list[Response] = []
     notes: list[str] = []
     lost: dict[str, dict[str, str]] = defaultdict(dict)  # by participant, where each trial stands
+    questions: list[QuestionAnswer] = []
     for each in (each for file in files for each in read(Path(file))):
         if isinstance(each, str):
             notes.append(each)
+        elif isinstance(each, QuestionAnswer):
+            questions.append(each)
         elif trial := by_id.get(each.trial_id):
             responses.append(_canonical(each, trial))
         else:
@@ -145,7 +152,8 @@ def import_files(
         ResponseFinding(Problem.UNKNOWN_TRIAL, participant, tuple(trials_of))
         for participant, trials_of in lost.items()
     )
-    return Imported(tuple(trials), tuple(responses), tuple(notes), tuple(unknown))
+    further = tuple(notes), tuple(unknown), tuple(dict.fromkeys(questions))
+    return Imported(tuple(trials), tuple(responses), *further)
 
 
 def _canonical(answer: RecordedAnswer, trial: Trial) -> Response:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.experiments.responses.table import UNKNOWN, Response
+from contstim.experiments.responses.table import UNKNOWN, UNRATED, Response
 from contstim.scale import Scale
 from contstim.stimuli import check_trials
 from contstim.wording import counted
@@ -24,7 +24,9 @@ class Problem(StrEnum):
 
     UNKNOWN_TRIAL = "rated trials that are not in the table of trials"
     DUPLICATE = "rated the same trial more than once"
-    OUTSIDE_SCALE = "gave ratings outside the scale (confidence: 1 to 6; choice: 1 and 2)"
+    OUTSIDE_SCALE = (
+        "gave ratings outside the scale (confidence: 1 to 6; choice: 1 and 2; slider: 0 to 100)"
+    )
     TWO_GROUPS = "is in more than one group"
     OTHER_GROUP = "rated trials of another group"
     IMPOSSIBLE_SIDE = "has a left side that is neither sentence 1 nor 2"
@@ -71,6 +73,14 @@ class CheckReport:
         """The findings of one kind."""
         return tuple(f for f in self.findings if f.problem is problem)
 
+    def unseen(self, responses: Iterable[Response]) -> set[str]:
+        """Participants who were not even shown every trial of their group."""
+        shown = {(response.participant, response.trial_id) for response in responses}
+        unfinished = self.of(Problem.UNFINISHED)
+        return {
+            f.participant for f in unfinished for t in f.about if (f.participant, t) not in shown
+        }
+
     @property
     def errors(self) -> tuple[ResponseFinding, ...]:
         """The findings that no exclusion of participants should paper over."""
@@ -113,12 +123,11 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
         if trial.trial_id in groups:
             raise InputError(f"The trial {trial.trial_id!r} is in the table of trials twice.")
         groups[trial.trial_id] = trial.group
-        if trial.scale is Scale.CHOICE:
-            scales.add(trial.scale)  # the other one is also that of trials which say nothing
+        if trial.scale is not Scale.CONFIDENCE:
+            scales.add(trial.scale)  # which is also that of trials that say nothing
     if len(scales) > 1:
-        raise InputError(
-            "Some trials or responses are on the scale choice, others on the scale confidence."
-        )
+        told = ", others on the scale ".join(sorted(scales))
+        raise InputError(f"Some trials or responses are on the scale {told}.")
     by_participant: dict[str, list[Response]] = defaultdict(list)
     for response in responses:
         by_participant[response.participant].append(response)
@@ -144,8 +153,8 @@ def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, l
     stated = list(dict.fromkeys(response.group for response in theirs))
     counts = Counter(response.trial_id for response in theirs)
     # trials shown without an answer are responses too, with an unknown rating
-    rated = {response.trial_id for response in theirs if response.rating != UNKNOWN}
-    ratings = {response.rating for response in theirs if response.rating != UNKNOWN}
+    rated = {response.trial_id for response in theirs if response.rating != UNRATED}
+    ratings = {response.rating for response in theirs if response.rating != UNRATED}
     # Of all stated groups: who is in two is told so by name, and unfinished in both
     expected = [trial_id for trial_id, group in groups.items() if group in stated]
     return {
@@ -155,7 +164,7 @@ def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, l
         Problem.OUTSIDE_SCALE: [
             f"{r.trial_id}: {r.rating}"
             for r in theirs
-            if r.rating not in (UNKNOWN, *r.scale.answers)
+            if r.rating not in (UNRATED, *r.scale.answers)
         ],
         Problem.TWO_GROUPS: [str(group) for group in stated] if len(stated) > 1 else [],
         Problem.OTHER_GROUP: [
@@ -164,7 +173,7 @@ def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, l
         Problem.IMPOSSIBLE_SIDE: [
             f"{r.trial_id}: {r.left}" for r in theirs if r.left not in (UNKNOWN, 1, 2)
         ],
-        Problem.NO_RATING: [r.trial_id for r in theirs if r.rating == UNKNOWN],
+        Problem.NO_RATING: [r.trial_id for r in theirs if r.rating == UNRATED],
         Problem.UNFINISHED: [t for t in expected if t not in rated],
         # a single rating is the same as itself
         Problem.ONE_RATING: [*map(str, ratings)] if len(ratings) == 1 and len(rated) > 1 else [],

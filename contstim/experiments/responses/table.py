@@ -36,13 +36,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from _typeshed import DataclassInstance
     from pydantic_core import ErrorDetails
 
     from contstim.stimuli import Trial
 
 APOSTROPHE = "'"
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
-UNKNOWN = 0  # of rating, left and position: not recorded
+UNKNOWN = 0  # of left and position: not recorded
+UNRATED = -1  # a trial that was shown and not rated; 0 is an answer on a slider
 OBSERVED = ("input", "blurs", "away_ms", "received")  # columns that few platforms have
 SIMULATED = "simulated"  # the column that only tables with artificial participants have
 SCALE = "scale"  # of a table: what its record calls it
@@ -75,6 +77,13 @@ def _or_unknown(parse: Callable[[Any], Any], unknown: float) -> BeforeValidator:
     )
 
 
+def _answer(cell: Any) -> int:
+    answer = whole_number(cell)
+    if answer < 0:  # no scale has such, and -1 would pass for no rating
+        raise ValueError
+    return answer
+
+
 Text = Annotated[str, BeforeValidator(lambda cell: text(_stripped(cell)))]
 """A text of a cell; a number as it is written."""
 Name = Annotated[
@@ -84,6 +93,7 @@ Name = Annotated[
 ]
 """A name or an identifier in a table that we wrote."""
 Whole = Annotated[int, _or_unknown(whole_number, UNKNOWN)]
+Rating = Annotated[int, _or_unknown(_answer, UNRATED)]
 Position = Annotated[int, _or_unknown(whole_number, UNKNOWN), Field(ge=0)]
 """A place in an order, from 1; 0 unknown."""
 Count = Annotated[int | None, _or_unknown(whole_number, None)]
@@ -96,7 +106,7 @@ _CELLS = {
     "group": "a whole number from 1",
     "trial_id": "an identifier",
     "left": "the sentence shown left, 1 or 2",
-    "rating": "a whole number (export numeric values, not the texts of choices)",
+    "rating": "a whole number from 0 (export numeric values, not the texts of choices)",
     "position": "a place in an order",
     "rt_ms": "a number",
     "rt_s": "a number",
@@ -116,9 +126,9 @@ def mistake(wrong: ErrorDetails) -> str:
 class Response:
     """A participant's rating of one trial; fields are the columns of responses.csv.
 
-    What was not recorded is an empty cell in the file; here it is 0 (rating, left, position), nan
-    (rt_ms, away_ms), None (blurs) or an empty text; columns from `input` on are in a file only if
-    something was. The column `simulated` (true or false) is in a file only if some answer is
+    What was not recorded is an empty cell in the file; here it is -1 (rating), 0 (left, position),
+    nan (rt_ms, away_ms), None (blurs) or an empty text; columns from `input` on are in a file only
+    if something was. The column `simulated` (true or false) is in a file only if some answer is
     simulated; where it or its cell is missing, a person answered, unless the participant's name
     begins with `simulated-`: so the mark outlives the column. The scale is that of a whole table,
     and stands in its record.
@@ -127,7 +137,7 @@ class Response:
     participant: Name
     group: Annotated[int, BeforeValidator(whole_number), Field(ge=1)]
     trial_id: Name
-    rating: Whole  # on the scale, for sentence_1 to sentence_2, whatever side each was shown on
+    rating: Rating  # on the scale, for sentence_1 to sentence_2, whatever side each was shown on
     left: Whole  # 1 or 2: the sentence shown left
     position: Position
     rt_ms: Time
@@ -145,8 +155,8 @@ class Response:
 
     @property
     def choice(self) -> int:
-        """The preferred sentence, 1 or 2; 0 where no rating was recorded."""
-        return 0 if self.rating == UNKNOWN else self.scale.preferred(self.rating)
+        """The preferred sentence, 1 or 2; 0 where none is, or no rating was recorded."""
+        return 0 if self.rating == UNRATED else self.scale.preferred(self.rating)
 
 
 @dataclass(frozen=True)
@@ -229,14 +239,14 @@ def _said(cell: Any) -> bool:
     return cell not in (None, "")
 
 
-def cells_of(row: Trial | Response, mark: str) -> dict[str, Any]:
+def cells_of(row: DataclassInstance, mark: str) -> dict[str, Any]:
     """The fields of a row as cells: texts escaped by a mark, unknown numbers empty."""
     cells: dict[str, Any] = {}
     # The scale is that of the whole table, and told with it
     for name in (each.name for each in fields(row) if each.name != SCALE):
         value = getattr(row, name)
         # Elsewhere 0 is a number as any other; here it stands for what nobody recorded
-        unknown = name in ("rating", "left", "position") and value == UNKNOWN
+        unknown = value == {"rating": UNRATED, "left": UNKNOWN, "position": UNKNOWN}.get(name)
         if isinstance(value, str | Sentence):
             value = escape_formula(str(value), mark)
         elif isinstance(value, bool):
@@ -304,9 +314,9 @@ def scale_of(what: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scal
         InputError: these are coded as choices are, and the trials do not ask for choices: on the
             other scale 2 would prefer sentence_1.
     """
-    if any(trial.scale is Scale.CHOICE for trial in trials):
-        return Scale.CHOICE
-    given = {*ratings} - {UNKNOWN}
+    if named := {trial.scale for trial in trials} - {Scale.CONFIDENCE}:
+        return named.pop()
+    given = {*ratings} - {UNRATED}
     if 2 in given and given <= {*Scale.CHOICE.answers}:
         raise InputError(
             f"All ratings of {what} are 1 or 2, and nothing says whether these are choices. State "

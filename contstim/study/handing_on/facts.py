@@ -15,6 +15,11 @@ from contstim.documents import read_json_object, read_text
 from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule
+from contstim.experiments.responses.questionnaire import (
+    described,
+    questions_beside,
+    read_answers,
+)
 from contstim.files import checksum
 from contstim.models.catalog import hub_commit
 from contstim.models.specifications import parse_model
@@ -403,6 +408,12 @@ class StudyFacts:
         return responses_of(self.files)
 
     @cached_property
+    def questions(self) -> list[str]:
+        """What people answered to questions beside the trials; see `described`."""
+        path = self.files.responses and questions_beside(self.files.responses)
+        return described(read_answers(path)) if path and path.is_file() else []
+
+    @cached_property
     def participants(self) -> dict[str, bool]:
         """Who answered, and whether artificial."""
         return {response.participant: response.simulated for response in self.responses}
@@ -413,12 +424,17 @@ class StudyFacts:
         return sum(self.participants.values())
 
     @property
-    def is_choice(self) -> bool:
-        """True if people only choose: as the design asks for, or else as the responses say."""
+    def scale(self) -> Scale:
+        """Scale of answers: as the design asks for, or else as the responses say."""
         design = self.study.sections.get("design")
-        if design is not None and design.scale is Scale.CHOICE:
-            return True
-        return bool(self.responses) and self.responses[0].scale is Scale.CHOICE
+        if design is not None and design.scale is not Scale.CONFIDENCE:
+            return Scale(design.scale)
+        return self.responses[0].scale if self.responses else Scale.CONFIDENCE
+
+    @property
+    def max_missing(self) -> float:
+        """Share of trials that a participant may leave unrated."""
+        return self.planned_analysis.max_missing if self.planned_analysis else 0.0
 
     @cached_property
     def analysis(self) -> Row:

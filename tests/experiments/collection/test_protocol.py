@@ -14,8 +14,10 @@ from contstim.errors import StoreError
 from contstim.experiments.collection import database
 from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.requests import RequestLimits
+from contstim.experiments.collection.tables import collected_questions, collected_responses
+from contstim.experiments.responses.table import UNRATED
 from tests.experiments.collection.conftest import TOKEN, Serve
-from tests.experiments.collection.servers import answer
+from tests.experiments.collection.servers import answer, small_study
 from tests.experiments.collection.test_pages import raw
 
 
@@ -120,10 +122,10 @@ def test_a_refusal_names_the_field_in_plain_words_and_never_its_value(serve: Ser
     joined = served.join(group="1")
     said = {
         name: served.save(joined, answer("t1-1"), {**answer("t1-0"), name: value}).json()["error"]
-        for name, value in {"rating": 77, "left": "secret", "rt_ms": True, "trial_id": ""}.items()
+        for name, value in {"rating": 101, "left": "secret", "rt_ms": True, "trial_id": ""}.items()
     }
     assert said == {
-        "rating": "responses.1.rating should be less than or equal to 6.",
+        "rating": "responses.1.rating should be less than or equal to 100.",
         "left": "responses.1.left must be a whole number.",
         "rt_ms": "responses.1.rt_ms must be a number.",
         "trial_id": "responses.1.trial_id should have at least 1 character.",
@@ -336,3 +338,37 @@ def test_a_file_of_something_else_is_refused(tmp_path: Any) -> None:
     other.close()
     with pytest.raises(StoreError, match="not a database of answers"):
         Recorder(tmp_path / "b.sqlite", "x")
+
+
+def test_ratings_are_those_of_the_scale_and_missing_only_after_a_deadline(
+    serve: Serve, tmp_path: Path
+) -> None:
+    slider = serve(small_study(tmp_path / "slider", scale="slider", deadline=4.0))
+    joined = slider.join(group="1")
+    late = {**answer("t1-1"), "rating": None, "rt_ms": None}
+    assert slider.save(joined, answer("t1-0", rating=0), late).status_code == 200
+    rows = collected_responses(slider.database)
+    assert [(row.trial_id, row.rating) for row in rows] == [("t1-0", 0), ("t1-1", UNRATED)]
+    assert ',"t1-1","",' in slider.download("responses").text
+
+
+@pytest.mark.parametrize(("study", "rating"), [({}, None), ({}, 7), ({"scale": "choice"}, 3)])
+def test_other_ratings_are_refused(
+    serve: Serve, study: dict[str, Any], rating: object, tmp_path: Path
+) -> None:
+    served = serve(small_study(tmp_path / "study", **study))
+    refused = served.save(served.join(group="1"), {**answer("t1-0"), "rating": rating})
+    assert (refused.status_code, refused.json()["error"][:12]) == (422, "Ratings are ")
+
+
+def test_answers_to_questions_come_with_completion_and_out_of_the_database(serve: Serve) -> None:
+    served = serve()
+    joined = served.join(group="1")
+    served.save(joined, *(answer(f"t1-{n}") for n in range(4)))
+    body = {"participant": joined["participant"], "questions": {"age": "31", "remarks": "=1"}}
+    headers = {"Authorization": f"Bearer {joined['secret']}"}
+    for _ in range(2):  # the code was lost on the way
+        assert served.http.post("/api/complete", json=body, headers=headers).status_code == 200
+    told = collected_questions(served.database)
+    assert [(each.question, each.answer) for each in told] == [("age", "31"), ("remarks", "=1")]
+    assert {each.participant for each in told} == {joined["participant"]}

@@ -24,6 +24,7 @@ class FakeServer:
         refusing: whether it takes no answers.
         full: whether it takes nobody in any more.
         forgetting: whether it loses all answers once, when it is first asked for a code.
+        questions: what the last one answered beside the trials.
         completed: for each participant, how many answers were kept when the code was given.
     """
 
@@ -31,6 +32,7 @@ class FakeServer:
     people: dict[str, dict[str, Any]] = field(default_factory=dict)
     answers: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     completed: dict[str, int] = field(default_factory=dict)
+    questions: dict[str, str] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     failing: int = 0
     muttering: int = 0
@@ -84,6 +86,7 @@ class FakeServer:
             return 422, {"error": "The study is over."}
         if path == "/api/responses":
             return self._keep(person, body["responses"])
+        self.questions = body.get("questions", {})
         return self._complete(person)
 
     def _join(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +111,7 @@ class FakeServer:
     ) -> tuple[int, dict[str, Any]]:
         known = {trial["trial_id"] for trial in self.groups[person["group"]]}
         for row in responses:
-            if row["trial_id"] not in known or row["rating"] not in range(1, 7):
+            if row["trial_id"] not in known or row["rating"] not in (None, *range(101)):
                 return 422, {"error": "unknown trial or rating"}
             self.answers.setdefault((person["participant"], row["trial_id"]), row)
         return 200, {"saved": [row["trial_id"] for row in responses]}

@@ -163,7 +163,7 @@ def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -
     rows = page(RESPONSES)
     for row in rows[1:]:
         row["rating"] = row["response"] + 1
-    with pytest.raises(InputError, match="does not fit the button 3"):
+    with pytest.raises(InputError, match="does not fit the response 3"):
         import_jspsych([write(tmp_path / "data.json", rows)], TRIALS)
 
 

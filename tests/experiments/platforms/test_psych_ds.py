@@ -22,6 +22,12 @@ from contstim.experiments.platforms.psych_ds import (
     write_psych_ds,
 )
 from contstim.experiments.platforms.psych_ds_rules import check_psych_ds
+from contstim.experiments.responses.questionnaire import (
+    QuestionAnswer,
+    questions_beside,
+    write_answers,
+)
+from contstim.experiments.responses.table import UNRATED, write_responses
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind
@@ -94,7 +100,7 @@ class TestContract(ExportContract):
 
 
 def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) -> None:
-    unrated = replace(RESPONSES[0], rating=0, left=0, position=0, rt_ms=float("nan"))
+    unrated = replace(RESPONSES[0], rating=UNRATED, left=0, position=0, rt_ms=float("nan"))
     folder = write_psych_ds(TRIALS, tmp_path, replace(ABOUT, keep_names=True), [unrated]).path
     (row,) = read_csv_rows(folder / "data" / DATA.format("responses"))
     assert [row[name] for name in ("rating", "left", "position", "rt_ms")] == [""] * 4
@@ -271,3 +277,21 @@ def test_recommendations_are_warnings(tmp_path: Path) -> None:
     assert {"MISSING_README_DOC", "FILENAME_UNOFFICIAL_KEYWORD_WARNING"} <= codes
     with pytest.raises(InputError, match="There is no folder"):
         check_psych_ds(folder / "absent")
+
+
+def test_answers_to_questions_are_described_and_their_people_numbered(tmp_path: Path) -> None:
+    """Only who is in the responses: somebody left out is not in the data set by another door."""
+    write_responses(tmp_path / "r.csv", RESPONSES)
+    who = [RESPONSES[0].participant, "somebody else"]
+    beside = questions_beside(tmp_path / "r.csv")
+    write_answers(beside, [QuestionAnswer(name, "age", "31") for name in who])
+    asked = tmp_path / "questions.csv"
+    asked.write_text("name,when,kind,question,options\nage,before,number,How old?,18|99\n")
+    about = replace(ABOUT, responses=tmp_path / "r.csv", questions=asked)
+    folder = write_psych_ds(TRIALS, tmp_path / "out", about, RESPONSES).path
+    (row,) = read_csv_rows(folder / "data" / DATA.format("answers"))
+    (first, *_) = read_csv_rows(folder / "data" / DATA.format("responses"))
+    assert row == {"participant": first["participant"], "question": "age", "answer": "31"}
+    told = json.loads((folder / "dataset_description.json").read_text())["variableMeasured"]
+    (described,) = [each for each in told if each["name"] == "question"]
+    assert described["valueReference"] == ["age: How old?"]

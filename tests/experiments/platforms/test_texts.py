@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 
 from contstim.errors import InputError, SentenceError
 from contstim.experiments.platforms.jspsych.folder import keep_texts
+from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.experiments.platforms.lists import as_html
 from contstim.experiments.platforms.psychopy import psychopy_cell, unquotable
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
@@ -141,5 +142,7 @@ def test_nothing_is_written_before_all_texts_are_read(
     bad.write_text(content)
     there = sorted(folder.iterdir())
     with pytest.raises(InputError, match=name):
-        keep_texts(folder, practice if practice.exists() else None, into=folder)
+        keep_texts(
+            folder, PageSettings(practice=practice if practice.exists() else None), into=folder
+        )
     assert sorted(folder.iterdir()) == there

@@ -8,7 +8,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import Problem, ResponseFinding, check_responses
-from contstim.experiments.responses.table import Response
+from contstim.experiments.responses.table import UNRATED, Response
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()
@@ -37,7 +37,7 @@ def test_two_responses_for_one_trial() -> None:
         report.raise_errors()
 
 
-@pytest.mark.parametrize("rating", [7, -1, 12])
+@pytest.mark.parametrize("rating", [7, -2, 12])
 def test_a_rating_outside_the_scale(rating: int) -> None:
     wrong = replace(RESPONSES[0], rating=rating)
     report = check_responses(TRIALS, [wrong, *RESPONSES[1:]])
@@ -48,7 +48,7 @@ def test_a_rating_outside_the_scale(rating: int) -> None:
 
 
 def test_a_missing_rating_is_no_contradiction() -> None:
-    missing = replace(RESPONSES[0], rating=0)
+    missing = replace(RESPONSES[0], rating=UNRATED)
     report = check_responses(TRIALS, [missing, *RESPONSES[1:]])
     expected = {(Problem.NO_RATING, "ann"), (Problem.UNFINISHED, "ann")}
     assert {(f.problem, f.participant) for f in report.findings} == expected

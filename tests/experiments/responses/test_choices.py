@@ -68,8 +68,8 @@ def test_what_contradicts_the_record_is_refused(path: Path) -> None:
     record(path, scale="choice")
     with pytest.raises(InputError, match=r"on the scale choice.*stated scale is confidence"):
         read_responses(path, scale=Scale.CONFIDENCE)
-    record(path, scale="slider")
-    with pytest.raises(InputError, match="no scale of confidence, choice: 'slider'"):
+    record(path, scale="stars")
+    with pytest.raises(InputError, match="no scale of confidence, choice, slider: 'stars'"):
         read_responses(path)
     with pytest.raises(InputError, match="others on the scale confidence"):
         admit(CHOICE_TRIALS, RATED)

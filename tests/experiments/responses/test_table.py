@@ -20,6 +20,7 @@ from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.table import (
     APOSTROPHE,
     NO_BREAK_SPACE,
+    UNRATED,
     Response,
     escape_formula,
     origin_of,
@@ -32,7 +33,7 @@ from contstim.tables import read_table, write_table
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 FULL = Response("5fa3", 2, "trial-1", 6, 2, 14, 1234.5)
-BARE = Response("p002", 1, "trial-9", 0, 0, 0, math.nan)
+BARE = Response("p002", 1, "trial-9", UNRATED, 0, 0, math.nan)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
@@ -69,7 +70,7 @@ def test_further_columns_are_named(tmp_path: Path, suffix: str) -> None:
 
 
 def test_choice_is_the_side_of_the_scale() -> None:
-    choices = [replace(FULL, rating=rating).choice for rating in range(7)]
+    choices = [replace(FULL, rating=rating).choice for rating in (UNRATED, *range(1, 7))]
     assert choices == [0, 1, 1, 1, 2, 2, 2]
 
 

@@ -84,12 +84,13 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> Th
     # How sure a rating is of its sentence, in steps from the middle: 4 5 6 for sentence_2, 3 2 1
     # for sentence_1. A degree that nobody used on either side is left out on both.
     degrees = sorted({abs(rating - scale.middle) for rating in used})
-    n = len(degrees)
-    levels = {int(scale.middle + degree): n + place for place, degree in enumerate(degrees)}
+    n, neither = len(degrees), int(0 in degrees)  # who prefers neither has a level of their own
+    up = n - neither
+    levels = {int(scale.middle + degree): up + place for place, degree in enumerate(degrees)}
     levels |= {int(scale.middle - degree): n - 1 - place for place, degree in enumerate(degrees)}
     names = [f"{scale.middle + low:g}|{scale.middle + high:g}" for low, high in pairwise(degrees)]
     mirrored = np.eye(n - 1)
-    matrix = np.concatenate([-mirrored[::-1], np.zeros((1, n - 1)), mirrored])
+    matrix = np.concatenate([-mirrored[::-1], np.zeros((1 - neither, n - 1)), mirrored])
     return ThresholdScheme(tuple(names), matrix, levels, 0)
 
 
@@ -118,7 +119,10 @@ def fit_blocks(
         InputError: no finite estimates fit best, or the ratings do not determine them.
     """
     require_overlap(scheme, blocks)
-    n_effects, n_ratings = blocks[0].effects.shape[2], sum(block.levels.size for block in blocks)
+    n_effects, n_ratings = (
+        blocks[0].effects.shape[2],
+        sum(int((block.levels >= 0).sum()) for block in blocks),
+    )
     start = _start(scheme, blocks)
     n_fixed = len(start)
     start = np.concatenate([start, np.full(n_effects, 0.3), [0.5] * trials_vary])
@@ -175,7 +179,7 @@ def _start(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> FloatArray:
     from scipy.special import ndtri
 
     levels = np.concatenate([block.levels.ravel() for block in blocks])
-    counts = np.bincount(levels, minlength=len(scheme.matrix) + 1)
+    counts = np.bincount(levels[levels >= 0], minlength=len(scheme.matrix) + 1)
     if scheme.first_step == 0:
         counts = counts + counts[::-1]  # both sides alike
     shares = np.cumsum(counts)[:-1] / counts.sum()
@@ -264,10 +268,13 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     # rating's hidden value stays below its upper and above its lower threshold as all of them move
     # that way. A trial's lowest rating says most of the upper thresholds, its highest of the lower
     # ones.
-    lowest = np.concatenate([block.levels.min(axis=0) for block in blocks])
+    n_finite = len(scheme.matrix)
+    lowest = np.concatenate(
+        [np.where(b.levels < 0, n_finite, b.levels).min(axis=0) for b in blocks]
+    )
     highest = np.concatenate([block.levels.max(axis=0) for block in blocks])
     values = np.concatenate([block.predictors for block in blocks])  # (n_trials, n_predictors)
-    n_finite, n_slopes = len(scheme.matrix), values.shape[1]
+    n_slopes = values.shape[1]
     if not n_slopes:
         return  # thresholds alone separate nothing
     below, above = lowest < n_finite, highest > 0

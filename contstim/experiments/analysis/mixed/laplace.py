@@ -12,11 +12,11 @@ the mode (Tierney & Kadane 1986; as R's `ordinal::clmm` does):
 
     log-likelihood ≈ log p(ratings, mode) - ½ log det H,       H = minus the second derivatives
 
-Everybody in a group rated every trial of the group, and nothing is shared between groups, so that
-their log-likelihoods add. Within a group H has a block for each participant, a block for each trial
-and full blocks between the two: of these two factors the larger is eliminated, block by block, and
-a matrix of the size of the smaller one remains (its Schur complement), however many ratings there
-are.
+Everybody in a group was shown every trial of the group, and nothing is shared between groups, so
+that their log-likelihoods add. Within a group H has a block for each participant, a block for each
+trial and full blocks between the two: of these two factors the larger is eliminated, block by
+block, and a matrix of the size of the smaller one remains (its Schur complement), however many
+ratings there are.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RatedBlock:
     """The ratings of one group.
 
     Attributes:
-        levels: (n_participants, n_trials), 0 to n_levels - 1.
+        levels: (n_participants, n_trials), 0 to n_levels - 1; -1 where there is no rating.
         predictors: (n_trials, n_predictors), those with a fixed slope.
         effects: (n_participants, n_trials, n_effects), what a participant's effects are multiplied
             with: sides for a leaning, ratios for slopes; no effect where the last axis is empty.
@@ -129,7 +129,8 @@ def block_likelihood(
     moved = _in_cells(loadings, moved_people) + parameters.trials * moved_trials
     weights = -of_eta[1]
     by_eta = of_eta[0] + towards - weights * moved  # (n_participants, n_trials)
-    levels, n_levels = block.levels.ravel(), len(parameters.thresholds) - 1
+    # No rating changes with no threshold, so that it may stand with any level
+    levels, n_levels = np.maximum(block.levels, 0).ravel(), len(parameters.thresholds) - 1
     # The upper threshold of level y is the finite threshold y, the lower one y - 1; the outermost
     # are infinite, and nothing depends on them.
     upper, lower = (
@@ -321,11 +322,12 @@ def cell_derivatives(
 
     Args:
         link: the distribution of the noise.
-        levels: of the ratings, 0 to n_levels - 1.
+        levels: of the ratings, 0 to n_levels - 1; -1 for none, of which log P is 0 throughout.
         eta: where the hidden values are centred, of the same shape.
         thresholds: (n_levels + 1,) ascending, from -inf to inf.
     """
-    upper, lower = thresholds[levels + 1] - eta, thresholds[levels] - eta
+    upper = np.where(levels < 0, np.inf, thresholds[levels + 1] - eta)
+    lower = np.where(levels < 0, -np.inf, thresholds[levels] - eta)
     log_prob = _log_difference(link, upper, lower)
     # Each a ratio of a derivative of F to P: a, a1, a2 = F', F'', F''' at the upper end, b, … at
     # the lower. The density is divided in logs, since both may be too small for a number.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
@@ -243,7 +243,9 @@ def fit_mixed(
     rated = subset(ratings, [np.array(columns, dtype=bool) for columns in chosen])
     if not rated.groups:
         raise InputError("There are no trials of these conditions to fit a mixed model to.")
-    every = np.concatenate([group.ratings.ravel() for group in rated.groups])
+    grouped = [replace(g, ratings=g.scale.grouped(g.ratings)) for g in rated.groups]
+    rated = replace(rated, groups=tuple(grouped))
+    every = np.concatenate([group.ratings[np.isfinite(group.ratings)] for group in rated.groups])
     scheme = threshold_scheme(settings.thresholds, every.astype(np.int64), rated.scale)
     _require_variation(rated, settings)
     sizes, values = [], np.zeros((rated.n_trials, len(models)))  # of unit size, group after group
@@ -277,7 +279,8 @@ def _blocks(
     blocks, start = [], 0
     for group in rated.groups:
         rows = slice(start, start + len(group.trials))
-        levels = level_of[group.ratings.astype(np.int64)]
+        given = np.isfinite(group.ratings)
+        levels = np.where(given, level_of[np.nan_to_num(group.ratings).astype(np.int64)], -1)
         # Positive towards the side on the left, where sentence_2 (1) or sentence_1 (-1) stood; 0
         # where this is not known. Exchanging the sentences of a trial turns all that stands here.
         sides = np.array([0.0, -1.0, 1.0])[group.left.astype(np.int64), None]

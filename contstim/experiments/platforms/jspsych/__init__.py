@@ -13,6 +13,7 @@ readme/     what to do with the folder, for each place where answers may go
 
 from contstim.experiments.platforms.jspsych.folder import (
     PRACTICE,
+    QUESTIONS,
     TEXTS,
     export_jspsych,
     unfilled_warning,
@@ -37,7 +38,7 @@ PLATFORM = Platform(
         export_jspsych,
         PageSettings,
         out="The folder to write; texts in it are kept.",
-        to_edit=(*TEXTS, PRACTICE),
+        to_edit=(*TEXTS, PRACTICE, QUESTIONS),
     ),
     Reader(import_jspsych, files="CSV, JSON, or JSON lines."),
 )

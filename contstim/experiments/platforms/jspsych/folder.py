@@ -22,6 +22,7 @@ from contstim.experiments.platforms.jspsych.study import (
     build_study,
 )
 from contstim.experiments.platforms.platform import Exported
+from contstim.experiments.responses.questionnaire import read_questions
 from contstim.files import write_text
 from contstim.reporting.report import Report
 from contstim.scale import Scale
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _ROOM = "contstim.experiments.platforms.jspsych"
 
 TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.csv")
-PRACTICE = "practice.csv"
+PRACTICE, QUESTIONS = "practice.csv", "questions.csv"
 
 _DEFAULTS = resources.files(_ROOM) / "defaults"
 _COLUMNS = {
@@ -46,11 +47,13 @@ _COLUMNS = {
     PRACTICE: ("sentence_1", "sentence_2"),
 }
 
+# Of lines that our texts have only on some pages
+_MARK = re.compile(r"\{((?:confidence|choice|slider|break|deadline|practice|check|,)+)\}")
 _PART = re.compile(r'<script src="(parts/[\w/]+\.js)"')
 
 # In the order in which they are loaded.
-_PARTS = "address markdown tables texts order watching keeping sending screens timeline".split()
-_SCRIPTS = ("parts/escape.js", "study.js", *(f"parts/{name}.js" for name in _PARTS))
+_PARTS = "address markdown tables texts order watching keeping sending screens questions timeline"
+_SCRIPTS = ("parts/escape.js", "study.js", *(f"parts/{name}.js" for name in _PARTS.split()))
 
 
 def export_jspsych(
@@ -111,7 +114,7 @@ def new_page(
     try:
         PageStudy.model_validate_json((page / "study.json").read_bytes())
     except (OSError, ValueError):  # no earlier export
-        refuse_others(page, ours=(*TEXTS, PRACTICE))
+        refuse_others(page, ours=(*TEXTS, PRACTICE, QUESTIONS))
         if inside:
             refuse_others(folder, ours=(inside,))
     build_study(trials, settings, {})  # what is wrong with the trials is said before all else
@@ -128,7 +131,11 @@ def new_page(
 def _write_page(
     trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
 ) -> PageStudy:
-    study = build_study(trials, settings, keep_texts(earlier, settings.practice, into=work))
+    study = build_study(
+        trials,
+        settings,
+        keep_texts(earlier, settings, into=work, marks=(trials[0].scale, *settings.marks)),
+    )
     vendored = settings.vendor or settings.library is not None
     if vendored:
         fetch_library(work / "vendor", settings.library, earlier=earlier / "vendor")
@@ -144,6 +151,7 @@ def _write_page(
         groups=len(study.groups),
         pairs=max(map(len, study.groups.values())),
         first=next(iter(study.groups)),
+        scale=study.scale.meaning,
     )
     write_text(work / "README.md", filled)
     content = json.dumps(study.content, indent=1, ensure_ascii=False)
@@ -188,43 +196,71 @@ def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
     write_text(folder / "index.html", filled)
 
 
-def keep_texts(folder: Path, practice: Path | None, *, into: Path) -> dict[str, str]:
+def keep_texts(
+    folder: Path,
+    settings: PageSettings,
+    *,
+    into: Path,
+    marks: tuple[str, ...] = (Scale.CONFIDENCE,),
+) -> dict[str, str]:
     """Write the texts that a folder lacks, and read all of them as they stand.
 
     Nothing is written before all that is there has been read.
 
     Args:
         folder: of an earlier export, or none.
-        practice: a table to take its place; None: what is there.
+        settings: tables of practice and questions to take their places; None: what is there.
         into: where texts are written that the folder lacks.
+        marks: of what they speak of: the scale, and what else the page has.
 
     Raises:
         InputError: a text cannot be read, or a table lacks a column or holds what it cannot.
     """
-    there = [name for name in (*TEXTS, PRACTICE) if (folder / name).exists()]
-    texts = {name: _read_text(folder / name, name) for name in there}
-    lacking = {
-        name: (_DEFAULTS / name).read_text(encoding="utf-8") for name in TEXTS if name not in texts
+    there = [name for name in (*TEXTS, PRACTICE, QUESTIONS) if (folder / name).exists()]
+    given = {PRACTICE: settings.practice, QUESTIONS: settings.questions}
+    added = {
+        n: path for n, path in given.items() if path and path.resolve() != (folder / n).resolve()
     }
+    if PRACTICE in {*there, *added}:
+        marks += ("practice",)
+    asked = (
+        read_questions(added.get(QUESTIONS, folder / QUESTIONS))
+        if QUESTIONS in {*there, *added}
+        else ()
+    )
+    if any(question["when"] == "check" for question in asked):
+        marks += ("check",)
+    texts = {name: _read_text(folder / name, name, marks) for name in there}
+    lacking = {name: default_text(name, marks) for name in TEXTS if name not in texts}
     # A table that is in its place already is not copied onto itself.
-    if practice is not None and practice.resolve() != (folder / PRACTICE).resolve():
-        lacking[PRACTICE] = _read_text(practice, PRACTICE)
+    lacking |= {name: _read_text(path, name, marks) for name, path in added.items()}
     for name, text in lacking.items():
         write_text(into / name, text)
     texts |= lacking
-    return {name: texts[name] for name in (*TEXTS, PRACTICE) if name in texts}
+    return {name: texts[name] for name in (*TEXTS, PRACTICE, QUESTIONS) if name in texts}
 
 
-def _read_text(path: Path, name: str) -> str:
+def default_text(name: str, marks: tuple[str, ...]) -> str:
+    """Our text of a name, without the lines that have a mark, such as `{choice}`, and no other."""
+    text = (_DEFAULTS / name).read_text(encoding="utf-8")
+    marked = (_MARK.match(line) for line in text.splitlines())
+    return "".join(
+        line[mark.end() if mark else 0 :]
+        for line, mark in zip(text.splitlines(keepends=True), marked, strict=True)
+        if mark is None or set(marks) & set(mark[1].split(","))
+    )
+
+
+def _read_text(path: Path, name: str, marks: tuple[str, ...]) -> str:
     if name in _COLUMNS:
-        _check_table(path, name)
+        _check_table(path, name, marks)
     text = read_text(path)
     if "\0" in text:
         raise InputError(f"{path} holds null characters: save it as a text in UTF-8.")
     return text
 
 
-def _check_table(path: Path, name: str) -> None:
+def _check_table(path: Path, name: str, marks: tuple[str, ...]) -> None:
     # A page may go without examples, but neither without labels nor with empty practice.
     table = read_csv(path, delimiters=",;", may_be_empty=name == "examples.csv")
     missing = [column for column in _COLUMNS[name] if column not in table]
@@ -236,19 +272,20 @@ def _check_table(path: Path, name: str) -> None:
     for sentence in ("sentence_1", "sentence_2"):
         parsed(path, sentence, table.get(sentence, ()), Sentence.parse, "sentence")
     if name == "examples.csv":
-        parsed(path, "rating", table["rating"], _answer, f"answer; give {Scale.CONFIDENCE.meaning}")
+        scale = Scale(marks[0])
+
+        def answer(cell: str) -> int:
+            return scale.answers.index(whole_number(cell))  # a ValueError where it is none
+
+        parsed(path, "rating", table["rating"], answer, f"answer; give {scale.meaning}")
+    parsed(path, "expected", table.get("expected", ()), ("", "1", "2").index, "1, 2 or nothing")
     if name == "labels.csv":
-        with resources.as_file(_DEFAULTS / name) as file:
-            needed = read_csv(file)["name"]
+        needed = [line.partition(",")[0] for line in default_text(name, marks).splitlines()[1:]]
         if missing := sorted({*needed} - {*table["name"]}):
             raise InputError(f"{path} lacks the labels {', '.join(missing)}. Add a row for each.")
         if len(set(table["name"])) < len(table["name"]):
             twice = Counter(table["name"]).most_common(1)[0][0]
             raise InputError(f"{path} has the label {shortened(twice)} twice; leave one out.")
-
-
-def _answer(cell: str) -> int:
-    return Scale.CONFIDENCE.answers.index(whole_number(cell))  # a ValueError where it is none
 
 
 # Square brackets, but not those of a link, which an address in round brackets follows.

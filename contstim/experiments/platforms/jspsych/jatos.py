@@ -18,6 +18,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.folder import template
 from contstim.experiments.platforms.jspsych.folder import (
     PRACTICE,
+    QUESTIONS,
     TEXTS,
     new_page,
     unfilled_warning,
@@ -120,6 +121,6 @@ PLATFORM = Platform(
         PageSettings,
         out="The folder to write; texts in its page are kept.",
         fixed={"save": "jatos", "datapipe_id": ""},
-        to_edit=tuple(f"page/{name}" for name in (*TEXTS, PRACTICE)),
+        to_edit=tuple(f"page/{name}" for name in (*TEXTS, PRACTICE, QUESTIONS)),
     ),
 )

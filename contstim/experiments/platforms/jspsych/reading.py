@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from contstim.documents import parse_json, read_text
 from contstim.errors import InputError
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
-from contstim.experiments.responses.table import SIMULATED, UNKNOWN
+from contstim.experiments.responses.questionnaire import QuestionAnswer
+from contstim.experiments.responses.table import SIMULATED, UNRATED, unescape_formula
 from contstim.scale import Scale
 from contstim.tables import read_csv
 from contstim.wording import counted
@@ -35,14 +36,14 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     Example: `contstim import jspsych data/*.json --trials trials.csv --out responses.csv`
 
     Args:
-        files: of one participant or many. A row with a trial_id is a trial; all others are left
-            aside and counted. `left` says which of the trial's sentences stood left (1 or 2). The
-            rating is `rating`, on the trials' scale from sentence_1 to sentence_2, or follows from
-            `response`, the index from 0 of the button pressed, counted from the left; where a row
-            has both they must agree. Answers that the page gave by itself say so in `simulated`,
-            which stays. A participant is named under any of `PARTICIPANT`, else by the file.
-            Answers that are identical in all count once: a page that is reloaded may send an answer
-            twice.
+        files: of one participant or many. A row with a trial_id is a trial, one with a question is
+            an answer beside the trials; all others are left aside and counted. `left` says which of
+            the trial's sentences stood left (1 or 2). The rating is `rating`, on the trials' scale
+            from sentence_1 to sentence_2, or follows from `response`, from the left: the index from
+            0 of the button pressed, or a slider's value; where a row has both they must agree.
+            Answers that the page gave by itself say so in `simulated`, which stays. A participant
+            is named under any of `PARTICIPANT`, else by the file. Answers that are identical in all
+            count once: a page that is reloaded may send an answer twice.
         trials: what was shown.
 
     Raises:
@@ -56,7 +57,7 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
 
 def _answers(
     path: Path, by_id: Mapping[str, Trial], seen: set[tuple[object, ...]]
-) -> Iterator[RecordedAnswer | str]:
+) -> Iterator[RecordedAnswer | QuestionAnswer | str]:
     """The answers of a file without those that were seen before, and notes on it."""
     rows, column = _read(path)
     if column is None:
@@ -64,9 +65,13 @@ def _answers(
     shown: Counter[str] = Counter()
     repeats = 0
     for index, row in enumerate(rows):
-        if not _cell(row, "trial_id"):
-            continue
         participant = path.stem if column is None else _cell(row, column)
+        if not _cell(row, "trial_id"):
+            if question := _cell(row, "question"):
+                yield QuestionAnswer(
+                    str(participant), str(question), unescape_formula(str(_cell(row, "answer")))
+                )
+            continue
         shown[str(participant)] += 1
         answer = _answer(f"{path}, row {index}", row, participant, shown[str(participant)], by_id)
         about = answer.model_dump(exclude={"where"})
@@ -102,17 +107,17 @@ def _answer(
     trial = by_id.get(answer.trial_id)
     # An unknown trial is named later, with others
     scale = trial.scale if trial else Scale.CONFIDENCE
-    # The button counts from the left, the stated rating from sentence_1.
+    # Button or slider count from the left, the stated rating from sentence_1.
     rating = answer.rating if answer.left == 1 else scale.mirrored(answer.rating)
     response = _cell(row, "response")
     if response != "":
-        button = recorded(f"{where}, response", **cells, rating=response).rating
-        if answer.rating != UNKNOWN and rating != button + 1:
+        given = recorded(f"{where}, response", **cells, rating=response).rating
+        if answer.rating != UNRATED and rating != given + scale.answers[0]:
             raise InputError(
                 f"{where}: the rating {answer.rating} with sentence {answer.left} left does not "
-                f"fit the button {button} (from 0, from the left)."
+                f"fit the response {given} (from 0, from the left)."
             )
-        rating = button + 1
+        rating = given + scale.answers[0]
     return answer.model_copy(update={"rating": rating})
 
 

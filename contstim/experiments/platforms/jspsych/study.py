@@ -16,8 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
-from contstim.experiments.platforms.lists import check_trials, require_scale
+from contstim.experiments.platforms.lists import check_trials
 from contstim.options import Help
+from contstim.scale import Scale
 from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
@@ -68,13 +69,18 @@ class PageSettings:
         completion_code: what participants see when all is saved; empty: none, or from the server
             a code for each participant unless there is a redirect.
         redirect: where they go then, such as Prolific's completion link; empty: nowhere.
-        return_link: where those go who decline, or come when the study is full; empty: nowhere.
+        return_link: where those go who decline, fail the checks or come when the study is full; empty: nowhere.
         title: of the browser's window.
         language: of the sentences and texts, as HTML names it.
         practice: a table with sentence_1 and sentence_2 to begin with; None: no practice, or that
             of an earlier export into the same folder.
         identify: parameters of the page's address, beside `IDENTITY`, that say who somebody is.
         identities: whether participants.csv has them hashed or plain.
+        questions: a table of questions (`read_questions`); None: none, or that of an earlier export
+            into the same folder.
+        check_attempts: how often the instructions are shown until their check is right.
+        break_every: pairs after which a page offers a break; 0 for none.
+        deadline: seconds after which the next pair comes, and the answer is missing; 0 for none.
         vendor: copy jsPsych into the folder, so that the page needs no other server.
         library: a folder with jsPsych's files to copy; None: they are fetched from npm.
 
@@ -101,6 +107,21 @@ class PageSettings:
     practice: Annotated[
         Path | None, Help("Pairs to practise on: a table with sentence_1 and sentence_2.")
     ] = None
+    questions: Annotated[
+        Path | None,
+        Help(
+            "Questions to ask: a table name, when (before, after, check), kind, question, options."
+        ),
+    ] = None
+    check_attempts: Annotated[
+        int, Help("How often people read the instructions until checks are right.", at_least=1)
+    ] = 2
+    break_every: Annotated[
+        int, Help("Pairs after which people may take a break; 0 for none.", at_least=0)
+    ] = 0
+    deadline: Annotated[
+        float, Help("Seconds in which a pair is to be answered; 0 for any time.", at_least=0)
+    ] = 0.0
     vendor: Annotated[
         bool,
         Help("Copy jsPsych into the folder, from npm: works offline.", flag="--vendor"),
@@ -129,6 +150,12 @@ class PageSettings:
         """True if the settings hold what participants get for taking part."""
         return bool(self.completion_code or self.redirect)
 
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Marks of what a page has that not all have; see `folder.default_text`."""
+        has = {"break": self.break_every, "deadline": self.deadline}
+        return tuple(mark for mark, value in has.items() if value)
+
     def __post_init__(self) -> None:
         if not self.title.strip():
             raise InputError("The page needs a title.")
@@ -152,7 +179,7 @@ class PageSettings:
             check_web_address(address)
 
 
-_VERSION = 1
+_VERSION = 2
 _MINUTES_OF_READING = 3  # consent, instructions, examples, debriefing
 # Numbers, because participants can read the source of a page.
 _STRATA = {condition: number for number, condition in enumerate(Condition)}
@@ -183,6 +210,10 @@ class PageStudy(BaseModel):
         id: changes with the trials: a browser does not go on with another version of them.
         title: of the page.
         minutes: that the longest group takes, with reading.
+        scale: of the answers.
+        check_attempts: how often the instructions are shown until their check is right.
+        break_every: pairs after which a page offers a break; 0 for none.
+        deadline: seconds to answer a pair; 0 for any time.
         save: where answers go, under `to`; for DataPipe also `experiment` and `address`.
         completion: `code` and `redirect`; None where the server alone knows them.
         texts: by the names of their files.
@@ -198,6 +229,10 @@ class PageStudy(BaseModel):
     id: Text
     title: Text
     minutes: int
+    scale: Annotated[Scale, Field(strict=False)] = Scale.CONFIDENCE
+    check_attempts: int = 2
+    break_every: int = 0
+    deadline: float = 0.0
     save: dict[str, str]
     completion: dict[str, str | None] | None
     texts: dict[str, str]
@@ -245,6 +280,8 @@ class PageStudy(BaseModel):
             [group, sorted([t.trial_id, [t.sentence_1, t.sentence_2]] for t in self.groups[group])]
             for group in self.trials
         ]
+        if self.scale is not Scale.CONFIDENCE:
+            canonical.append([self.scale, []])
         return hashlib.sha256(json.dumps(canonical).encode()).hexdigest()
 
     @property
@@ -265,11 +302,10 @@ def build_study(
     """The content of study.json.
 
     Raises:
-        InputError: the trials cannot be traced back, or ask for choices.
+        InputError: the trials cannot be traced back.
         SentenceError: a text has no words.
     """
     check_trials(trials)
-    require_scale(trials)
     groups: dict[str, list[PageTrial]] = {}
     # Sorted, so that the same trials in another order are the same version.
     for trial in sorted(trials, key=lambda trial: (trial.group, trial.trial_id)):
@@ -283,10 +319,13 @@ def build_study(
             )
         )
     # Only what people see decides the identifier: a text may be edited during an experiment.
-    content = {
+    content: dict[str, Any] = {
         group: [trial.model_dump(exclude_defaults=True) for trial in own]
         for group, own in groups.items()
     }
+    scale = trials[0].scale
+    if scale is not Scale.CONFIDENCE:
+        content["scale"] = scale
     # `{minutes}` of the consent text: the longest group at the pace of 2023, and reading.
     pairs = max(map(len, groups.values()))
     save = {"to": str(settings.save)}
@@ -297,6 +336,10 @@ def build_study(
         id=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
         title=settings.title,
         minutes=math.ceil(pairs * SECONDS_PER_TRIAL / 60) + _MINUTES_OF_READING,
+        scale=scale,
+        check_attempts=settings.check_attempts,
+        break_every=settings.break_every,
+        deadline=settings.deadline,
         save=save,
         completion={
             "code": settings.completion_code or None,

@@ -7,7 +7,9 @@ const participant = GetURLParameter("participant") || GetURLParameter("PROLIFIC_
 
 const sentence = (side, html) =>
     newText(side, `<div style="width: 24em; text-align: center">${html}</div>`);
-const button = (number, label) => newButton(number, label).css("width", "8.5em");
+// Buttons are called 1, 2, …, from left to right.
+const labels = LABELS;
+const numbers = labels.map((_, at) => String(at + 1));
 
 Sequence("instructions", randomize("trial"), "send", "end");
 
@@ -15,7 +17,7 @@ newTrial("instructions",
     newText("task", "You will see pairs of sentences, one pair after the other. QUESTION"
         + " There are no right or wrong answers: we want to know what you think.")
         .center().print(),
-    newText("keys", "Click one of six buttons, or press a key from 1 (left) to 6 (right).")
+    newText("keys", "Click a button, or press a key from 1 (left) to LAST (right).")
         .center().print(),
     newButton("begin", "Begin").center().print().wait()
 ).log("participant", participant);
@@ -29,24 +31,13 @@ Template("trials.csv", row =>
             .add("center at 75%", "middle at 50%", getText("right"))
             .center().print(),
         newText("question", "QUESTION").center().print(),
-        button("1", "LABEL_1"),
-        button("2", "LABEL_2"),
-        button("3", "LABEL_3"),
-        button("4", "LABEL_4"),
-        button("5", "LABEL_5"),
-        button("6", "LABEL_6"),
-        newCanvas("scale", "56em", "5em")
-            .add("center at 9%", "middle at 50%", getButton("1"))
-            .add("center at 25%", "middle at 50%", getButton("2"))
-            .add("center at 41%", "middle at 50%", getButton("3"))
-            .add("center at 59%", "middle at 50%", getButton("4"))
-            .add("center at 75%", "middle at 50%", getButton("5"))
-            .add("center at 91%", "middle at 50%", getButton("6"))
-            .center().print(),
+        ...numbers.map((number, at) => newButton(number, labels[at]).css("width", "8.5em")),
+        numbers.reduce((canvas, number, at) => canvas.add(
+            `center at ${Math.round(100 * (at + 0.5) / labels.length)}%`, "middle at 50%", getButton(number)
+        ), newCanvas("scale", "56em", "5em")).center().print(),
         newSelector("rating")
-            .add(getButton("1"), getButton("2"), getButton("3"),
-                 getButton("4"), getButton("5"), getButton("6"))
-            .keys("1", "2", "3", "4", "5", "6")
+            .add(...numbers.map(number => getButton(number)))
+            .keys(...numbers)
             .log().once().wait()
     )
     .log("participant", participant)

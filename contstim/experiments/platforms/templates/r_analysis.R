@@ -33,7 +33,9 @@ accuracies <- numbers(accuracies, c("accuracy", "lower_ceiling", "upper_ceiling"
 mixed <- numbers(mixed, c("log_likelihood", "estimate", "standard_error"))
 
 middle <- 3.5  # of the scale: above it ratings prefer sentence_2
+degrees <- NA  # into which mixed models group a slider's answers on either side
 ratings$chosen <- sign(ratings$rating - middle)  # 1 for sentence_2, -1 for sentence_1
+ratings$chosen[is.na(ratings$chosen)] <- 0  # no answer in time prefers neither
 of_first <- ratings$kind_1 == "synthetic_1" | ratings$kind_2 == "synthetic_1"
 ratings$accepts <- ifelse(of_first, ratings$model_2, ratings$model_1)
 ratings$rejects <- ifelse(of_first, ratings$model_1, ratings$model_2)
@@ -146,7 +148,12 @@ if (length(wanted) > 0) fitted <- fitted[fitted$model %in% wanted, ]
 for (row in which(mixed$note != "")) {
   cat("no mixed model of ", mixed$model[row], ": ", mixed$note[row], "\n", sep = "")
 }
-tested <- ratings[ratings$condition != "catch", ]  # catch trials say nothing of models
+# Catch trials say nothing of models
+tested <- ratings[ratings$condition != "catch" & !is.na(ratings$rating), ]
+if (!is.na(degrees)) {
+  degree <- ceiling(abs(tested$rating - middle) * degrees / middle)
+  tested$rating <- middle + tested$chosen * ceiling(degree * middle / degrees)
+}
 # Which sentence is sentence_1 must not matter: people lean towards the side on which a sentence
 # was shown (1: sentence_2 was on the left), where it was recorded (0: it was not)
 tested$side <- c("1" = -1, "2" = 1)[tested$left]
@@ -174,7 +181,7 @@ with_never <- function(rows) {
 # Of choices, and of ratings of one degree only, the middle is the only threshold: these are logistic
 # models, whose likelihood lme4 approximates as contstim does (of a probit it does not)
 two_answers <- length(unique(abs(tested$rating - middle))) == 1
-tested$second <- as.integer(tested$chosen > 0)
+tested$second <- ifelse(tested$chosen == 0, NA, as.integer(tested$chosen > 0))
 package <- if (two_answers) "lme4" else "ordinal"
 
 fit_choices <- function(rows) {

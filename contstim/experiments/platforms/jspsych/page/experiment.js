@@ -20,16 +20,19 @@ function recordToResume(keep, study, platform) {
   return null;
 }
 
-/** Digits press the six buttons, arrows go from one to the next. */
+/** Digits press the buttons, arrows go from one to the next, Enter goes on from a slider. */
 function listenToKeys() {
   document.addEventListener("keydown", (event) => {
+    const slid = document.querySelector("#jspsych-content.answered button.next");
+    if (slid && event.key === "Enter" && event.target.type === "range") slid.click();
     const buttons = [...document.querySelectorAll("#jspsych-content button.confidence")];
     if (!buttons.length || event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
     const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    if (/^[1-6]$/.test(event.key)) buttons[Number(event.key) - 1].click();
+    const { length } = buttons;
+    if (/^[1-9]$/.test(event.key)) buttons[Number(event.key) - 1]?.click();
     else if (step) {
       const at = buttons.indexOf(document.activeElement);
-      const next = at < 0 ? (step > 0 ? 0 : 5) : (at + step + 6) % 6;
+      const next = at < 0 ? (step > 0 ? 0 : length - 1) : (at + step + length) % length;
       buttons[next].focus();
     } else return;
     event.preventDefault();
@@ -65,7 +68,8 @@ class Experiment {
     this.timeline = [this.record ? this.welcome() : this.consent()];
     if (simulation) await jsPsych.simulate(this.timeline, simulation);
     else await jsPsych.run(this.timeline);
-    if (this.record) await this.finish();
+    if (this.returned) this.refuse("check_failed");
+    else if (this.record) await this.finish();
     else this.refuse("disagreed");
     return null;
   }
@@ -182,8 +186,17 @@ class Experiment {
       outbox.add(answer);
       shown();
     };
+    const told = (given) => {
+      record.questions = { ...record.questions, ...given };
+      this.keep.write(record);
+    };
+    const failed = () => {
+      this.returned = true;
+      this.jsPsych.abortExperiment();
+    };
     shown();
-    this.timeline.push(...contstim.mainTimeline({ screens, texts, trials, answered, progress }));
+    const main = { screens, texts, trials, answered, progress, told, failed };
+    this.timeline.push(...contstim.mainTimeline(main));
   }
 
   /** Wait until every answer is safe; only then is the study complete. */

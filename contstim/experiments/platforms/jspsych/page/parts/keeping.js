@@ -57,21 +57,20 @@ contstim.COLUMNS = [
  * The answers of a record as rows of responses.csv, with the seed and how the group was found; those
  * that the page gave by itself say so.
  */
-contstim.rows = (record, answers = record.answers) =>
-  answers.map((answer) => ({
-    participant: record.participant,
-    group: Number(record.group),
-    ...answer,
-    seed: record.seed,
-    assigned_by: record.assigned_by,
-    device: record.device,
-    viewport: record.viewport,
-    ...(record.simulated ? { simulated: "true" } : {}),
-  }));
+contstim.rows = (record, answers = record.answers) => {
+  const { participant, seed, assigned_by, device, viewport } = record;
+  const group = Number(record.group);
+  const simulated = record.simulated ? { simulated: "true" } : {};
+  const more = { seed, assigned_by, device, viewport, ...simulated };
+  const rows = answers.map((each) => ({ participant, group, ...each, ...more }));
+  const told = ([question, text]) => ({ participant, question, answer: contstim.escapeFormula(text) });
+  return [...rows, ...Object.entries(record.questions ?? {}).map(told)];
+};
 
 /** The rows as a CSV text; only a record of an artificial participant has the column simulated. */
 contstim.table = (record) => {
-  const columns = [...contstim.COLUMNS, ...(record.simulated ? ["simulated"] : [])];
+  const questions = record.questions ? ["question", "answer"] : [];
+  const columns = [...contstim.COLUMNS, ...(record.simulated ? ["simulated"] : []), ...questions];
   return contstim.writeTable(columns, contstim.rows(record));
 };
 

@@ -4,42 +4,56 @@
 contstim.screens = (study, texts, stage) => {
   const { escape } = contstim;
   const { label } = texts;
-  const CONFIDENCE = [
-    "very_confident", "confident", "somewhat_confident",
-    "somewhat_confident", "confident", "very_confident",
-  ];
   const sides = ["first", "second"];
+  const scale = study.scale ?? "confidence";
+  /** Labels of the buttons from left to right; a slider goes from 0 to 100 instead. */
+  const BUTTONS = {
+    confidence: [
+      "very_confident", "confident", "somewhat_confident",
+      "somewhat_confident", "confident", "very_confident",
+    ],
+    choice: ["choose", "choose"],
+    slider: [],
+  }[scale];
+  const sideOf = (at) => sides[at < BUTTONS.length / 2 ? 0 : 1];
 
   const sentence = (text, side) =>
     `<div class="sentence ${sides[side]}" dir="auto" role="group"` +
     ` aria-label="${label(`${sides[side]}_sentence`)}">${escape(text)}</div>`;
 
   /** Both sentences, from left to right, under the question. */
-  const pair = (shown) => {
+  const pair = (shown, state) => {
     const ordered = [shown.sentence_1, shown.sentence_2];
     if (shown.left === 2) ordered.reverse();
-    return `<p class="question">${label("question")}</p>${ordered.map(sentence).join("")}`;
+    const mark = state === "practice" ? `<strong class="mark">${label("practice")}</strong> ` : "";
+    return `<p class="question">${mark}${label("question")}</p>${ordered.map(sentence).join("")}`;
   };
 
+  const slider = (value = 50, more = "") =>
+    `<div class="track"><input type="range" min="0" max="100" value="${value}"` +
+    ` aria-label="${label("question")}"${more}>` +
+    `<span>${label("first_sentence")}</span><span>${label("second_sentence")}</span></div>`;
+
   const button = (choice, at) => {
-    const side = at < 3 ? 0 : 1;
-    const name = label(CONFIDENCE[at]);
+    if (!BUTTONS.length) return `<button type="button" class="next">${label("next")}</button>`;
+    const name = label(BUTTONS[at]);
     return (
-      `<button type="button" class="confidence ${sides[side]}"` +
-      ` aria-label="${label(`${sides[side]}_sentence`)}: ${name}">` +
+      `<button type="button" class="confidence ${sideOf(at)}"` +
+      ` aria-label="${label(`${sideOf(at)}_sentence`)}: ${name}">` +
       `${name}<kbd aria-hidden="true">${at + 1}</kbd></button>`
     );
   };
 
   /** A worked example: a pair with the answer marked, and why. */
   const example = (row, number) => {
-    const marked = CONFIDENCE.map((name, at) => {
+    const marked = BUTTONS.map((name, at) => {
       const chosen = at + 1 === Number(row.rating) ? " chosen" : "";
-      return `<span class="confidence ${sides[at < 3 ? 0 : 1]}${chosen}">${label(name)}</span>`;
-    }).join("");
+      return `<span class="confidence ${sideOf(at)}${chosen}">${label(name)}</span>`;
+    });
+    if (!marked.length) marked.push(slider(Number(row.rating), " disabled"));
     return (
       `<h2>${label("example", { n: number })}</h2>` +
-      `<div class="pair">${pair({ ...row, left: 1 })}${marked}</div>` +
+      `<div class="pair scale-${scale}">${pair({ ...row, left: 1 })}${marked.join("")}</div>` +
       `<p class="why">${escape(row.explanation ?? "")}</p>`
     );
   };
@@ -51,8 +65,24 @@ contstim.screens = (study, texts, stage) => {
   };
 
   return {
-    CONFIDENCE,
+    scale,
+    /** How many buttons there are; one goes on from a slider. */
+    buttons: BUTTONS.length,
+    deadline: study.deadline ?? 0, // seconds
+    breakEvery: study.break_every ?? 0,
+    checkAttempts: study.check_attempts ?? 2,
     pair,
+    slider,
+    /** Which sentence a rating prefers: 1, 2, or 0 for neither. */
+    preferred: (rating) => {
+      const middle = BUTTONS.length ? (BUTTONS.length + 1) / 2 : 50;
+      return rating === null || rating === middle ? 0 : rating < middle ? 1 : 2;
+    },
+    /** What was expected in a practice pair, and why. */
+    expected: (row) =>
+      `<p>${label("practice_expected")}</p>` +
+      `<p class="sentence">${escape(row[`sentence_${row.expected}`])}</p>` +
+      `<p class="why">${escape(row.explanation ?? "")}</p>`,
     button,
     example,
     show,

@@ -23,6 +23,7 @@ contstim.loadTexts = async (study) => {
     debrief: texts["debrief.md"],
     examples: table("examples.csv"),
     practice: table("practice.csv"),
+    questions: table("questions.csv"),
     label: contstim.labels(labels),
   };
 };

@@ -69,7 +69,8 @@ contstim.backends.jatos = async (study) => {
       return answers.map((answer) => answer.trial_id);
     },
 
-    async complete() {
+    async complete(record) {
+      await this.save(record, []); // with what was asked after the last trial
       const end = jatos.endStudyWithoutRedirect ?? jatos.endStudyAjax; // the older name
       await Promise.resolve(end(true)).catch(console.error); // the answers are safe either way
       return study.completion;

@@ -36,7 +36,7 @@ contstim.backends.server = () => {
     },
 
     async complete(record) {
-      const body = { participant: record.participant };
+      const body = { participant: record.participant, questions: record.questions ?? {} };
       try {
         return await contstim.post("api/complete", body, authorised(record));
       } catch (error) {

@@ -1,0 +1,53 @@
+"use strict";
+
+const optionsOf = (row) => row.options.split("|").map((option) => option.trim());
+
+/** The form of some questions. */
+contstim.questionForm = (rows) => {
+  const { escape } = contstim;
+  const field = (row) => {
+    const named = `name="${escape(row.name)}"${row.optional ? "" : " required"}`;
+    if (row.kind === "choice") {
+      const option = (text) =>
+        `<label><input type="radio" ${named} value="${escape(text)}"> ${escape(text)}</label>`;
+      return optionsOf(row).map((text) => option(text.replace(/^\*/, ""))).join("");
+    }
+    const [low, high] = optionsOf(row).map(escape);
+    const limits = row.kind === "number" ? `min="${low}" max="${high}"` : 'maxlength="1000"';
+    return `<input type="${row.kind}" ${named} ${limits} aria-label="${escape(row.question)}">`;
+  };
+  const set = (row) => `<fieldset><legend>${escape(row.question)}</legend>${field(row)}</fieldset>`;
+  return `<form class="questions">${rows.map(set).join("")}</form>`;
+};
+
+/** A page of questions; one can go on when they are answered, and `done` receives the answers. */
+contstim.questionTrial = (screens, label, rows, state, done) => {
+  let given = {};
+  const listen = () => {
+    const form = document.querySelector("#jspsych-content form");
+    const heard = () => {
+      given = Object.fromEntries(new FormData(form));
+      document.querySelector("#jspsych-content .next").disabled = !form.checkValidity();
+    };
+    form?.addEventListener("input", heard);
+    form?.addEventListener("submit", (event) => event.preventDefault());
+    if (form && !contstim.simulationMode()) heard();
+    document.body.dataset.state = state;
+  };
+  const html = contstim.questionForm(rows);
+  const page = contstim.textTrial(screens, html, [label("next")], state, () => done(given));
+  return { ...page, on_load: listen };
+};
+
+/** Instructions again and again until the check is right, at most so many times; else `failed`. */
+contstim.checked = (screens, label, read, rows, attempts, failed) => {
+  let tries = 0;
+  let right = true;
+  const check = contstim.questionTrial(screens, label, rows, "check", (given) => {
+    const answer = (row) => optionsOf(row).find((option) => option.startsWith("*")).slice(1);
+    right = Boolean(contstim.simulationMode()) || rows.every((row) => given[row.name] === answer(row));
+    tries += 1;
+    if (!right && tries >= attempts) failed();
+  });
+  return { timeline: [read, check], loop_function: () => !right && tries < attempts };
+};

@@ -1,0 +1,120 @@
+"""Answers on a slider, in the middle of it, and answers that were not given in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.analysis import tables
+from contstim.experiments.analysis.measures import ACCURACY, COSINE, Measure, evaluate
+from contstim.experiments.analysis.mixed.models import fit_mixed
+from contstim.experiments.analysis.page import methods_text
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather
+from contstim.experiments.analysis.regression import regress_choices
+from contstim.experiments.analysis.run import analyze
+from contstim.experiments.design.artificial import artificial_participants, simulate_responses
+from contstim.experiments.responses.table import UNRATED, Response
+from contstim.scale import Scale
+from contstim.stimuli import on_scale
+from tests.experiments.analysis.simulation import simulate
+
+MADE = simulate(groups=(4, 3), follow=0.7)
+SLID_TO = {1: 10, 2: 25, 3: 45, 4: 55, 5: 75, 6: 90}  # as far from the middle, in the same order
+SLID = [replace(r, rating=SLID_TO[r.rating], scale=Scale.SLIDER) for r in MADE.responses]
+
+
+def rated(responses: Sequence[Response]) -> Ratings:
+    return gather(MADE.trials, responses, MADE.scores)
+
+
+def of_everybody(ratings: Ratings, measure: Measure) -> np.ndarray:
+    masks = [np.ones((len(ratings.models), len(g.trials)), dtype=bool) for g in ratings.groups]
+    return evaluate(ratings, measure, masks).values
+
+
+def test_results_of_a_slider_are_those_of_ratings_in_the_same_order() -> None:
+    """Witness: both measures ask for sides and ranks alone, and the ratings have the same."""
+    by_six, by_slider = (
+        analyze(MADE.trials, responses, MADE.scores) for responses in (MADE.responses, SLID)
+    )
+    six, slider = (tables.result_tables(each) for each in (by_six, by_slider))
+    for name in ("models", "comparisons", "roles", "unanimity", "regressions", "failures"):
+        np.testing.assert_equal(six[name], slider[name])
+    assert not [name for name in slider["trials"] if name.startswith("rated_")]
+    assert "in the middle of the slider prefers neither" in methods_text(by_slider)[0]
+    assert "not given in time" not in methods_text(by_slider)[0]
+
+
+@pytest.mark.parametrize("rating", [50, UNRATED])
+def test_who_prefers_neither_counts_one_half_and_has_no_rank(rating: int) -> None:
+    """Witness: the formulas of both measures, written out for the person of the answer."""
+    ratings = rated([replace(SLID[0], rating=rating), *SLID[1:]])
+    group = ratings.groups[0]
+    assert ratings.missing == (rating == UNRATED)
+    person, place = 0, [t.trial_id for t in group.trials].index(SLID[0].trial_id)
+    ratios, given = group.ratios[0], np.array(group.ratings[person])
+    given[place] = 50
+    agreed = [float((r > 0) == (g > 50)) for r, g in zip(ratios, given, strict=True)]
+    agreed[place] = 0.5
+    assert of_everybody(ratings, ACCURACY)[0, 0] == pytest.approx(np.mean(agreed))
+
+    def ranks(values: np.ndarray) -> np.ndarray:
+        sizes = np.abs(values)
+        below = [sum(s < size for s in sizes if s) for size in sizes]
+        alike = [sum(s == size for s in sizes) for size in sizes]
+        signed: np.ndarray = np.sign(values) * (np.array(below) + (np.array(alike) + 1) / 2)
+        return signed
+
+    n = len(given)
+    norm = [k * (k + 1) * (2 * k + 1) / 6 for k in (n, n - 1)]
+    expected = ranks(ratios) @ ranks(given - 50) / np.sqrt(norm[0] * norm[1])
+    assert of_everybody(ratings, COSINE)[0, 0] == pytest.approx(expected)
+
+
+def test_what_was_not_rated_in_time_is_left_out_of_means_and_models() -> None:
+    """Witness: the same table without these rows, trial by trial."""
+    late = [replace(r, rating=UNRATED) if n % 7 == 0 else r for n, r in enumerate(MADE.responses)]
+    ratings = rated(late)
+    columns = tables.trials_table(ratings)
+    for trial_id, mean in zip(columns["trial_id"], columns["mean_rating"], strict=True):
+        given = [r.rating for r in late if r.trial_id == trial_id and r.rating != UNRATED]
+        assert mean == pytest.approx(np.mean(given))
+    model = ratings.models[0]
+    assert analyze(MADE.trials, late, MADE.scores, max_missing=0.2).ratings.missing
+    with pytest.raises(InputError, match=r"No participant is left: g1p0: rated \d+ of 48 trials"):
+        analyze(MADE.trials, late, MADE.scores)
+    assert (
+        regress_choices(ratings, [model])["choices"] == ratings.size == len(late) - len(late[::7])
+    )
+    fit, full = fit_mixed(ratings, [model]), fit_mixed(rated(MADE.responses), [model])
+    assert np.sign(fit[model]["typical_effect"]) == np.sign(full[model]["typical_effect"])
+    assert np.isfinite(fit.log_likelihood)
+    # Fewer answers are likelier together
+    assert full.log_likelihood < fit.log_likelihood < full.log_likelihood * 0.8
+
+
+def test_mixed_models_group_a_slider_and_know_its_middle() -> None:
+    """Witness: three degrees on either side are ratings of six, which fit as they do."""
+    model = MADE.scores.models[0]
+    six = fit_mixed(rated(MADE.responses), [model])
+    slider = fit_mixed(rated(SLID), [model])
+    assert slider.log_likelihood == pytest.approx(six.log_likelihood, abs=1e-6)
+    undecided = [replace(r, rating=50) if n % 9 == 0 else r for n, r in enumerate(SLID)]
+    assert fit_mixed(rated(undecided), [model]).scheme.names == ("50|67", "67|84", "84|100")
+
+
+def test_artificial_participants_use_the_whole_slider() -> None:
+    trials = on_scale(MADE.trials, Scale.SLIDER)
+    people = artificial_participants(trials, MADE.scores, MADE.scores.models[0], noise=3.0, seed=1)
+    answers = [r for r in simulate_responses(people, 6) if r.rating != 0]
+    assert {r.scale for r in answers} == {Scale.SLIDER}
+    ratings = [r.rating for r in answers]
+    assert min(ratings) < 10
+    assert max(ratings) > 90
+    assert len(set(ratings)) > 20
+    analysis = analyze(trials, simulate_responses(people, 6), MADE.scores)
+    assert analysis.result(Scope.OVERALL, ACCURACY).models[0]["value"] > 0.6

@@ -1,0 +1,53 @@
+"""Catch trials that say themselves which sentence is to be chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.design.building import attention_trials, build_design
+from contstim.experiments.responses.admission import CatchRule, admit
+from contstim.experiments.responses.table import Response
+from contstim.stimuli import Condition, Kind, read_trials, write_trials
+from tests.experiments.stimuli import natural
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "attention.csv"
+    path.write_text("sentence_1,sentence_2\nPlease choose this one.,Please choose the other one.\n")
+    return path
+
+
+def test_every_group_has_them_and_who_disobeys_is_left_out(table: Path, tmp_path: Path) -> None:
+    asked = {"groups": 2, "random_per_group": 2, "catch_per_group": 1, "seed": 3}
+    plain = build_design(natural=natural(30), **asked)  # type: ignore[arg-type]
+    design = build_design(natural=natural(30), **asked, attention=table)  # type: ignore[arg-type]
+    added = [t for t in design.trials if t.kind_1 is Kind.INSTRUCTION]
+    assert {*design.trials} - {*added} == {*plain.trials}
+    assert [(t.group, t.condition) for t in added] == [(1, Condition.CATCH), (2, Condition.CATCH)]
+    write_trials(tmp_path / "trials.csv", design.trials)
+    assert read_trials(tmp_path / "trials.csv") == design.trials
+    responses = [
+        Response(name, 1, t.trial_id, 5 if name == "bob" and t in added else 1, 1, n + 1, 900.0)
+        for name in ("ann", "bob")
+        for n, t in enumerate(t for t in design.trials if t.group == 1)
+    ]
+    admission = admit(design.trials, responses, catch=CatchRule(share=1.0))
+    assert admission.participants == ("ann",)
+    assert admission.excluded == {"bob": "1 of 2 catch trials right, 2 are required"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sentence_1\nThis one.\n", "lacks sentence_2"),
+        ("sentence_1,sentence_2\nThis one.,This one\n", "row 0 compares"),
+    ],
+)
+def test_a_table_of_another_kind_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        attention_trials(tmp_path / "a.csv", 2)

@@ -1,0 +1,179 @@
+"""Choices and a slider: on the page, and which exports have them; breaks, deadlines, practice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.jspsych.folder import TEXTS, default_text
+from contstim.experiments.platforms.platform import PLATFORMS, platform_named
+from contstim.scale import Scale
+from contstim.stimuli import on_scale
+from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
+from contstim.testing.platform import read_csv_rows
+from tests.experiments.platforms.conftest import TRIALS, Collect, Export
+from tests.experiments.platforms.walking import answer, begin, picture, reach
+
+Visit = Callable[..., Any]
+BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.mark.parametrize("name", [*BUTTONS, "csv"])
+@pytest.mark.parametrize("scale", [Scale.CHOICE, Scale.SLIDER])
+def test_exports_show_a_scale_or_refuse_it_by_name(tmp_path: Path, name: str, scale: Scale) -> None:
+    platform = platform_named(name)
+    assert platform is not None
+    assert platform.exporter is not None
+    exporter, trials = platform.exporter, on_scale(CONTRACT_TRIALS, scale)
+    if scale is Scale.SLIDER and name in BUTTONS:
+        with pytest.raises(InputError, match=r"on the scale slider.*export jspsych or jatos"):
+            exporter.export(trials, tmp_path / "out", exporter.settings())
+        return
+    exporter.export(trials, tmp_path / "out", exporter.settings())
+    texts = {p.name: p.read_text() for p in (tmp_path / "out").iterdir() if p.suffix != ".csv"}
+    told = "".join(texts.values())
+    assert "confident" not in told
+    assert ("0 (left) to 100" if scale is Scale.SLIDER else "left") in told
+    assert set(BUTTONS) < PLATFORMS.keys()
+
+
+def test_texts_speak_of_their_scale_and_of_nothing_that_is_not_there() -> None:
+    words = {Scale.CONFIDENCE: "confident", Scale.CHOICE: "This one", Scale.SLIDER: "slider"}
+    for scale in Scale:
+        texts = "".join(default_text(name, (scale,)) for name in TEXTS)
+        assert [word for word in words.values() if word in texts] == [words[scale]]
+        assert not {"{seconds}", "break_text", "{break}", "{slider}"} & {*texts.split()}
+        assert "{seconds}" in default_text("instructions.md", (scale, "deadline"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("device", [{}, PHONE], ids=["computer", "phone"])
+def test_a_slider_is_moved_by_keys_mouse_and_touch(
+    export: Export, collect: Collect, visit: Visit, device: dict[str, Any]
+) -> None:
+    """Ratings are where the slider stood, from sentence_1; one goes on only after touching it."""
+    server = collect(export([*on_scale(TRIALS, Scale.SLIDER)], brief=False))
+    page = visit(server.address, **device)
+    begin(page)
+    for n in range(3):
+        reach(page, "trials")
+        track, next_button = page.locator(".track input"), page.locator("button.next")
+        page.wait_for_function("!document.querySelector('button.next').disabled")
+        assert not next_button.is_visible()
+        before = page.locator("#jspsych-html-button-response-stimulus").element_handle()
+        if n == 0:
+            page.keyboard.press("End")
+            picture(page, "5-slider")
+            page.keyboard.press("Enter")
+        else:  # in the middle, where nothing moves, and at the left end
+            x, width = (track.bounding_box()[name] for name in ("x", "width"))
+            y = track.bounding_box()["y"] + track.bounding_box()["height"] / 2
+            press = page.touchscreen.tap if device else page.mouse.click
+            press(x + (width / 2 if n == 1 else 1), y)
+            next_button.click()
+        page.wait_for_function("element => !element.isConnected", arg=before)
+    reach(page, "saved")
+    rows = server.rows("p1")
+    seen = [r["rating"] if r["left"] == 1 else 100 - r["rating"] for r in rows]
+    assert seen == [100, pytest.approx(50, abs=1), pytest.approx(0, abs=1)]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.slow
+def test_choices_are_made_by_button_and_key(export: Export, collect: Collect, visit: Visit) -> None:
+    server = collect(export([*on_scale(TRIALS, Scale.CHOICE)], brief=False))
+    page = visit(server.address, **PHONE)
+    begin(page)
+    for button in (1, 2, 2):
+        assert page.locator("button.confidence").count() == 2
+        answer(page, button, key=button == 2)
+    reach(page, "saved")
+    pressed = [r["rating"] if r["left"] == 1 else 3 - r["rating"] for r in server.rows("p1")]
+    assert pressed == [1, 2, 2]
+
+
+@pytest.mark.slow
+def test_breaks_deadlines_and_what_practice_expects(
+    export: Export, collect: Collect, visit: Visit, tmp_path: Path
+) -> None:
+    practice = tmp_path / "pairs.csv"
+    rows = "He sleeps,Sleeps he,1,Words are in order.\nShe runs,Runs she,1,\n"
+    practice.write_text(f"sentence_1,sentence_2,expected,explanation\n{rows}")
+    folder = export(practice=practice, break_every=2, deadline=3.0)
+    server = collect(folder)
+    page = visit(server.address)
+    begin(page)
+    for right in (False, True):
+        reach(page, "practice")
+        assert "Practice." in page.inner_text(".question")
+        first = page.locator(".sentence").first.inner_text() in ("He sleeps", "She runs")
+        answer(page, 1 if first == right else 6)
+        if not right:
+            reach(page, "expected")
+            assert page.inner_text(".page .sentence") == "He sleeps"
+            assert "Words are in order." in page.inner_text(".page")
+            page.click("button.next")
+    reach(page, "ready")
+    page.click("button.next")
+    answer(page, 1)
+    reach(page, "break")  # nobody answers the second pair
+    assert "2 of 3" in page.inner_text("#jspsych-content")
+    page.click("button.next")
+    answer(page, 6)
+    reach(page, "saved")
+    ratings = [row["rating"] for row in server.rows("p1")]
+    assert ratings[1] is None
+    assert all(ratings[n] in (1, 6) for n in (0, 2))
+    assert server.rows("p1")[1]["rt_ms"] is None
+    assert {row["name"] for row in read_csv_rows(folder / "labels.csv")} >= {"break", "practice"}
+
+
+QUESTIONS = """name,when,kind,question,options,optional
+age,before,number,How old are you?,18|99,
+task,check,choice,What is to be chosen?,the longer|*the likelier,
+remarks,after,text,Anything else?,,yes
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", [1, 2])
+def test_questions_are_asked_and_who_fails_the_check_goes(
+    export: Export, collect: Collect, visit: Visit, tmp_path: Path, wrong: int
+) -> None:
+    """Instructions come again after a wrong answer; after the second one nobody takes part."""
+    (tmp_path / "asked.csv").write_text(QUESTIONS)
+    folder = export(questions=tmp_path / "asked.csv", return_link="https://example.org/back")
+    server = collect(folder)
+    page = visit(server.address, **PHONE)
+    reach(page, "consent")
+    page.click("button.next >> nth=0")
+    reach(page, "before")
+    go_on = page.locator("button.next")
+    assert go_on.is_disabled()
+    page.fill("input[name=age]", "17")
+    assert go_on.is_disabled()
+    page.fill("input[name=age]", "31")
+    go_on.click()
+    for n in range(2):
+        reach(page, "instructions")
+        page.locator("button.next").last.click()
+        reach(page, "check")
+        page.click("text=the longer" if n < wrong else "text=the likelier")
+        page.click("button.next")
+    if wrong == 2:
+        reach(page, "refused")
+        assert server.answers == {}
+        assert page.locator("button.leave").count() == 1
+        return
+    for _ in range(3):
+        answer(page, 2)
+    reach(page, "after")
+    page.fill("input[name=remarks]", "=1")
+    page.click("button.next")
+    reach(page, "saved")
+    assert server.questions == {"age": "31", "remarks": "=1"}
