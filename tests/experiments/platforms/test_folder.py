@@ -164,12 +164,15 @@ def test_the_readme_says_whether_the_page_holds_the_code(tmp_path: Path, save: S
 
 def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
     """Every label that the page asks for is there, and none that it does not."""
-    export_jspsych(TRIALS, tmp_path / "page")
+    (tmp_path / "pairs.csv").write_text("sentence_1,sentence_2\nOne.,Two.\n")
+    (tmp_path / "asked.csv").write_text("name,when,kind,question,options\nx,check,choice,X?,a|*b\n")
+    more = {"practice": tmp_path / "pairs.csv", "questions": tmp_path / "asked.csv"}
+    export_jspsych(TRIALS, tmp_path / "page", PageSettings(break_every=2, deadline=9.0, **more))
     page = Path(library.__file__).parent / "page"
     code = "".join(path.read_text(encoding="utf-8") for path in page.rglob("*.js"))
     asked = set(re.findall(r'(?:label|waiting|refuse)\("(\w+)"', code)) - {"labels"}
     asked |= {"first_sentence", "second_sentence"}
-    asked |= set(re.findall(r'"(\w*confident)"', code))
+    asked |= set(re.findall(r'"(\w*confident)"', code)) - {"choose"}
     with (tmp_path / "page" / "labels.csv").open(encoding="utf-8", newline="") as file:
         assert asked == {row["name"] for row in csv.DictReader(file)}
     with (tmp_path / "page" / "examples.csv").open(encoding="utf-8", newline="") as file:

@@ -216,7 +216,9 @@ def keep_texts(
     Raises:
         InputError: a text cannot be read, or a table lacks a column or holds what it cannot.
     """
-    there = [name for name in (*TEXTS, PRACTICE, QUESTIONS) if (folder / name).exists()]
+    # Labels last, since other tables decide which are needed
+    every = sorted((*TEXTS, PRACTICE, QUESTIONS), key="labels.csv".__eq__)
+    there = [name for name in every if (folder / name).exists()]
     given = {PRACTICE: settings.practice, QUESTIONS: settings.questions}
     added = {
         n: path for n, path in given.items() if path and path.resolve() != (folder / n).resolve()
@@ -280,9 +282,11 @@ def _check_table(path: Path, name: str, marks: tuple[str, ...]) -> None:
         parsed(path, "rating", table["rating"], answer, f"answer; give {scale.meaning}")
     parsed(path, "expected", table.get("expected", ()), ("", "1", "2").index, "1, 2 or nothing")
     if name == "labels.csv":
-        needed = [line.partition(",")[0] for line in default_text(name, marks).splitlines()[1:]]
-        if missing := sorted({*needed} - {*table["name"]}):
-            raise InputError(f"{path} lacks the labels {', '.join(missing)}. Add a row for each.")
+        ours = default_text(name, marks).splitlines()[1:]
+        needed = {line.partition(",")[0]: line for line in ours}
+        if missing := sorted(needed.keys() - {*table["name"]}):
+            rows = "\n".join(needed[each] for each in missing)
+            raise InputError(f"{path} lacks the labels {', '.join(missing)}. Add rows:\n{rows}")
         if len(set(table["name"])) < len(table["name"]):
             twice = Counter(table["name"]).most_common(1)[0][0]
             raise InputError(f"{path} has the label {shortened(twice)} twice; leave one out.")
