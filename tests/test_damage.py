@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +37,7 @@ from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.service import read_study
 from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.platforms.gorilla import import_gorilla
-from contstim.experiments.platforms.jspsych.folder import keep_texts
+from contstim.experiments.platforms.jspsych.folder import default_text, keep_texts
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.experiments.platforms.pcibex import import_pcibex
@@ -50,6 +49,7 @@ from contstim.frequencies import read_frequencies
 from contstim.models.training.acceptability import read_annotations
 from contstim.optimization.selection.question import NaturalCertificate
 from contstim.reviews import read_reviews
+from contstim.scale import Scale
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import (
@@ -204,8 +204,8 @@ def _new_answers() -> bytes:
                 "VALUES (1, 'p-1', '1', 3, 0, 0)"
             )
             for n in range(100):
-                row = (1, f"trial-{n}", 3, 1, n + 1, 900.5, 0)
-                connection.execute(f"INSERT INTO response VALUES ({', '.join('?' * 7)})", row)
+                row = (1, f"trial-{n}", 3, 1, n + 1, 900.5, 0, "key", 0, 0)
+                connection.execute(f"INSERT INTO response VALUES ({', '.join('?' * 10)})", row)
             connection.commit()
             connection.execute("PRAGMA journal_mode = DELETE")
         return path.read_bytes()
@@ -249,8 +249,7 @@ def _certificate() -> bytes:
 
 
 def _labels() -> bytes:
-    package = resources.files("contstim.experiments.platforms.jspsych")
-    return (package / "defaults" / "labels.csv").read_bytes()
+    return default_text("labels.csv", (Scale.CONFIDENCE,)).encode()
 
 
 def _page(path: Path) -> object:

@@ -136,13 +136,13 @@ BAD = {
     "no groups": ("groups = 3", "groups = 0", "1 or more"),
     "a scale that there is not": (
         "catch_per_group = 1",
-        'catch_per_group = 1\nscale = "slider"',
-        "'slider' is not one of 'confidence' or 'choice'",
+        'catch_per_group = 1\nscale = "stars"',
+        "'stars' is not one of 'confidence', 'choice' or 'slider'",
     ),
     "a page of another scale": (
-        "catch_per_group = 1",
-        'catch_per_group = 1\nscale = "choice"',
-        "asks for confidence",
+        "catch_per_group = 1\n[power]\n",
+        'catch_per_group = 1\nscale = "slider"\n[export.pcibex]\n[power]\n',
+        "makes buttons",
     ),
     "too few sentences": (
         "random_per_group = 2",

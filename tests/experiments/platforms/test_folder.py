@@ -166,8 +166,12 @@ def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
     """Every label that the page asks for is there, and none that it does not."""
     (tmp_path / "pairs.csv").write_text("sentence_1,sentence_2\nOne.,Two.\n")
     (tmp_path / "asked.csv").write_text("name,when,kind,question,options\nx,check,choice,X?,a|*b\n")
-    more = {"practice": tmp_path / "pairs.csv", "questions": tmp_path / "asked.csv"}
-    export_jspsych(TRIALS, tmp_path / "page", PageSettings(break_every=2, deadline=9.0, **more))
+    practice, asked_for = tmp_path / "pairs.csv", tmp_path / "asked.csv"
+    export_jspsych(
+        TRIALS,
+        tmp_path / "page",
+        PageSettings(practice=practice, questions=asked_for, break_every=2),
+    )
     page = Path(library.__file__).parent / "page"
     code = "".join(path.read_text(encoding="utf-8") for path in page.rglob("*.js"))
     asked = set(re.findall(r'(?:label|waiting|refuse)\("(\w+)"', code)) - {"labels"}
