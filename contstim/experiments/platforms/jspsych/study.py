@@ -69,8 +69,8 @@ class PageSettings:
         completion_code: what participants see when all is saved; empty: none, or from the server
             a code for each participant unless there is a redirect.
         redirect: where they go then, such as Prolific's completion link; empty: nowhere.
-        return_link: where those go who decline, fail a check, or come when the study is full; empty:
-            nowhere.
+        return_link: where those go who decline, fail a check, or come when the study is full;
+            empty: nowhere.
         title: of the browser's window.
         language: of the sentences and texts, as HTML names it.
         practice: a table with sentence_1 and sentence_2 to begin with; None: no practice, or that
