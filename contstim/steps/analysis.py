@@ -16,7 +16,8 @@ from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.analysis.ratings import TESTING, Ratings, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.trivial_rivals import against_rivals, trivial_rivals
-from contstim.experiments.responses.admission import DEFAULT_RULE, Admission, CatchRule, admit
+from contstim.experiments.responses.admission import Admission, admit
+from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import Response, read_responses
 from contstim.frequencies import read_frequencies
 from contstim.models.training_text import read_contamination, tell_contamination
@@ -31,28 +32,16 @@ if TYPE_CHECKING:
 
     from contstim.reporter import Reporter
 
-MinCatch = Annotated[
-    int | None,
-    Help("Catch trials that must be right; by default 11 of 12, or that share.", at_least=0),
-]
-MaxMissing = Annotated[
-    float,
-    Help(
-        "Share of trials that people may leave unrated, as after a deadline.", at_least=0, at_most=1
-    ),
-]
 Samples = Annotated[
     int, Help("Bootstrap resamples of people and items, for percentiles.", at_least=0)
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnalysisSettings:
+class AnalysisSettings(Exclusions):
     """Options of comparing responses with models."""
 
     contrasts: Annotated[Path | None, Help("Contrasts to test: a table first, second.")] = None
-    min_catch: MinCatch = None
-    max_missing: MaxMissing = 0.0
     units: Annotated[
         Literal["auto", "groups", "participants", "crossed"],
         Help("Random in tests: groups, participants, or crossed people and items."),
@@ -100,22 +89,24 @@ class OfAnswers(Step[Value], name=""):
         return design, responses, ScoreTable.read(self.scores)
 
     def ratings_of(
-        self, min_catch: int | None, max_missing: float, reporter: Reporter
+        self,
+        exclusions: Exclusions,
+        reporter: Reporter,
+        *,
+        unfinished: bool = False,
     ) -> tuple[Admission, Ratings]:
-        """Who finished and passed their catch trials, as for `analyze`, and their ratings."""
+        """Who is kept, as for `analyze`, and their ratings, perhaps of unfinished sessions too."""
         design, responses, table = self.read()
-        admission = admit(design, responses, catch=catch_rule(min_catch), max_missing=max_missing)
+        admission = admit(design, responses, exclusions=exclusions)
         reporter.say(str(admission))
         reporter.warn(admission.origin.warning)
-        return admission, gather(design, admission.responses, table)
+        if admission.partial:
+            reporter.say(admission.partial_note)
+        answers = admission.responses + (admission.partial if unfinished else ())
+        return admission, gather(design, answers, table, partial=unfinished)
 
 
-def catch_rule(number: int | None) -> CatchRule:
-    """The rule by which people fail catch trials; None for the usual one."""
-    return DEFAULT_RULE if number is None else CatchRule(number=number)
-
-
-class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=2):
+class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=3):
     """Say which models people agree with, how much a model could, and how sure that is.
 
     Writes tables (CSV), figures (PDF and PNG), `methods.md` and `report.html`. Participants who did
@@ -141,8 +132,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=2):
             responses,
             table,
             contrasts=read_contrasts(contrasts, table.models) if contrasts else None,
-            catch=catch_rule(settings.min_catch),
-            max_missing=settings.max_missing,
+            exclusions=settings,
             sampling=Sampling(
                 None if settings.units == "auto" else settings.units,
                 samples=settings.bootstrap,
@@ -226,6 +216,7 @@ def analysis_facts(analysis: Analysis) -> dict[str, object]:
         "participants": len(analysis.ratings.participants),
         "scale": str(analysis.ratings.scale),
         "left_out": analysis.admission.excluded,
+        "left_out_by_rule": analysis.admission.counts,
         "simulated_participants": analysis.origin.simulated,
         "units": analysis.sampling.units,
         "intervals": analysis.sampling.intervals,

@@ -21,12 +21,13 @@ from contstim.experiments.analysis.mixed.comparison import MixedAnalysis, compar
 from contstim.experiments.analysis.mixed.models import MixedSettings
 from contstim.experiments.analysis.ratings import TESTING
 from contstim.experiments.analysis.tables import Row, rows_table, with_origin
+from contstim.experiments.responses.exclusions import Exclusions
 from contstim.frequencies import read_frequencies
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
 from contstim.options import Help, Models, Reads, Writes
-from contstim.steps.analysis import MaxMissing, MinCatch, OfAnswers
+from contstim.steps.analysis import OfAnswers
 from contstim.steps.fields import TrustRemoteCode
 from contstim.steps.step import Outcome
 from contstim.stimuli import Condition, read_stimuli
@@ -80,14 +81,13 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
         Help("flexible: as R's clmm, depends on which sentence is sentence_1."),
     ] = "symmetric"
     ratios: Annotated[Literal["nats", "ranks"], Help("Ratios: nats or signed ranks.")] = "nats"
-    min_catch: MinCatch = None
-    max_missing: MaxMissing = 0.0
+    exclusions: Exclusions = Exclusions()
 
     def work(self, reporter: Reporter) -> Outcome[MixedAnalysis]:
         """Fit the models, and write the tables."""
         items, conditions = self.items == "intercept", self.condition or TESTING
         settings = MixedSettings(self.link, self.thresholds, self.people, items, self.ratios)
-        admission, ratings = self.ratings_of(self.min_catch, self.max_missing, reporter)
+        admission, ratings = self.ratings_of(self.exclusions, reporter, unfinished=True)
         analysis = compare_mixed(
             ratings,
             settings,
@@ -153,8 +153,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
     ] = None
     tokens: Annotated[Path | None, Reads("A table: sentence, tokens of each model.")] = None
     models: Annotated[tuple[str, ...], Models("Count its tokens. Repeatable.", flag="--model")] = ()
-    min_catch: MinCatch = None
-    max_missing: MaxMissing = 0.0
+    exclusions: Exclusions = Exclusions()
     trust_remote_code: TrustRemoteCode = False
 
     def work(self, reporter: Reporter) -> Outcome[Controls]:
@@ -163,7 +162,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
             raise InputError(
                 "Give something to control for: `features`, `text`, `tokens` or `models`."
             )
-        admission, ratings = self.ratings_of(self.min_catch, self.max_missing, reporter)
+        admission, ratings = self.ratings_of(self.exclusions, reporter)
         sentences = read_stimuli(self.trials)
         measured = {} if self.features is None else read_features(self.features)
         if self.text is not None:

@@ -29,7 +29,7 @@ from contstim.experiments.analysis.reliability import (
 )
 from contstim.experiments.analysis.tables import result_tables, training_texts_table, with_origin
 from contstim.experiments.analysis.trivial_rivals import against_rivals
-from contstim.experiments.responses.checks import Problem
+from contstim.experiments.responses.checks import HARMLESS
 from contstim.files import write_text
 from contstim.models.training_text import contamination_warnings
 from contstim.reporting.canvas import save, styled
@@ -87,15 +87,19 @@ def report(
 def _told(analysis: Analysis) -> dict[str, str]:
     """Passages of the page."""
     ratings, admission = analysis.ratings, analysis.admission
-    # Whoever gives one rating throughout is left out by catch trials, if by anything. Those who are
-    # not are named, since their answers lower every measure and ceiling.
-    uniform = [found.participant for found in admission.report.of(Problem.ONE_RATING)]
+    # Such people are left out by catch trials, if by anything. Those who are not are named, since
+    # their answers lower every measure and ceiling.
+    notable: dict[str, list[str]] = {}
+    for found in admission.report.findings:
+        if found.problem in HARMLESS and found.participant in ratings.participants:
+            notable.setdefault(str(found.problem), []).append(found.participant)
     return passages(
         *(__package__, "page.md.jinja"),
         ratings=ratings,
         scale=ratings.scale,
         excluded=admission.excluded,
-        uniform=[name for name in uniform if name in ratings.participants],
+        counts=admission.counts,
+        notable=notable,
         against=[
             f"{contradicted:,} of {trials:,} {condition}"
             for condition, (trials, contradicted) in analysis.orientations.items()
@@ -112,7 +116,7 @@ def _preface(analysis: Analysis, told: Mapping[str, str]) -> Iterator[Part]:
     yield Paragraph(told["who"])
     if excluded:
         yield Table(("left out", "why"), [*excluded.items()], texts=2)
-    yield from map(Paragraph, filter(None, [told["uniform"]]))
+    yield from map(Paragraph, filter(None, [told["notable"]]))
     names = names_in_figures(analysis).items()
     if short := [(label, name) for name, label in names if label != name]:
         yield Paragraph(told["names"], note=True)
@@ -312,6 +316,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         scale=ratings.scale,
         missing=counted(ratings.missing, "answer") if ratings.missing else "",
         people=counted(len(ratings.participants), "participant"),
+        counts=analysis.admission.counts,
         groups=counted(len(ratings.groups), "group"),
         families=Counter(
             (len(result.comparisons), sum(row["second"] != CEILING for row in result.comparisons))

@@ -121,13 +121,20 @@ class Ratings:
         return sum(int(np.count_nonzero(group.left)) for group in self.groups)
 
 
-def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: ScoreTable) -> Ratings:
+def gather(
+    trials: Iterable[Trial],
+    responses: Iterable[Response],
+    scores: ScoreTable,
+    *,
+    partial: bool = False,
+) -> Ratings:
     """Bring trials, responses and scores together; sentences are matched by `Sentence.text`.
 
     Args:
         trials: of all groups. Groups that nobody answered are left out.
         responses: to every trial of their group by each participant, as `admit` keeps.
         scores: log-probabilities of all sentences, and the models to evaluate.
+        partial: whether trials of the group may have no response.
 
     Raises:
         InputError: no responses, or responses that do not fit the trials or lack some of them; a
@@ -135,7 +142,7 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
             none of its condition (`check_trials`).
     """
     trials, responses = tuple(trials), tuple(responses)
-    _check_complete(trials, responses)
+    _check_complete(trials, responses, partial=partial)
     named = {model for trial in trials for model in (trial.model_1, trial.model_2)} - {""}
     missing = sorted(named - set(scores.models))
     if missing:
@@ -155,7 +162,9 @@ def gather(trials: Iterable[Trial], responses: Iterable[Response], scores: Score
     for number in numbers:
         seen = tuple(replace(t, scale=scale) for t in trials if t.group == number)
         people = tuple(dict.fromkeys(r.participant for r in responses if r.group == number))
-        cells = [[answers[name, trial.trial_id] for trial in seen] for name in people]
+        cells = [
+            [answers.get((name, trial.trial_id), (np.nan, 0)) for trial in seen] for name in people
+        ]
         theirs = np.array(cells, dtype=np.float64)
         rated, left = np.moveaxis(theirs, -1, 0)
         log_probs = trial_log_probs(seen, scores)
@@ -186,12 +195,14 @@ def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
     )
 
 
-def _check_complete(trials: Sequence[Trial], responses: Sequence[Response]) -> None:
+def _check_complete(
+    trials: Sequence[Trial], responses: Sequence[Response], *, partial: bool
+) -> None:
     if not responses:
         raise InputError("There are no responses to analyse.")
     report = check_responses(trials, responses)
     report.raise_errors()
-    if report.unseen(responses):
+    if report.unseen(responses) and not partial:
         raise InputError(
             f"Only participants to whom every trial of their group was shown can be analysed.\n"
             f"{report}\n`admit` leaves out the others, and says whom."

@@ -22,6 +22,7 @@ from contstim.experiments.analysis.ratings import Scope, gather, scopes_of
 from contstim.experiments.analysis.regression import regressions
 from contstim.experiments.analysis.trivial_rivals import TrivialRivals, judge_rivals
 from contstim.experiments.responses.admission import DEFAULT_RULE, admit
+from contstim.experiments.responses.exclusions import Exclusions
 from contstim.stimuli import CONTROVERSIAL, Condition
 from contstim.tables import ShownAsTable
 
@@ -103,6 +104,7 @@ class Analysis(ShownAsTable):
                 if interval.population != BOTH:
                     limits.setdefault(interval.note, []).append(str(result.scope))
         return (
+            *filter(None, [self.admission.partial_note]),
             *_empty_answers(self.ratings),
             *family_cautions(families, units, rate),
             *items,
@@ -146,6 +148,7 @@ def analyze(
     contrasts: Sequence[ModelContrast] | None = None,
     catch: CatchRule | None = DEFAULT_RULE,
     max_missing: float = 0.0,
+    exclusions: Exclusions = Exclusions(),  # noqa: B008 - it is frozen
     sampling: Sampling | None = None,
     unanimous: float = 0.9,
     worst: int = 5,
@@ -162,6 +165,7 @@ def analyze(
             lower noise ceiling.
         catch: how many catch trials must be right; None excludes nobody by them.
         max_missing: share of trials that somebody may leave unrated; see `admit`.
+        exclusions: who else is left out, and whether unfinished sessions count where they can.
         sampling: units of the tests, intervals, correction; by default tests compare groups where
             these are enough and saw different items, and else take people and items as random.
         unanimous: the share of people on one side that counts as near-unanimity.
@@ -175,8 +179,14 @@ def analyze(
     if CEILING in scores.models:
         raise InputError(f"{CEILING!r} is the noise ceiling and cannot name a model; rename it.")
     trials = tuple(trials)
-    admission = admit(trials, tuple(responses), catch=catch, max_missing=max_missing)
+    admission = admit(
+        trials, tuple(responses), catch=catch, max_missing=max_missing, exclusions=exclusions
+    )
     ratings = gather(trials, admission.responses, scores)
+    everybody = ratings
+    if admission.partial:
+        answers = admission.responses + admission.partial
+        everybody = gather(trials, answers, scores, partial=True)
     sampling = sampling or Sampling()
     contrasts = contrasts or every_contrast(ratings.models)
     if sampling.units is None:
@@ -210,7 +220,7 @@ def analyze(
             if scope is not Scope.OVERALL
             for row in agreements.failures(ratings, scope, worst=worst)
         ],
-        [*regressions(ratings, sampling.level)],
+        [*regressions(everybody, sampling.level)],
         tuple(filter(None, (judge_rivals(ratings, r, rivals, sampling) for r in results))),
         rivals.left_out,
     )

@@ -20,7 +20,8 @@ from contstim.experiments.analysis.ratings import TESTING, Scope, gather, scope_
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.platform import Exporter, Platform
 from contstim.experiments.platforms.psych_ds import variable
-from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule, admit
+from contstim.experiments.responses.admission import admit
+from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import NO_BREAK_SPACE, cells_of, numbered, read_responses
 from contstim.options import AnswerScale, Help
 from contstim.scores import ScoreTable
@@ -45,16 +46,12 @@ _FIT = ("model", "log_likelihood", "estimate", "standard_error", "note")
 
 
 @dataclass(frozen=True)
-class RSettings:
+class RSettings(Exclusions):
     """Inputs of the analysis beside the trials."""
 
     responses: Annotated[Path, Help("What people answered.")]
     scores: Annotated[Path, Help("Scores of the trials' sentences, as of `score`.")]
     scale: AnswerScale = None
-    min_catch: Annotated[
-        int | None,
-        Help("Catch trials that must be right; by default as in `contstim analyze`.", at_least=0),
-    ] = None
     keep_names: Annotated[
         bool, Help("Keep the names of participants instead of numbering them.")
     ] = False
@@ -75,10 +72,8 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
             folder holds other files.
     """
     folder = ExportFolder(out, "r")
-    minimum = settings.min_catch
-    rule = DEFAULT_RULE if minimum is None else CatchRule(number=minimum)
     responses = read_responses(settings.responses, trials, scale=settings.scale)
-    admission = admit(trials, responses, catch=rule)
+    admission = admit(trials, responses, exclusions=settings)
     scores = ScoreTable.read(settings.scores)
     ratings = gather(trials, admission.responses, scores)
     answers = admission.responses if settings.keep_names else numbered(admission.responses)

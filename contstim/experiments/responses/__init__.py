@@ -4,5 +4,6 @@ table        responses.csv, read and written, texts that must not run as formula
              participants are people
 alignment    what a platform recorded of a rating, in the canonical order of its trial
 checks       responses against trials: every problem by name
+exclusions   rules of who is left out, and who breaks them
 admission    who takes part in an analysis, who does not, and why
 """

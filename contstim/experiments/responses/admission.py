@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.responses.checks import CheckReport, Problem, check_responses
+from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import UNRATED, ResponseOrigin, origin_of
 from contstim.stimuli import Condition
 from contstim.wording import counted
@@ -16,6 +18,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from contstim.experiments.responses.exclusions import Rule
     from contstim.experiments.responses.table import Response
     from contstim.stimuli import Trial
 
@@ -112,12 +115,28 @@ class Admission:
         participants: who is kept, in order of their first response.
         excluded: who is not → why; in order of their first response.
         report: all that was found before anyone was left out.
+        counts: for each rule, in the order in which they apply, how many it left out.
+        partial: ratings of those who did not finish and broke no other rule, where they are kept.
     """
 
     responses: tuple[Response, ...]
     participants: tuple[str, ...]
     excluded: dict[str, str]
     report: CheckReport
+    counts: dict[str, int]
+    partial: tuple[Response, ...] = ()
+
+    @property
+    def partial_note(self) -> str:
+        """Sentence on the sessions that only some analyses can use; empty where none are kept."""
+        if not self.partial:
+            return ""
+        people = counted(len({r.participant for r in self.partial}), "unfinished session")
+        return (
+            f"{people} ({counted(len(self.partial), 'rating')}) kept for regressions and mixed "
+            "models alone: accuracies, cosines, noise ceilings, their tests and controls need a "
+            "rating of every trial."
+        )
 
     @property
     def origin(self) -> ResponseOrigin:
@@ -136,8 +155,9 @@ def admit(
     *,
     catch: CatchRule | None = DEFAULT_RULE,
     max_missing: float = 0.0,
+    exclusions: Exclusions = Exclusions(),  # noqa: B008 - it is frozen
 ) -> Admission:
-    """Leave out participants who did not finish, left too much unrated, or failed the catch trials.
+    """Leave out participants who did not finish, failed the catch trials, or break another rule.
 
     A design without catch trials excludes nobody by them.
 
@@ -147,6 +167,7 @@ def admit(
         catch: how many catch trials must be right; None for any number.
         max_missing: share of trials that somebody may be shown and not rate, as where a deadline
             has passed. A catch trial that was not rated is not right.
+        exclusions: further rules; their numbers go before the others.
 
     Raises:
         InputError: the responses contradict the trials (`CheckReport.raise_errors`), or nobody is
@@ -154,35 +175,60 @@ def admit(
     """
     report = check_responses(trials, responses)
     report.raise_errors()
-    reasons = {}
-    unseen = report.unseen(responses)
-    for finding in report.of(Problem.UNFINISHED):
-        # Only now, and for few: the report names who did not finish, not how far they came
-        theirs = [r for r in responses if r.participant == finding.participant]
-        rated = sum(response.rating != UNRATED for response in theirs)
-        expected = sum(trial.group == theirs[0].group for trial in trials)
-        if finding.participant in unseen or expected - rated > max_missing * expected + 1e-9:
-            reasons[finding.participant] = f"rated {rated:,} of {expected:,} trials"
-    if catch is not None:
-        for participant, (right, n_trials) in catch_scores(trials, responses).items():
-            # Who did not finish is named for that; catch trials left unseen are not failed ones
-            if participant in reasons or not n_trials:
-                continue
-            if right < (needed := catch.required(n_trials)):
-                reasons[participant] = (
-                    f"{right} of {counted(n_trials, 'catch trial')} right, {needed} are required"
-                )
+    answers: dict[str, list[Response]] = {name: [] for name in report.participants}
+    for response in responses:
+        answers[response.participant].append(response)
+    sizes = Counter(trial.group for trial in trials)
+    unseen, unfinished = report.unseen(responses), dict[str, str]()
+    max_missing = max(max_missing, exclusions.max_missing)
+    for name in (finding.participant for finding in report.of(Problem.UNFINISHED)):
+        rated = sum(response.rating != UNRATED for response in answers[name])
+        expected = sizes[answers[name][0].group]
+        if name in unseen or expected - rated > max_missing * expected + 1e-9:
+            unfinished[name] = f"rated {rated:,} of {expected:,} trials"
+    reasons: dict[str, str] = {} if exclusions.partial else dict(unfinished)
+    counts = {"an unfinished session": len(reasons)}
+    if exclusions.min_catch is not None:
+        catch = CatchRule(number=exclusions.min_catch)
+    failed: Rule = "too few catch trials right", partial(_failed, trials, catch)
+    for rule, broken in (failed, *exclusions.rules()):
+        found = {who: why for who, why in broken(answers).items() if who not in reasons}
+        counts[rule] = len(found)
+        reasons |= found
+    kept = [r for r in responses if r.participant not in reasons]
+    reasons = unfinished | reasons  # who did not finish is no full participant anyhow
     participants = tuple(p for p in report.participants if p not in reasons)
     excluded = {p: reasons[p] for p in report.participants if p in reasons}
     if not participants:
         why = "; ".join(f"{who}: {what}" for who, what in excluded.items())
         raise InputError(f"No participant is left{': ' + why if why else ': no responses'}.")
     return Admission(
-        tuple(response for response in responses if response.participant not in reasons),
+        tuple(r for r in kept if r.participant not in unfinished),
         participants,
         excluded,
         report,
+        counts,
+        tuple(r for r in kept if r.participant in unfinished and r.rating != UNRATED),
     )
+
+
+def _failed(
+    trials: Sequence[Trial], catch: CatchRule | None, answers: Mapping[str, Sequence[Response]]
+) -> dict[str, str]:
+    """Participants with too few catch trials right; those left unseen are not failed."""
+    shown = Counter(trial.group for trial in trials if trial.condition is Condition.CATCH)
+    everything = [response for theirs in answers.values() for response in theirs]
+    found = {}
+    for who, (right, rated) in catch_scores(trials, everything).items():
+        n_trials = shown[answers[who][0].group]
+        if catch is None or not rated:
+            continue
+        wrong = n_trials - catch.required(n_trials)
+        if right < rated - wrong:
+            found[who] = (
+                f"{right} of {counted(rated, 'catch trial')} right, {rated - wrong} are required"
+            )
+    return found
 
 
 def catch_scores(

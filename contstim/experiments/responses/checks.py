@@ -33,12 +33,15 @@ class Problem(StrEnum):
     NO_RATING = "has trials without a rating"
     UNFINISHED = "did not rate every trial of the group"
     ONE_RATING = "gave the same rating on every trial"
+    ONE_BUTTON = "pressed the same button on every trial, whatever side sentences stood on"
+    TOO_FAST = "answered in less than 500 ms, sooner than two sentences can be read"
+    ABSENT = "was away from the page for more than a minute of a trial, or took five for it"
 
 
 REPAIRABLE = frozenset({Problem.NO_RATING, Problem.UNFINISHED})
 """Leaving the participant out is enough; all else means that files do not belong together."""
 
-HARMLESS = frozenset({Problem.ONE_RATING})
+HARMLESS = frozenset({Problem.ONE_RATING, Problem.ONE_BUTTON, Problem.TOO_FAST, Problem.ABSENT})
 """Worth knowing; such participants are analysed like all others."""
 
 
@@ -155,6 +158,7 @@ def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, l
     # trials shown without an answer are responses too, with an unknown rating
     rated = {response.trial_id for response in theirs if response.rating != UNRATED}
     ratings = {response.rating for response in theirs if response.rating != UNRATED}
+    buttons = {r.button for r in theirs if r.button}
     # Of all stated groups: who is in two is told so by name, and unfinished in both
     expected = [trial_id for trial_id, group in groups.items() if group in stated]
     return {
@@ -177,4 +181,7 @@ def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, l
         Problem.UNFINISHED: [t for t in expected if t not in rated],
         # a single rating is the same as itself
         Problem.ONE_RATING: [*map(str, ratings)] if len(ratings) == 1 and len(rated) > 1 else [],
+        Problem.ONE_BUTTON: [*map(str, buttons)] if len(buttons) == 1 < len(ratings) else [],
+        Problem.TOO_FAST: [f"{r.trial_id}: {r.rt_ms:.0f} ms" for r in theirs if r.rt_ms < 500],
+        Problem.ABSENT: [r.trial_id for r in theirs if r.away_ms > 60_000 or r.rt_ms > 300_000],
     }

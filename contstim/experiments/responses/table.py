@@ -154,6 +154,13 @@ class Response:
             object.__setattr__(self, SIMULATED, True)
 
     @property
+    def button(self) -> int:
+        """The button that was pressed, from the left; 0 where rating or side are not recorded."""
+        if self.rating == UNRATED or self.left == UNKNOWN:
+            return UNKNOWN
+        return self.rating if self.left == 1 else self.scale.mirrored(self.rating)
+
+    @property
     def choice(self) -> int:
         """The preferred sentence, 1 or 2; 0 where none is, or no rating was recorded."""
         return 0 if self.rating == UNRATED else self.scale.preferred(self.rating)

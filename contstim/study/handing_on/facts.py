@@ -458,6 +458,18 @@ class StudyFacts:
         rule = DEFAULT_RULE if least is None else CatchRule(number=least)
         return (rule.required(number), number) if number else None
 
+    @property
+    def exclusion_rules(self) -> list[str]:
+        """Rules of the section [analysis] on who is left out, beside catch trials."""
+        planned = self.planned_analysis
+        return [rule for rule, _ in planned.rules()] if planned else []
+
+    @property
+    def excluded(self) -> dict[str, int]:
+        """Rules that left participants out, and how many."""
+        counts = self.analysis.get("left_out_by_rule", {})
+        return {rule: number for rule, number in counts.items() if number}
+
     @cached_property
     def simulation(self) -> Row:
         """Row of the simulated experiment for all trials of the design; empty without power."""
@@ -482,7 +494,7 @@ class StudyFacts:
             "natural sentences": self.record(places.NATURAL).get("left_out", {}),
             "searches of a natural sentence": self.passed_over,
             "triplets": Counter(each["reason"] for each in alike),
-            "participants": Counter(self.analysis.get("left_out", {}).values()),
+            "participants": self.excluded,
         }
         rows = [(what, why, n) for what, reasons in counts.items() for why, n in reasons.items()]
         if dropped:

@@ -12,7 +12,6 @@ study's.
 from __future__ import annotations
 
 import platform
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +70,7 @@ def methods(facts: StudyFacts) -> Report:
         facts,
         left_out=facts.record(NATURAL).get("left_out", {}),
         own_page=bool(_OWN_PAGES & facts.study.exports.keys()),
-        excluded=Counter(facts.analysis.get("left_out", {}).values()),
+        excluded=facts.excluded,
     )
 
 

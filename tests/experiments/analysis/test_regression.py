@@ -200,11 +200,14 @@ def test_predictors_that_determine_each_other_are_refused() -> None:
         clustered_logit(chosen, {"a": ratios, "b": 2 * ratios}, who, what)
 
 
-def test_choices_of_an_experiment_are_those_for_sentence_2() -> None:
-    """The same arrays put together by hand, trial by trial."""
+@pytest.mark.parametrize("unfinished", [False, True])
+def test_choices_of_an_experiment_are_those_for_sentence_2(unfinished: bool) -> None:
+    """The same arrays put together by hand, trial by trial; one person may have gone early."""
     trials = make_trials()
     people = {"ann": 1, "bob": 1, "cleo": 2, "dora": 2}
     responses = make_responses(trials, people, seed=5)
+    if unfinished:
+        responses = [r for r in responses if r.participant != "bob" or r.trial_id[-1] in "024"]
     chance = np.random.default_rng(1)
     texts = tuple(text for trial in trials for text in (trial.sentence_1, trial.sentence_2))
     scores = ScoreTable(texts, ("gpt2", "rnn"), -chance.gamma(9, 6, (len(texts), 2)))
@@ -223,7 +226,8 @@ def test_choices_of_an_experiment_are_those_for_sentence_2() -> None:
         [r.participant for r in own],
         [r.trial_id for r in own],
     )
-    ratings = gather(trials, responses, scores)
+    ratings = gather(trials, responses, scores, partial=unfinished)
+    assert ratings.size == len(responses)
     asked = [np.array([t.trial_id not in catch for t in g.trials]) for g in ratings.groups]
     found = regress_choices(subset(ratings, asked), ["rnn"])
     assert found["coefficients"]["rnn"].value == pytest.approx(
@@ -232,7 +236,9 @@ def test_choices_of_an_experiment_are_those_for_sentence_2() -> None:
     assert found["coefficients"]["rnn"].standard_error == pytest.approx(
         expected["coefficients"]["rnn"].standard_error
     )
-    assert (found["choices"], found["items"]) == (32, 16)
+    assert (found["choices"], found["items"]) == (len(own), 16)
+    assert len(own) == (32 - 5 if unfinished else 32)
+    assert found["left_out"] == 32 - len(own)
     with pytest.raises(InputError, match="no ratios of lstm; there are those of gpt2, rnn"):
         regress_choices(ratings, ["lstm"])
 

@@ -242,6 +242,26 @@ def test_a_study_without_people_has_questions_in_their_place(study: Path) -> Non
     assert "which tests? The study file has no section" in draft
 
 
+def test_rules_of_exclusion_are_preregistered_in_the_order_in_which_they_apply(study: Path) -> None:
+    rules = """[analysis]
+min_median_rt = 800
+max_away = 90
+participants = "people.csv"
+require = ["first_language=English"]
+partial = true
+"""
+    change(study, ("[analysis]\n", rules))
+    (study / "people.csv").write_text("participant,first_language\n")
+    with chdir(study):
+        draft = preregistration(StudyFacts(read_study("study.toml"))).markdown()
+    assert (
+        "Then, in this order, these are left out and counted: a median reaction time below 800 ms; "
+        "absences from the page above 90 s in all; first_language other than English."
+    ) in " ".join(draft.split())
+    assert "Regressions and mixed models also take the ratings of unfinished sessions." in draft
+    assert "is anybody else left out" not in draft
+
+
 def test_figures_are_of_the_triplets_that_they_are_said_to_be_of(study: Path) -> None:
     """Witness: the records. Figures of all triplets never stand for those of the selected ones."""
     selected, found = (study / "results" / f"{n}.csv.meta.json" for n in ("selected", "triplets"))

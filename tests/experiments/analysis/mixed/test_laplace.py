@@ -20,13 +20,17 @@ FINITE = np.array([-1.0, 0.2, 1.1])
 SHAPES = [(4, 7, 2), (7, 3, 2), (3, 5, 1), (5, 3, 0), (3, 3, 3)]
 
 
-def block(seed: int, people: int, trials: int, effects: int) -> RatedBlock:
+def block(
+    seed: int, people: int, trials: int, effects: int, *, unrated: bool = False
+) -> RatedBlock:
     rng = np.random.default_rng(seed)
     predictors = rng.normal(size=(trials, 2))
     levels = rng.integers(0, 4, (people, trials))
     sides = rng.choice([-1.0, 0.0, 1.0], (people, trials, 1))
     slopes = np.broadcast_to(predictors, (people, trials, 2))
     effects_of_cells = np.concatenate([sides, slopes], axis=-1)[..., :effects]
+    if unrated:  # of the first participant all after the first trial, and a trial of the last
+        levels[0, 1:] = levels[-1, 0] = -1
     return RatedBlock(levels, predictors, effects_of_cells)
 
 
@@ -39,10 +43,14 @@ def start(effects: int) -> FloatArray:
     return np.concatenate([FINITE, [0.7, -0.4, 0.8], np.linspace(0.3, 0.6, effects)])
 
 
+@pytest.mark.parametrize("unrated", [False, True])
 @pytest.mark.parametrize(("people", "trials", "effects"), SHAPES)
-def test_it_is_the_normal_density_at_the_mode(people: int, trials: int, effects: int) -> None:
+def test_it_is_the_normal_density_at_the_mode(
+    people: int, trials: int, effects: int, unrated: bool
+) -> None:
     """Witness: scipy's optimiser on the joint density, and differences of differences."""
-    rated, parameters = block(1, people, trials, effects), unpacked(start(effects))
+    parameters = unpacked(start(effects))
+    rated = block(1, people, trials, effects, unrated=unrated)
     loadings = rated.effects * parameters.participants
 
     def joint(effects_and_trials: FloatArray) -> float:
@@ -53,7 +61,8 @@ def test_it_is_the_normal_density_at_the_mode(people: int, trials: int, effects:
         upper = parameters.thresholds[rated.levels + 1] - eta
         lower = parameters.thresholds[rated.levels] - eta
         prior = 0.5 * (effects_and_trials**2).sum()
-        return float(prior - np.log(norm.cdf(upper) - norm.cdf(lower)).sum())
+        given = (norm.cdf(upper) - norm.cdf(lower))[rated.levels >= 0]
+        return float(prior - np.log(given).sum())
 
     n = people * effects + trials
     mode = minimize(joint, np.zeros(n), method="BFGS", options={"gtol": 1e-8}).x
@@ -68,12 +77,13 @@ def test_it_is_the_normal_density_at_the_mode(people: int, trials: int, effects:
     )
 
 
+@pytest.mark.parametrize("unrated", [False, True])
 @pytest.mark.parametrize("link", ["probit", "logit"])
 @pytest.mark.parametrize(("people", "trials", "effects"), SHAPES)
 def test_the_gradient_is_the_limit_of_differences(
-    link: str, people: int, trials: int, effects: int
+    link: str, people: int, trials: int, effects: int, unrated: bool
 ) -> None:
-    rated, point = block(2, people, trials, effects), start(effects)
+    rated, point = block(2, people, trials, effects, unrated=unrated), start(effects)
     result = block_likelihood(link, rated, unpacked(point))  # type: ignore[arg-type]
     fixed, of_participants, of_trials = np.split(result.gradient, [5, -1])
     gradient = np.concatenate([fixed, of_trials, of_participants])

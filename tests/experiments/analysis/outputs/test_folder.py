@@ -26,6 +26,7 @@ from contstim.experiments.analysis.ratings import Scope, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.responses.checks import Problem
+from contstim.experiments.responses.exclusions import Exclusions
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
 from contstim.tables import read_table
@@ -281,9 +282,37 @@ def test_who_is_left_out_is_named_in_table_and_page(tmp_path: Path) -> None:
     assert rows["g1p0"] == "rated 11 of 18 trials"
     assert rows["g2p1"] == "0 of 12 catch trials right, 11 are required"
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Left out: 2 participants:" in page
+    rules = "an unfinished session: 1; too few catch trials right: 1"
+    assert f"Left out: 2 participants ({rules}):" in page
+    methods = (tmp_path / "methods.md").read_text(encoding="utf-8")
+    assert f"Left out by each rule, in this order: {rules}." in methods
     assert "g2p1" in page
     assert len(found.ratings.participants) == 6
+
+
+def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_path: Path) -> None:
+    made = simulate(groups=(4, 4), conditions=(Condition.NATURAL_CONTROVERSIAL,))
+    half = [r for r in made.responses if r.participant != "g1p0" or r.position > 3]
+    gone = sum(r.participant == "g1p0" for r in made.responses) - 3
+    whole, part = (
+        analyze(
+            made.trials,
+            half,
+            made.scores,
+            exclusions=Exclusions(partial=kept),
+            sampling=Sampling(samples=0),
+        )
+        for kept in (False, True)
+    )
+    assert part.ratings.participants == whole.ratings.participants
+    assert [r.models for r in part.results] == [r.models for r in whole.results]
+    choices = [sum(row["choices"] for row in each.regressions) for each in (whole, part)]
+    assert choices[1] > choices[0]
+    note = f"1 unfinished session ({gone} ratings) kept for regressions and mixed models alone"
+    assert [text for text in part.cautions if note in text]
+    assert not [text for text in whole.cautions if "unfinished" in text]
+    write_analysis(part, tmp_path, title="t")
+    assert note in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_pair_that_never_met_cannot_be_drawn(tmp_path: Path) -> None:
