@@ -64,7 +64,10 @@ class Exclusions:
     max_away: Annotated[float | None, _limit("How long in all, seconds.")] = None
     participants: Annotated[
         Path | None,
-        Help("A table with a row a participant, for --require.", panel="Who is left out"),
+        Help(
+            "A table of them, or of their answers to questions, for --require.",
+            panel="Who is left out",
+        ),
     ] = None
     require: Annotated[
         tuple[str, ...],
@@ -138,8 +141,13 @@ def _measure(what: str, theirs: Sequence[Response]) -> float:
 
 def _other(path: Path, column: str, value: str, answers: Answers) -> dict[str, str]:
     """Participants of whom a table says something else than a value, or nothing."""
-    table = _table(path, "participant", column)
-    said = dict(zip(map(str, table["participant"]), map(str, table[column]), strict=True))
+    table = _table(path, "participant")
+    if column not in table and {"question", "answer"} <= table.keys():  # as of our own page
+        rows = zip(table["participant"], table["question"], table["answer"], strict=True)
+        said = {str(who): str(answer) for who, question, answer in rows if question == column}
+    else:
+        own = _table(path, column)[column]
+        said = dict(zip(map(str, table["participant"]), map(str, own), strict=True))
     return {
         who: f"{column} is {said.get(who, '').strip() or 'not stated'}, not {value}"
         for who in answers

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +56,19 @@ def test_who_withdraws_is_gone_from_every_file_while_the_server_runs(serve: Serv
     served = serve()
     name, code = finished(served, platform=ANN)
     other, _ = finished(served, "2", platform=BOB)
+    with closing(sqlite3.connect(served.database)) as connection:
+        said = [(1, '["Welsh"]'), (2, '["Manx"]')]
+        connection.executemany("INSERT INTO questionnaire VALUES (?, ?)", said)
+        connection.commit()
     kept = [each for each in collected_responses(served.database) if each.participant == other]
     who = {"id": ANN["PROLIFIC_PID"], "code": code, "number": "1", "name": name}[by]
     assert withdraw(served.database, who, "2026-11-27") == "Deleted: one participant and 4 answers."
     assert left_in(served.database, ANN["PROLIFIC_PID"]) == left_in(served.database, name) == []
-    assert left_in(served.database, BOB["PROLIFIC_PID"]) != []
+    assert left_in(served.database, "Welsh") == []
+    assert [] not in (
+        left_in(served.database, BOB["PROLIFIC_PID"]),
+        left_in(served.database, "Manx"),
+    )
     assert list(collected_responses(served.database)) == kept
     for table in ("responses", "participants"):
         assert name not in served.download(table).text

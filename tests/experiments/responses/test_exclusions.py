@@ -115,6 +115,11 @@ def test_a_table_names_people_and_another_says_something_of_them(tmp_path: Path)
         "restless": "first_language is not stated, not English",
         "calm": "named in out.csv",
     }
+    people.write_text(
+        "participant,question,answer\nquick,age,30\nquick,first_language,English\n"
+        "slow,first_language,German\ncalm,first_language,German\n"
+    )
+    assert admit(TRIALS, planted(**OF), exclusions=rules).excluded == admitted.excluded
     assert [*admitted.counts.items()][2:] == [
         ("named in a table", 2),
         ("first_language other than English", 1),
