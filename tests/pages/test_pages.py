@@ -97,7 +97,6 @@ INSTEAD: dict[str, dict[str, str]] = {
         "--per-paradigm 1000": "--per-paradigm 2",
         "--per-paradigm 100": "--per-paradigm 5",
     },
-    "docs/responses.md": {"number=10": "number=1"},
     "docs/scoring-rules.md": {
         "--epochs 4": "--epochs 1",
         "--sample 300": "--sample 10",
