@@ -121,7 +121,7 @@ class PlantedAnswers:
 
     def press(self, participant: str, trial_id: str, left: str, position: int) -> tuple[int, int]:
         """The button, 1 from the left, and the reaction time in milliseconds."""
-        rating, rt_ms = self.rate(trial_id), self._chance.randint(300, 9_000)
+        rating, rt_ms = self.rate(trial_id), self._chance.randint(500, 9_000)
         group = self._trials[trial_id].group
         self.responses.append(
             Response(participant, group, trial_id, rating, int(left), position, float(rt_ms))
