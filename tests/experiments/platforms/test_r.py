@@ -19,9 +19,9 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.platforms.r import PLATFORM, RSettings, export_r
-from contstim.experiments.responses.table import write_responses
+from contstim.experiments.responses.table import UNRATED, write_responses
 from contstim.scale import Scale
-from contstim.stimuli import Condition
+from contstim.stimuli import Condition, on_scale
 from contstim.testing.platform import HOSTILE, make_trial, read_csv_rows
 from tests.experiments.analysis.simulation import Experiment, simulate
 from tests.experiments.responses.experiment import make_responses, scores_of
@@ -126,6 +126,33 @@ def test_r_fits_choices_as_choices(experiment: Experiment, tmp_path: Path) -> No
     (row,) = read_csv_rows(folder / "comparison.csv")
     for name, close in (("log_likelihood", 1e-5), ("estimate", 3e-3), ("standard_error", 1e-2)):
         assert float(row[f"{name}_contstim"]) == pytest.approx(float(row[f"{name}_R"]), rel=close)
+
+
+@pytest.mark.slow
+def test_r_fits_a_slider_its_middle_and_missing_answers_as_we_do(
+    experiment: Experiment, tmp_path: Path
+) -> None:
+    """Witness: `ordinal::clmm`, and accuracies by R, of answers that prefer neither sentence."""
+    catch = {t.trial_id for t in experiment.trials if t.condition is Condition.CATCH}
+    moved = {1: 3, 2: 25, 3: 44, 4: 56, 5: 80, 6: 97}
+    slid = [
+        replace(
+            r,
+            rating=moved[r.rating] if r.trial_id in catch or n % 9 else (50 if n % 2 else UNRATED),
+            scale=Scale.SLIDER,
+        )
+        for n, r in enumerate(experiment.responses)
+    ]
+    made = replace(
+        experiment, trials=on_scale(experiment.trials, Scale.SLIDER), responses=tuple(slid)
+    )
+    told = in_r(export(made, tmp_path / "slid", max_missing=0.2))
+    (difference,) = re.findall(r"accuracy: largest difference (\S+);", told)
+    assert float(difference) < 1e-9
+    if "install.packages" in told:
+        pytest.skip("R has no package ordinal")
+    (of_fits,) = re.findall(r"largest difference of log-likelihoods (\S+)", told)
+    assert float(of_fits) < 1e-3
 
 
 def test_our_numbers_are_those_of_the_analysis(experiment: Experiment, folder: Path) -> None:
