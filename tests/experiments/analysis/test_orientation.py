@@ -63,7 +63,7 @@ def test_kinds_of_sentences_are_those_of_the_condition(
         Condition.NATURAL_SYNTHETIC: [(N, S1), (N, S2)],
         Condition.SYNTHETIC_SYNTHETIC: [(S1, S2)],
         Condition.RANDOM_NATURAL: [(N, N)],
-        Condition.CATCH: [(N, SHUFFLED)],
+        Condition.CATCH: [(N, SHUFFLED), (Kind.INSTRUCTION, Kind.INSTRUCTION)],
     }[condition]
     trial = next(t for t in made.trials if t.condition is condition)
     for kinds in ((one, two) for one in Kind for two in Kind):
