@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import gc
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
+from math import prod
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -227,6 +229,22 @@ def hub_commit(location: str) -> str:
         return ""
     # …/models--NAME/snapshots/COMMIT/config.json; no text where it is not there
     return Path(found).parent.name if isinstance(found, str) else ""
+
+
+def parameter_count(location: str) -> int:
+    """Number of weights of a network in a folder or in the local cache of the hub; 0 if unknown."""
+    from huggingface_hub import try_to_load_from_cache
+    from safetensors import safe_open
+
+    path: Any = Path(location) / "model.safetensors"
+    if not path.is_file():
+        with suppress(OSError, ValueError):  # not a name that the hub can have
+            path = try_to_load_from_cache(location, "model.safetensors")
+    if not isinstance(path, str | Path) or not Path(path).is_file():
+        return 0
+    with safe_open(path, "np") as file:
+        names = file.keys()
+        return sum(prod(file.get_slice(name).get_shape()) for name in names)
 
 
 def _locations(specifications: Iterable[str | Specification]) -> Iterator[str]:

@@ -53,7 +53,7 @@ Text: TypeAlias = str | tuple[str | Span, ...]
 """A text, or runs of it of which some differ or lead somewhere."""
 
 Value: TypeAlias = Text | float | Span
-"""What a cell of a table holds; a float is written with three decimals, or a dash if not finite."""
+"""What a cell of a table holds; a float is written with two decimals, or a dash if not finite."""
 
 code = partial(Span, tag="code")
 """A name, option or command, as it is typed."""
@@ -194,7 +194,7 @@ class Report:
 def spans(value: Value) -> Iterable[Span | str]:
     """The runs of a text or a cell."""
     if isinstance(value, float):
-        return (f"{value:.3f}" if math.isfinite(value) else "–",)
+        return (f"{value:.2f}" if math.isfinite(value) else "–",)
     if isinstance(value, tuple):
         return value
     return (value if isinstance(value, Span) else str(value),)

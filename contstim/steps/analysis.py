@@ -12,7 +12,8 @@ from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.families import read_contrasts
 from contstim.experiments.analysis.figures import require_rivals, shown
-from contstim.experiments.analysis.page import write_analysis
+from contstim.experiments.analysis.measures import MEASURES
+from contstim.experiments.analysis.page import verdict_texts, write_analysis
 from contstim.experiments.analysis.ratings import TESTING, Ratings, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.trivial_rivals import against_rivals, trivial_rivals
@@ -55,6 +56,10 @@ class AnalysisSettings(Exclusions):
     ] = "bh"
     smallest_effect: Annotated[float, Help("Smallest difference that matters.")] = SMALLEST_EFFECT
     bootstrap: Samples = 1000
+    primary: Annotated[
+        Literal["accuracy", "signed-rank-cosine"] | None,
+        Help("Primary outcome, over all trials: the verdict's. By default the last there is."),
+    ] = None
     fdr: Annotated[float, Help("The error rate of significance.", at_least=0, at_most=1)] = 0.05
     unanimous: Annotated[float, Help("Share that is near all.", at_least=0.5, at_most=1)] = 0.9
     worst: Annotated[int, Help("Failures to list for each model.", at_least=0)] = 5
@@ -149,6 +154,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=3):
                 tag_table(settings.tags),
                 None if settings.text is None else read_frequencies(settings.text),
             ),
+            primary=next((each for each in MEASURES if each.name == settings.primary), None),
             progress=partial(reporter.progress, "comparing"),
         )
         reporter.warn(analysis.origin.warning)
@@ -184,7 +190,7 @@ def shown_of(analysis: Analysis) -> list[str | Table]:
         (
             model,
             *(
-                f"{column[model]:.3f}{'*' if model in result.below_ceiling() else ' '}"
+                f"{column[model]:.2f}{'*' if model in result.below_ceiling() else ' '}"
                 if model in column
                 else "–"
                 for result, column in zip(results, columns, strict=True)
@@ -194,8 +200,6 @@ def shown_of(analysis: Analysis) -> list[str | Table]:
     ]
     headings = [f"{r.scope.name.lower()}\n{r.measure.name.rpartition('-')[2]}" for r in results]
     whom = "artificial participants" if analysis.origin.simulated > 0 else "people"
-    units = str(analysis.sampling.units)
-    cannot = {r.scope.name.lower(): r.detectability.cannot(units) for r in results}
     return [
         *filter(None, [analysis.origin.warning]),
         f"Consistency with {whom}:",
@@ -206,13 +210,14 @@ def shown_of(analysis: Analysis) -> list[str | Table]:
             for r in results
             if (rivals := analysis.rivals_of(r))
         ),
-        *(f"{scope}: {text}" for scope, text in cannot.items() if text),
+        " ".join(verdict_texts(analysis)),
     ]
 
 
 def analysis_facts(analysis: Analysis) -> dict[str, object]:
     """Facts about an analysis for its record."""
     return {
+        "verdict": " ".join(verdict_texts(analysis)),
         "participants": len(analysis.ratings.participants),
         "scale": str(analysis.ratings.scale),
         "left_out": analysis.admission.excluded,

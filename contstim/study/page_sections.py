@@ -264,7 +264,7 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
     for scope, *rates, least in zip(*columns, strict=True):
         ends = [f"{float(rate):.0%}" for rate in rates]
         shares = [" to ".join(dict.fromkeys(ends[at : at + 2])) for at in (0, 2)]
-        planned.setdefault(scope, (scope, *shares, f"{float(least):.3f}" if least != "" else "–"))
+        planned.setdefault(scope, (scope, *shares, f"{float(least):.2f}" if least != "" else "–"))
     header = ("trials", "comes first", "significantly better", "smallest difference found")
     yield Table(header, list(planned.values()))
     yield from _picture(Path(f"{places.TRIALS}.power.png"), ALTERNATIVE)
@@ -306,7 +306,7 @@ def accuracies(path: Path) -> Table:
 
     def cell(model: str, scope: str) -> Value:
         number = values.get((model, scope), float("nan"))
-        return strong(f"{number:.3f}") if number == best[scope] else f"{number:.3f}"
+        return strong(f"{number:.2f}") if number == best[scope] else f"{number:.2f}"
 
     return Table(("model", *scopes), [(m, *(cell(m, scope) for scope in scopes)) for m in models])
 

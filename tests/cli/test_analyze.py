@@ -54,6 +54,7 @@ def test_thirty_people_in_one_group(of_people: tuple[Path, CompletedProcess[str]
     assert done.returncode == 0, done.stderr
     assert "30 participants kept, 0 left out" in done.stderr
     assert "Consistency with people" in done.stdout
+    assert "a has the highest" in done.stdout.splitlines()[-1]
     assert (results / "report.html").is_file()
     assert (results / "figures" / "ranks.pdf").is_file()
     with (results / "tables" / "comparisons.csv").open(newline="") as file:

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from contstim.errors import ModelError
-from contstim.models.catalog import hub_commit, hub_commits, load_models, model_files
+from contstim.models.catalog import (
+    hub_commit,
+    hub_commits,
+    load_models,
+    model_files,
+    parameter_count,
+)
 from contstim.models.families import FAMILIES
 from contstim.models.specifications import CATALOGUE, parse_model
 
@@ -104,3 +112,10 @@ def test_commits_are_those_of_the_cache(hub_model: Callable[[str], str]) -> None
     hub_model("b" * 40)
     assert hub_commits(specifications) == {name: "b" * 40}
     assert hub_commit("no/such") == hub_commit("not/a/name") == hub_commit("./x") == ""
+
+
+def test_weights_of_a_network_are_counted(tmp_path: Path) -> None:
+    """By hand: a matrix of 2 by 3 and a vector of 4."""
+    save_file({"a": np.zeros((2, 3)), "b": np.zeros(4)}, tmp_path / "model.safetensors")
+    assert parameter_count(str(tmp_path)) == 10
+    assert parameter_count(str(tmp_path / "none")) == parameter_count("no/such") == 0

@@ -92,7 +92,7 @@ def test_a_page_by_hand() -> None:
     )
     assert report.markdown() == (
         "# Power\n\nWithout `catch` trials.\n\n"
-        "| model | accuracy | note |\n| --- | ---: | --- |\n| gpt2 | 0.812 | best |\n"
+        "| model | accuracy | note |\n| --- | ---: | --- |\n| gpt2 | 0.81 | best |\n"
     )
     assert "<p>Without <code>catch</code> trials.</p>" in report.html()
     assert '<tr><td>gpt2</td><td class="number">0.812</td><td>best</td></tr>' in report.html()

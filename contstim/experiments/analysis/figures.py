@@ -10,7 +10,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.agreement import rated_trials, rivals
 from contstim.experiments.analysis.effects import averaged, units_of
-from contstim.experiments.analysis.measures import ACCURACY, measures_of
+from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import DESCRIPTIONS, Scope
 from contstim.experiments.analysis.reliability import SURE, judged_trials, mean_reliability
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, new_figure, widest
@@ -89,19 +89,14 @@ def names_in_figures(analysis: Analysis) -> dict[str, str]:
 
 
 def shown(analysis: Analysis) -> list[Result]:
-    """First results: accuracy by condition and, over all trials, the last measure there is."""
-    overall = measures_of(analysis.ratings.scale)[-1]
-    return [
-        result
-        for result in analysis.results
-        if result.measure is (overall if result.scope is Scope.OVERALL else ACCURACY)
-    ]
+    """First results: that of all trials that the verdict speaks of, and accuracy by condition."""
+    by_condition = [result for result in analysis.results if result.scope is not Scope.OVERALL]
+    return [analysis.main, *(result for result in by_condition if result.measure is ACCURACY)]
 
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
     """The most consistent two models that some trial sets against each other."""
-    overall = analysis.result(Scope.OVERALL, measures_of(analysis.ratings.scale)[-1])
-    values = {row["model"]: row["value"] for row in overall.models}
+    values = {row["model"]: row["value"] for row in analysis.main.models}
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
     return max(pairs, key=lambda pair: sum(values[m] for m in pair), default=None)
 
@@ -150,9 +145,8 @@ def consistency_figure(
     title, beside = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.detectability.cannot(str(units))
     open_dots = averaged(result.evaluation, units)
-    label = f"{result.measure.label}\nopen dots: {open_dots}; right: filled is better than open"
-    if cannot:
-        label = f"{result.measure.label}\nopen dots: {open_dots}; differences {cannot}"
+    right = f"differences {cannot}" if cannot else "right: filled is better than open"
+    label = f"{result.measure.label}\ngrey: noise ceiling; open dots: {open_dots}; {right}"
     label += "; orange: trivial rivals" * bool(rivals)
     widths = [max(_BARS, widest([title, *label.split("\n")])), _METRO + _LINE * len(models)]
     figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * (len(models) - min(heights)))

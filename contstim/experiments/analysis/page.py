@@ -34,7 +34,16 @@ from contstim.files import write_text
 from contstim.models.training_text import contamination_warnings
 from contstim.reporting.canvas import save, styled
 from contstim.reporting.references import works_in
-from contstim.reporting.report import Details, Heading, Paragraph, Picture, Report, Table
+from contstim.reporting.report import (
+    Bullets,
+    Details,
+    Heading,
+    Paragraph,
+    Picture,
+    Report,
+    Table,
+    strong,
+)
 from contstim.reporting.templates import passages
 from contstim.tables import write_table
 from contstim.wording import counted, p_text
@@ -42,8 +51,8 @@ from contstim.wording import counted, p_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from contstim.experiments.analysis.effects import Result
-    from contstim.experiments.analysis.intervals import Interval
+    from contstim.experiments.analysis.effects import Result, Sampling
+    from contstim.experiments.analysis.intervals import Estimate, Interval
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.analysis.tables import Row
     from contstim.models.training_text import Contamination
@@ -69,19 +78,34 @@ def report(
         seen: which of the sentences stand in the training text of each model.
     """
     told = _told(analysis)
-    parts = [*_preface(analysis, told), *_cautions(analysis, told, seen or {})]
+    winner, why = verdict_texts(analysis)
+    verdict = Paragraph((strong(winner), f" {why}"))
+    parts: list[Part] = [verdict, _figure(analysis.main, images)]
+    parts += [Paragraph(told["bars"], note=True), *_preface(analysis, told)]
+    if cautions := [*_cautions(analysis, told, seen or {})]:
+        limits = counted(len(cautions), "limit of these results", "limits of these results")
+        parts.append(Details(limits, [Bullets(cautions)], is_open=len(cautions) <= _FEW))
+    parts.append(Heading("In detail"))
     for result in shown(analysis):
-        parts += _scope(result, analysis, told, images)
+        about = DESCRIPTIONS[result.scope].capitalize()
+        parts.append(Details(about, [*_scope(result, analysis, images)]))
     for kind in ("agreement", "dominance", "roles", "ranks"):
         if names := [name for name in images if name.split("-")[0] == kind]:
-            parts += [Heading(kind.capitalize()), Paragraph(told[kind], note=True)]
-            parts += [Picture(name, images[name], name) for name in names]
+            pictures = [Picture(name, images[name], name) for name in names]
+            note = Paragraph(told[kind], note=True)
+            parts.append(Details(kind.capitalize(), [note, *pictures]))
     parts += _choices(analysis, told)
     if "reliability" in images:
-        parts += _reliability(analysis, told, images["reliability"])
-    parts += [*_failures(analysis), Heading("How this was computed")]
-    parts += map(Paragraph, methods_text(analysis))
+        sure = [*_reliability(analysis, told, images["reliability"])]
+        parts.append(Details("How sure people are of each trial", sure))
+    methods = [*map(Paragraph, methods_text(analysis))]
+    parts += [*_failures(analysis), Details("How this was computed", methods)]
     return Report(title, parts, warning=analysis.origin.warning)
+
+
+def _figure(result: Result, images: Mapping[str, bytes]) -> Picture:
+    name = f"{result.measure.name}-{result.scope}"
+    return Picture(name, images[name], f"{result.measure.label}: {DESCRIPTIONS[result.scope]}")
 
 
 def _told(analysis: Analysis) -> dict[str, str]:
@@ -115,28 +139,25 @@ def _preface(analysis: Analysis, told: Mapping[str, str]) -> Iterator[Part]:
     excluded = analysis.admission.excluded
     yield Paragraph(told["who"])
     if excluded:
-        yield Table(("left out", "why"), [*excluded.items()], texts=2)
+        table = Table(("left out", "why"), [*excluded.items()], texts=2)
+        yield Details("Who was left out, and why", [table])
     yield from map(Paragraph, filter(None, [told["notable"]]))
     names = names_in_figures(analysis).items()
     if short := [(label, name) for name, label in names if label != name]:
-        yield Paragraph(told["names"], note=True)
-        yield Table(("in figures", "model"), short, texts=2)
+        yield Details("Models' names in figures", [Table(("in figures", "model"), short, texts=2)])
 
 
 def _cautions(
     analysis: Analysis, told: Mapping[str, str], seen: Mapping[str, Contamination | None]
-) -> Iterator[Part]:
-    """Limits that a reader has to know before any result."""
+) -> Iterator[str]:
+    """Limits that a reader has to know before any detail."""
     contaminated = contamination_warnings(seen, "natural sentences")
-    for caution in filter(None, (*contaminated, told["against"], *analysis.cautions)):
-        yield Paragraph(caution, note=True)
+    yield from filter(None, (*contaminated, told["against"], *analysis.cautions))
 
 
-def _scope(
-    result: Result, analysis: Analysis, told: Mapping[str, str], images: Mapping[str, bytes]
-) -> Iterator[Part]:
+def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[Part]:
     """Results of one measure on one kind of trials: figure, models, verdict, every two models."""
-    about, sampling = DESCRIPTIONS[result.scope], analysis.sampling
+    sampling = analysis.sampling
     holm = sampling.correction == "holm"
     level, adjusted = f"{sampling.level:.0%}", "p (Holm)" if holm else "q"
     # The level at which the family decides, such as 99.4%
@@ -149,11 +170,8 @@ def _scope(
         shown_p = shown_p if test["testable"] else "untestable"
         return test["difference"], _range(test["interval"]), shown_p
 
-    yield Heading(about.capitalize())
-    name = f"{result.measure.name}-{result.scope}"
-    yield Picture(name, images[name], f"{result.measure.label}: {about}")
-    if result is shown(analysis)[0]:
-        yield Paragraph(told["bars"], note=True)
+    if result is not analysis.main:  # whose figure stands above
+        yield _figure(result, images)
     ceilings = {row["first"]: row for row in result.comparisons if row["second"] == CEILING}
     rows: list[tuple[Value, ...]] = []
     for row in sorted(result.models, key=lambda row: -row["value"]):
@@ -210,34 +228,32 @@ def _verdict(result: Result, units: str) -> str:
 
 def _choices(analysis: Analysis, told: Mapping[str, str]) -> Iterator[Part]:
     """Choices of people: together, and by each model's log-probability ratios."""
-    yield Heading("Near-unanimity")
     unanimity = [
         (row["condition"], f"{agreed:,}", f"{trials:,}", f"{agreed / trials:.1%}")
         for row in analysis.unanimity
         for agreed, trials in [(row["near_unanimous"], row["trials"])]
     ]
     agree = f"trials on which {analysis.unanimous:.0%} agree"
-    yield Table(("condition", agree, "trials", "share"), unanimity)
-    yield Heading("Choices by log-probability ratio")
-    yield Paragraph(told["regressions"], note=True)
+    table = Table(("condition", agree, "trials", "share"), unanimity)
+    yield Details("Near-unanimity", [table])
     level = f"{analysis.sampling.level:.0%}"
     rows = [
         (
-            *(DESCRIPTIONS[row["scope"]], row["model"], _number(slope.value, 4)),
-            f"{_number(slope.low, 4)} … {_number(slope.high, 4)}",
+            *(DESCRIPTIONS[row["scope"]], row["model"], _number(slope.value)),
+            _range(slope),
             *(p_text(slope.p_value), f"{row['choices']:,}", row["note"]),
         )
         for row in analysis.regressions
         for slope in [row["estimate"]]
     ]
     header = ("trials", "model", "log odds per nat", level, "p", "choices", "note")
-    yield Table(header, rows, texts=2, notes=1)
+    note, table = Paragraph(told["regressions"], note=True), Table(header, rows, texts=2, notes=1)
+    yield Details("Choices by log-probability ratio", [note, table])
 
 
 def _reliability(analysis: Analysis, told: Mapping[str, str], image: bytes) -> Iterator[Part]:
     """Sureness of people by condition, and the trials that they are least and most sure of."""
     judged, scale = judged_trials(analysis.ratings), analysis.ratings.scale
-    yield Heading("How sure people are of each trial")
     yield Paragraph(told["reliability"], note=True)
     yield Picture("reliability", image, "shrunken mean ratings of all trials, by condition")
     conditions = [
@@ -277,15 +293,15 @@ def _failures(analysis: Analysis) -> Iterator[Part]:
             names = (row["model"], row["rival"])
             for side in ("people_prefer", "model_prefers"):
                 log_probs = (row[f"log_prob_{side}_{judge}"] for judge in ("model", "rival"))
-                numbers = (_number(value, 2) for value in log_probs)
+                numbers = map(_number, log_probs)
                 rows.append((*names, row[side], *numbers, f"{row[f'chose_{side}']:,}"))
                 names = ("", "")
-        yield Heading(f"Where models fail: {DESCRIPTIONS[scope]}")
-        yield Table(header, rows, texts=3)
+        table = Table(header, rows, texts=3)
+        yield Details(f"Where models fail: {DESCRIPTIONS[scope]}", [table])
 
 
-def _number(value: float, digits: int = 3) -> str:
-    return f"{value:.{digits}f}" if np.isfinite(value) else "–"
+def _number(value: float) -> str:
+    return f"{value:.2f}" if np.isfinite(value) else "–"
 
 
 def _valued(row: Row) -> tuple[Value, ...]:
@@ -293,8 +309,58 @@ def _valued(row: Row) -> tuple[Value, ...]:
     return row["model"], row["value"], _range(row["interval"]), bounds
 
 
-def _range(interval: Interval) -> str:
+def _range(interval: Interval | Estimate) -> str:
     return f"{_number(interval.low)} … {_number(interval.high)}"
+
+
+def verdict_texts(analysis: Analysis) -> tuple[str, str]:
+    """Who agrees with people most; then by how much, how surely, and what cannot be told."""
+    result, sampling = analysis.main, analysis.sampling
+    best, *others = sorted(result.models, key=lambda row: -row["value"])
+    first, names = best["model"], [row["model"] for row in others]
+    tests = {
+        row["second"] if row["first"] == first else row["first"]: row
+        for row in result.comparisons
+        if first in (row["first"], row["second"])
+    }
+    rivals, second = analysis.rivals_of(result), tests.get(names[0]) if names else None
+    trivial = [row for row in rivals.comparisons if row["first"] == first] if rivals else []
+    equal = [row for row in trivial if not (row["significant"] and row["difference"] > 0)]
+    worse = result.beaten_by(first)
+    told = passages(
+        *(__package__, "headline.md.jinja"),
+        whom="artificial participants" if analysis.origin.simulated else "people",
+        primary=analysis.primary,
+        measure=result.measure.name.replace("-cosine", " cosine"),
+        first=first,
+        value=_number(best["value"]),
+        interval=f"{sampling.level:.0%} interval {_range(best['interval'])}",
+        others=names,
+        worse=[name for name in names if name in worse],
+        untold=[name for name in names if name not in worse],
+        alike=[name for name in names if name in result.equivalent_to(first)],
+        margin=f"{sampling.smallest_effect:g}",
+        lead=_lead(second, first, sampling) if second else "",
+        cannot=result.detectability.cannot(str(sampling.units)),
+        ceiling=_number(best["lower"]) if CEILING in tests else "",
+        below=first in result.below_ceiling(),
+        rival=equal[0]["second"] if equal else "",
+        these_items=sampling.units == "participants",
+    )
+    return told["winner"], told["why"]
+
+
+def _lead(test: Row, first: str, sampling: Sampling) -> str:
+    """A contrast as the first model less the other: difference, interval and adjusted p-value."""
+    sign = 1 if test["first"] == first else -1
+    low, high = sorted(sign * end for end in (test["interval"].low, test["interval"].high))
+    level = 1 - test["alpha"] if sampling.intervals == "corrected" else sampling.level
+    name, p_value = ("p (Holm)", "p_holm") if sampling.correction == "holm" else ("q", "q_value")
+    text = p_text(test[p_value])
+    tested = f", {name} {text if text[0] == '<' else f'= {text}'}" if test["testable"] else ""
+    interval = f"{100 * level:.3g}% interval {_number(low)} … {_number(high)}"
+    more, other = _number(sign * test["difference"]), test["second" if sign > 0 else "first"]
+    return f"{more} more than {other}, the next ({interval}{tested})"
 
 
 def methods_text(analysis: Analysis) -> tuple[str, ...]:
@@ -312,6 +378,8 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
     notes = Counter(interval.note for interval in intervals if interval.note)
     told = passages(
         *(__package__, "methods.md.jinja"),
+        models=ratings.models,
+        primary=analysis.primary.name if analysis.primary else "",
         sampling=sampling,
         scale=ratings.scale,
         missing=counted(ratings.missing, "answer") if ratings.missing else "",

@@ -67,6 +67,7 @@ class Analysis(ShownAsTable):
         regressions: how choices follow each model's log-probability ratios.
         rivals: the trivial rivals, and models against the best of them; see `judge_rivals`.
         rivals_left_out: what is left out of these, in sentences.
+        primary: the primary outcome, if one was named: a measure of all trials together.
     """
 
     admission: Admission
@@ -85,6 +86,12 @@ class Analysis(ShownAsTable):
     regressions: list[Row]
     rivals: tuple[Result, ...] = ()
     rivals_left_out: tuple[str, ...] = ()
+    primary: Measure | None = None
+
+    @property
+    def main(self) -> Result:
+        """The primary outcome; if none was named, the last measure of all trials together."""
+        return self.result(Scope.OVERALL, self.primary or measures_of(self.ratings.scale)[-1])
 
     @property
     def origin(self) -> ResponseOrigin:
@@ -153,6 +160,7 @@ def analyze(
     unanimous: float = 0.9,
     worst: int = 5,
     rivals: TrivialRivals | None = None,
+    primary: Measure | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Analysis:
     """Analysis of which model people agree with, by the methods of Golan et al. (2023).
@@ -171,6 +179,7 @@ def analyze(
         unanimous: the share of people on one side that counts as near-unanimity.
         worst: how many trials to list for each model and scope.
         rivals: to set beside the models; see `trivial_rivals`.
+        primary: the measure that is the primary outcome, of all trials together.
         progress: told how many of how many steps are done.
 
     Raises:
@@ -183,6 +192,8 @@ def analyze(
         trials, tuple(responses), catch=catch, max_missing=max_missing, exclusions=exclusions
     )
     ratings = gather(trials, admission.responses, scores)
+    if primary is not None:
+        require_measure(primary, ratings.scale)
     everybody = ratings
     if admission.partial:
         answers = admission.responses + admission.partial
@@ -223,6 +234,7 @@ def analyze(
         [*regressions(everybody, sampling.level)],
         tuple(filter(None, (judge_rivals(ratings, r, rivals, sampling) for r in results))),
         rivals.left_out,
+        primary,
     )
 
 

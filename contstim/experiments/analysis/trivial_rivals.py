@@ -169,7 +169,7 @@ def against_rivals(result: Result, units: Units | None) -> str:
         units: what its tests compare.
     """
     best = max(result.models, key=itemgetter("value"))
-    than = f"on the same trials, than {best['model']} ({best['value']:.3f}), the best trivial rival"
+    than = f"on the same trials, than {best['model']} ({best['value']:.2f}), the best trivial rival"
     if cannot := result.detectability.cannot(str(units)):
         return f"Which models are better, {than}, {cannot}."
     better = [x["first"] for x in result.comparisons if x["significant"] and x["difference"] > 0]

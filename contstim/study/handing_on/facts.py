@@ -21,7 +21,7 @@ from contstim.experiments.responses.questionnaire import (
     read_answers,
 )
 from contstim.files import checksum
-from contstim.models.catalog import hub_commit
+from contstim.models.catalog import hub_commit, parameter_count
 from contstim.models.specifications import parse_model
 from contstim.records import record_path
 from contstim.reviews import Decision, ItemKind, Review, read_reviews
@@ -145,7 +145,8 @@ class StudyFacts:
             row |= self.conventions.get(model.name, {})
             row |= {"name": model.name, "location": location, "file": Path(location).name}
             row |= {"trained": model.training is not None, "on_hub": on_hub}
-            rows.append({**row, "commit": hub_commit(location) if on_hub else ""})
+            row |= {"commit": hub_commit(location) if on_hub else ""}
+            rows.append({**row, "parameters": parameter_count(location)})
         return rows
 
     @cached_property

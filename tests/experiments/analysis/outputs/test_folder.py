@@ -20,8 +20,8 @@ from contstim.experiments.analysis import page as writing
 from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.families import CEILING, ModelContrast
 from contstim.experiments.analysis.figures import drawings, sureness_figure
-from contstim.experiments.analysis.measures import ACCURACY
-from contstim.experiments.analysis.page import methods_text, write_analysis
+from contstim.experiments.analysis.measures import ACCURACY, COSINE, Measure
+from contstim.experiments.analysis.page import methods_text, verdict_texts, write_analysis
 from contstim.experiments.analysis.ratings import Scope, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
@@ -172,8 +172,62 @@ def test_the_page_has_every_two_models_with_difference_and_verdict(folder: Path)
     ]
     assert page.count("Every two models: ") == len({row["scope"] for row in rows})
     for row in rows:
-        cells = (escape(row["first"]), escape(row["second"]), f"{float(row['difference']):.3f}")
+        cells = (escape(row["first"]), escape(row["second"]), f"{float(row['difference']):.2f}")
         assert re.search(r"\s*".join(rf"<td[^>]*>{re.escape(c)}</td>" for c in cells), page), cells
+
+
+def test_the_page_begins_with_the_verdict_and_one_figure(found: Analysis, folder: Path) -> None:
+    """Witness: the tables, of which people follow the first model most."""
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    winner, why = verdict_texts(found)
+    assert page.index(winner) < page.index("<img ") < page.index("<details") < page.index("<h2>")
+    overall = [
+        row
+        for row in read(folder / "tables" / "models.csv")
+        if (row["scope"], row["measure"]) == ("overall", COSINE.name)
+    ]
+    (first, value), (second, _) = sorted(
+        ((row["model"], float(row["value"])) for row in overall), key=lambda each: -each[1]
+    )[:2]
+    assert first == "a"
+    assert why.startswith(f"a has the highest signed-rank cosine over all trials: {value:.2f} (95%")
+    (test,) = (
+        row
+        for row in read(folder / "tables" / "comparisons.csv")
+        if (row["scope"], row["measure"]) == ("overall", COSINE.name)
+        and {row["first"], row["second"]} == {first, second}
+    )
+    assert f"), {abs(float(test['difference'])):.2f} more than {second}, the next (" in why
+
+
+@pytest.mark.parametrize(
+    ("models", "follow", "groups", "sampling", "primary", "said"),
+    [
+        ("abc", 0.95, (9, 9), Sampling(), None, "a agrees with people most. a has the highest sig"),
+        ("ab", 0.5, (3, 3), Sampling(), None, "It cannot be told which model agrees with people"),
+        ("ab", 0.95, (3,) * 4, Sampling("groups"), None, "models cannot be tested with 4 groups."),
+        ("a", 0.95, (4, 4), Sampling(), None, "a is the only model. a has the highest signed-rank"),
+        ("abc", 0.9, (9,), Sampling("participants"), None, "All this holds for these very items."),
+        ("ab", 0.9, (9, 9), Sampling(), ACCURACY, "highest accuracy over all trials, the primary"),
+        ("ab", 0.9, (9,), Sampling(correction="holm"), None, "% interval"),
+    ],
+)
+def test_the_verdict_says_who_is_ahead_and_what_cannot_be_told(
+    models: str,
+    follow: float,
+    groups: tuple[int, ...],
+    sampling: Sampling,
+    primary: Measure | None,
+    said: str,
+) -> None:
+    """Witness: the model that people follow, and whether they follow it more than by chance."""
+    made = simulate([*models], groups, conditions=(Condition.RANDOM_NATURAL,), follow=follow)
+    found = analyze(made.trials, made.responses, made.scores, sampling=sampling, primary=primary)
+    text = " ".join(verdict_texts(found))
+    assert said in text
+    assert ("p (Holm) " in text) == (sampling.correction == "holm")
+    assert ("primary outcome" in " ".join(methods_text(found))) == (primary is not None)
+    assert (found.main.measure is ACCURACY) == (primary is ACCURACY)
 
 
 def test_the_page_names_the_trials_that_people_are_least_and_most_sure_of(folder: Path) -> None:
