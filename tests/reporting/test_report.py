@@ -95,7 +95,7 @@ def test_a_page_by_hand() -> None:
         "| model | accuracy | note |\n| --- | ---: | --- |\n| gpt2 | 0.81 | best |\n"
     )
     assert "<p>Without <code>catch</code> trials.</p>" in report.html()
-    assert '<tr><td>gpt2</td><td class="number">0.812</td><td>best</td></tr>' in report.html()
+    assert '<tr><td>gpt2</td><td class="number">0.81</td><td>best</td></tr>' in report.html()
 
 
 def test_rows_have_a_cell_for_each_name() -> None:
