@@ -24,6 +24,7 @@ from contstim.reporting.report import (
     strong,
 )
 from contstim.reviews import differing
+from contstim.scale import Scale
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
 from contstim.study import places
@@ -227,9 +228,18 @@ def _picture(path: Path, alternative: str) -> Iterator[Part]:
         yield Picture(path.stem, path.read_bytes(), alternative)
 
 
+_BUTTON_LABELS = {
+    Scale.CONFIDENCE: ("very_confident", "confident", "somewhat_confident"),
+    Scale.CHOICE: ("choose",),
+}
+"""Labels of the buttons of a page, from the left to the middle."""
+
+
 def _participant(facts: StudyFacts) -> Iterator[Part]:
-    folders = [path for name in facts.study.exports if (path := RESULTS / "export" / name).is_dir()]
-    page = next((folder for folder in folders if (folder / "labels.csv").is_file()), None)
+    exports = [path for name in facts.study.exports if (path := RESULTS / "export" / name).is_dir()]
+    # Beside an archive for JATOS, the page that is packed in it lies in a folder of its own
+    folders = {path: path / "page" if (path / "page").is_dir() else path for path in exports}
+    page = next((each for each in folders.values() if (each / "labels.csv").is_file()), None)
     if page is not None and facts.trials:
         table = read_table(page / "labels.csv")
         labels = dict(zip(table["name"], table["text"], strict=True))
@@ -238,17 +248,17 @@ def _participant(facts: StudyFacts) -> Iterator[Part]:
         shows_best = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
         synthetic = (t for t in of_group if t.condition in shows_best)
         trial = next(synthetic, of_group[0])
-        words = [labels[name] for name in ("very_confident", "confident", "somewhat_confident")]
+        words = [labels[name] for name in _BUTTON_LABELS.get(trial.scale, ())]
         buttons = [button(f"{n} {w}") for n, w in enumerate((*words, *reversed(words)), start=1)]
         yield Paragraph(("A trial of group 1. ", strong(labels["question"])))
-        answers = (tuple(buttons[:3]), tuple(buttons[3:]))
-        yield Table(trial.shown, [answers], texts=2, is_wide=True)
-    for folder in folders:
-        runs: list[Any] = [f"{folder.name}: "]
+        answers = (tuple(buttons[: len(words)]), tuple(buttons[len(words) :]))
+        yield Table(trial.shown, [answers] if words else [], texts=2, is_wide=True)
+    for export, folder in folders.items():
+        runs: list[Any] = [f"{export.name}: "]
         for name in ("index.html", "consent.md", "instructions.md", "debrief.md", "README.md"):
             if (folder / name).is_file():
                 runs += [link(folder / name), ", "]
-        yield Paragraph((*runs, link(folder, "all files")))
+        yield Paragraph((*runs, link(export, "all files")))
 
 
 def _power(facts: StudyFacts) -> Iterator[Part]:

@@ -48,8 +48,8 @@ def test_export_jatos(tmp_path: Path) -> None:
     write_trials(tmp_path / "trials.csv", TRIALS)
     said = run(tmp_path, *"export jatos --trials trials.csv --out study".split())
     assert said.returncode == 0, said.stderr
-    assert "contstim_comparing_sentences.jzip: import it in JATOS" in said.stderr
-    assert (tmp_path / "study" / "contstim_comparing_sentences.jzip").is_file()
+    assert "study.jzip: import it in JATOS" in said.stderr
+    assert (tmp_path / "study" / "study.jzip").is_file()
     assert (tmp_path / "study" / "page" / "consent.md").is_file()
     assert "consent.md: [Replace this text" in said.stderr
 

@@ -6,15 +6,19 @@ The table was written before any of it was run.
 from __future__ import annotations
 
 import csv
+import json
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from contstim.errors import InputError
+from contstim.experiments.responses.table import read_responses
 from contstim.records import Record
+from contstim.stimuli import read_trials
 from contstim.study.verification import verify_folder
 from tests.study.small import STAGES, change, leave_out, run
 
@@ -220,6 +224,38 @@ def test_texts_of_an_exported_page_are_the_users_to_edit(study: Path) -> None:
     with (page / "experiment.js").open("a", encoding="utf-8") as file:
         file.write("// mine\n")
     assert run(study, last="export").edited == ("results/export/jspsych/experiment.js",)
+
+
+def test_a_study_exports_to_jatos_and_reads_its_results(study: Path) -> None:
+    """One archive, of the texts and the title as they stand, and answers as JATOS writes them."""
+    leave_out(study, "review", "power", "responses", "analysis")
+    change(study, ("[export.csv]", "[export.jatos]"), ("twins = true", 'scale = "choice"'))
+    assert run(study).done[-1] == "export jatos"
+    folder = study / "results" / "export" / "jatos"
+    (folder / "page" / "consent.md").write_text("I agree.\n", encoding="utf-8")
+    change(study, ("[export.jatos]", '[export.jatos]\ntitle = "Other"'))
+    assert run(study).done == ("export jatos",)
+    (archive,) = folder.glob("*.jzip")
+    with ZipFile(archive) as packed:
+        assert "I agree." in packed.read("contstim_other/study.json").decode()
+        assert json.loads(packed.read("contstim_other.jas"))["data"]["title"] == "Other"
+    page = (study / "index.html").read_text(encoding="utf-8")
+    assert page.count(">1 This one<") == page.count(">2 This one<") == 1
+    assert "./results/export/jatos/page/consent.md" in page
+    trials = read_trials(study / "results" / "trials.csv")
+    rows = [
+        {"participant": "ann", "trial_id": trial.trial_id, "left": 1, "rating": 2, "rt_ms": 700}
+        for trial in trials
+        if trial.group == 1
+    ]
+    (study / "jatos.txt").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    toml = study / "study.toml"
+    told = '\n[responses]\nplatform = "jatos"\ndata = ["jatos.txt"]\n'
+    toml.write_text(toml.read_text(encoding="utf-8") + told, encoding="utf-8")
+    assert run(study).done == ("responses",)
+    found = read_responses(study / "results" / "responses.csv", trials)
+    assert {r.trial_id for r in found} == {row["trial_id"] for row in rows}
+    assert {r.choice for r in found} == {2}
 
 
 def test_a_stage_that_was_killed_while_it_was_done_again_does_not_hold(

@@ -1,4 +1,4 @@
-"""PCIbex Farm: a table of items with a PennController 2 script, and its results.
+"""PCIbex Farm, or an Ibex server: a table of items with a PennController 2 script, and its results.
 
 Facts from doc.pcibex.net (*Template*, *GetTable*, *Sequence*, *Counterbalancing*) and the source of
 PennController 2.0: columns named group, item and label in any case have meanings of their own; a
@@ -17,6 +17,9 @@ are written `%2C`; nothing is quoted. So two trials of one participant are in fu
     1763,3133,5,Selector,rating,Selection,4,1763730001850,…,trial-7,2
     1763,3133,6,PennController,0,_Trial_,Start,1763730020000,…,trial-3,1
     1763,3133,6,Selector,rating,Selection,1,1763730023400,…,trial-3,1
+
+An Ibex server of one's own names the first columns `1. Time results were received.`, `4. Item
+number.`, `5. Element number.`, `6. Type.` and `7. Group.` (PennController's tutorial of 2020).
 """
 
 from __future__ import annotations
@@ -61,6 +64,7 @@ _COLUMN = re.compile(r"#\s*([0-9]{1,6})\.\s+(.+?)\.?\s*$")
 _TIME, _ADDRESS = "Results reception time", "MD5 hash of participant's IP address"
 _ITEM, _ELEMENT, _PARAMETER = "Order number of item", "PennElementType", "Parameter"
 _VALUE, _EVENT = "Value", "EventTime"
+_OF_IBEX = {"Time results were received": _TIME, "Item number": _ITEM}
 
 
 def export_pcibex(
@@ -114,7 +118,7 @@ class PcibexReading:
 def import_pcibex(
     files: Sequence[Path | str], trials: Sequence[Trial], settings: PcibexReading | None = None
 ) -> Imported:
-    """Read results of PCIbex: those of the script that `contstim export pcibex` wrote.
+    """Read results of PCIbex Farm or of an Ibex server: those of the exported script.
 
     Example: `contstim import pcibex results.csv --trials trials.csv --out responses.csv`
 
@@ -209,7 +213,7 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
             if comment:
                 # What other lines logged after this column is not said of the next ones.
                 names = {n: name for n, name in names.items() if n < int(comment[1])}
-                names[int(comment[1])] = comment[2]
+                names[int(comment[1])] = _OF_IBEX.get(comment[2], comment[2])
         elif line.strip():
             if not names:
                 raise InputError(f"{path} names no columns (`# 1. …`); is it from PCIbex?")

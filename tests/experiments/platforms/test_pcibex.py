@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -38,6 +39,15 @@ COLUMNS = """\
 # 11. Value.
 # 12. EventTime.
 """
+
+
+OF_IBEX = {  # as PennController's tutorial prints results of an Ibex server
+    "Results reception time.": "Time results were received.",
+    "Order number of item.": "Item number.",
+    "Inner element number.": "Element number.",
+    "Label.": "Type.",
+    "Latin Square Group.": "Group.",
+}
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +186,24 @@ class TestContract(PlatformContract):
         path = out / "results.csv"
         path.write_text(results(folder, people, answers), encoding="utf-8")
         return [path]
+
+
+def test_results_of_an_ibex_server_come_back(folder: Path, tmp_path: Path) -> None:
+    planted = PlantedAnswers(TRIALS)
+    text = results(folder, {"ann": "L01", "": "L02"}, planted)
+    for of_farm, of_ibex in OF_IBEX.items():
+        assert of_farm in text
+        text = text.replace(of_farm, of_ibex)
+    path = tmp_path / "results"
+    path.write_text(text, encoding="utf-8")
+    found = import_pcibex([path], TRIALS)
+    # Who was not named is told by address and time
+    names = {"": "313362cc8a2f-1763730001"}
+    assert list(found.responses) == [
+        replace(each, participant=names.get(each.participant, each.participant))
+        for each in planted.responses
+    ]
+    assert found.report.findings == ()
 
 
 def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path) -> None:

@@ -23,15 +23,18 @@ from contstim.experiments.platforms.jspsych.folder import (
     new_page,
     unfilled_warning,
 )
+from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.study import PageSettings
-from contstim.experiments.platforms.platform import Exported, Exporter, Platform
+from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.files import path_inside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from contstim.experiments.responses.alignment import Imported
     from contstim.stimuli import Trial
 
+ARCHIVE = "study.jzip"  # of every title: no archive of an earlier title stays beside it
 _VERSION = "3"
 _NAMESPACE = UUID("5f2b8f0c-9a1d-4f61-8d58-1f4f6d0c7f0e")
 _LONGEST_TITLE = 255
@@ -48,7 +51,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
 
     Args:
         trials: of all groups. They and the title decide which study it is, not the texts.
-        folder: gets the page in `page`, and beside it the archive, named after the title.
+        folder: gets the page in `page`, and beside it the archive.
         settings: of a page that saves to JATOS.
 
     Raises:
@@ -71,8 +74,8 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         files = _files(page) | _files(work / "page")
         contents = {f"{name}/{at}": files[at].read_bytes() for at in sorted(files.keys() - stale)}
         contents[f"{name}.jas"] = json.dumps(about, indent=2).encode()
-        _pack(path_inside(work, f"{name}.jzip"), contents)
-    archive = folder / f"{name}.jzip"
+        _pack(path_inside(work, ARCHIVE), contents)
+    archive = folder / ARCHIVE
     return Exported(
         archive,
         f"{archive}: import it in JATOS. Edit the texts in {page} and export again; "
@@ -81,6 +84,17 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         facts={},
         private=settings.has_secret,
     )
+
+
+def import_jatos(files: Sequence[Path | str], trials: Sequence[Trial]) -> Imported:
+    """Read the results of a study in JATOS, exported there as plain text.
+
+    Example: `contstim import jatos jatos_results.txt --trials trials.csv --out responses.csv`
+
+    Raises:
+        InputError: see `import_jspsych`.
+    """
+    return import_jspsych(files, trials)
 
 
 def _pack(archive: Path, contents: Mapping[str, bytes]) -> None:
@@ -123,4 +137,5 @@ PLATFORM = Platform(
         fixed={"save": "jatos", "datapipe_id": ""},
         to_edit=tuple(f"page/{name}" for name in (*TEXTS, PRACTICE, QUESTIONS)),
     ),
+    Reader(import_jatos, files="Results as plain text."),
 )
