@@ -3,7 +3,7 @@
 jspsych      a page for any browser, in a folder: sentences, texts to edit, and where answers go;
              the same page as a study archive for JATOS
 pcibex       PCIbex Farm: a table and a PennController script; its results
-psychopy     PsychoPy and Pavlovia: a table of conditions for each list; their data
+psychopy     PsychoPy and Pavlovia: a script, a table of conditions for each list; their data
 gorilla      Gorilla: spreadsheets after the user's template; its exports
 qualtrics    Qualtrics: a survey in the advanced TXT format; its data
 psych_ds     Psych-DS 1.5 data sets; psych_ds_rules: whether a folder is one

@@ -1,4 +1,4 @@
-"""PsychoPy and Pavlovia: a conditions file for each list, and their data.
+"""PsychoPy and Pavlovia: a script, a conditions file for each list, and their data.
 
 Facts from psychopy.org, *Loops* and *Conditions*: a CSV file with a row for each trial, whose
 header holds valid variable names. What becomes of a cell is said by the source of PsychoPy
@@ -32,8 +32,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import ExportFolder, read_rows
+from contstim.experiments.platforms.folder import ExportFolder, read_rows, template
 from contstim.experiments.platforms.lists import (
+    BUTTONS,
     QUESTION,
     ListSettings,
     button_facts,
@@ -74,7 +75,7 @@ _BUTTON = re.compile(r"\[?['\"]?[A-Za-z_ -]*([0-9])(?:\.0+)?['\"]?\]?")
 def export_psychopy(
     trials: Sequence[Trial], out: Path | str, settings: ListSettings | None = None
 ) -> Exported:
-    """Write conditions files for PsychoPy and Pavlovia, and a README that says what to do.
+    """Write a script for PsychoPy, conditions files, also for Pavlovia, and a README.
 
     Each group gets two lists, mirrored in their sides; PsychoPy draws the order. Sentences that
     PsychoPy would evaluate are quoted by a no-break space, or refused.
@@ -100,7 +101,13 @@ def export_psychopy(
         rows = [{**row, "stimulus_group": row["group"]} for row in shown]
         folder.rows(f"{shown[0]['list_name']}.csv", rows, COLUMNS)
     folder.lists(lists)
-    folder.readme(lists=len(lists), question=QUESTION, **button_facts(trials[0].scale))
+    facts, labels = button_facts(trials[0].scale), BUTTONS[trials[0].scale]
+    script = template("psychopy.txt").replace("QUESTION", QUESTION).replace("LAST", facts["last"])
+    script = script.replace("KEY_LIST", facts["keys"]).replace(
+        "LABELS", ", ".join(map(repr, labels))
+    )
+    folder.text("experiment.py", script)
+    folder.readme(lists=len(lists), question=QUESTION, **facts)
     return folder.finish(seed=settings.seed)
 
 

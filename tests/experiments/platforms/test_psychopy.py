@@ -1,9 +1,17 @@
-"""PsychoPy: conditions by its rules, and answers of keyboard, mouse and slider."""
+"""PsychoPy: conditions by its rules, the script run, and answers of keyboard, mouse and slider.
+
+`CONTSTIM_PSYCHOPY` names a Python that has PsychoPy (`pip install psychopy`), for the slow tests.
+"""
 
 from __future__ import annotations
 
+import ast
 import csv
+import json
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +29,9 @@ from contstim.experiments.platforms.psychopy import (
 )
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import NO_BREAK_SPACE
+from contstim.scale import Scale
+from contstim.stimuli import on_scale
+from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
 
@@ -72,6 +83,111 @@ def test_identifiers_that_would_not_come_back_are_refused(tmp_path: Path, name: 
     trials = [replace(TRIALS[0], trial_id=name)]
     with pytest.raises(InputError, match=f"the trial_id '{re.escape(name)}': it "):
         export_psychopy(trials, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def psychopy() -> list[str]:
+    """Command of a Python with PsychoPy, on a screen of its own."""
+    python, screen = os.environ.get("CONTSTIM_PSYCHOPY"), shutil.which("xvfb-run")
+    if not python or not screen:
+        pytest.skip("needs xvfb-run, and CONTSTIM_PSYCHOPY that names a Python with PsychoPy")
+    return [screen, "-a", "-s", "-screen 0 1280x720x24", python]
+
+
+IMPORTED = """
+import json, sys
+from psychopy import data
+read = [data.importConditions(path) for path in sys.argv[2:]]
+json.dump(read, open(sys.argv[1], 'w'), default=str)
+"""
+
+
+@pytest.mark.slow
+def test_psychopy_itself_reads_the_conditions(
+    psychopy: list[str], folder: Path, tmp_path: Path
+) -> None:
+    """Every sentence is a text to it, as it stands in the table."""
+    lists = sorted(folder.glob("L*.csv"))
+    out = tmp_path / "read.json"
+    subprocess.run([*psychopy, "-c", IMPORTED, out, *lists], check=True, capture_output=True)
+    for path, read in zip(lists, json.loads(out.read_text()), strict=True):
+        rows = [{**row, "left": str(row["left"])} for row in read]
+        names = ("trial_id", "list_name", "left", "left_sentence", "right_sentence")
+        assert [[row[n] for n in names] for row in rows] == [
+            [row[n] for n in names] for row in read_csv_rows(path)
+        ]
+
+
+# Presses a key when the answer to the one before is in the data, as PsychoPy saves them
+PRESSES = """
+import csv, pathlib, subprocess, sys, time
+from Xlib import X, XK, display
+from Xlib.ext import xtest
+
+script, keys = pathlib.Path(sys.argv[1]), sys.argv[4:]
+screen, end = display.Display(), time.time() + 240
+running = subprocess.Popen([sys.executable, script, *sys.argv[2:4]])
+
+def press(name):
+    for window in screen.screen().root.query_tree().children:
+        window.set_input_focus(X.RevertToParent, X.CurrentTime)
+    for kind in (X.KeyPress, X.KeyRelease):
+        xtest.fake_input(screen, kind, screen.keysym_to_keycode(XK.string_to_keysym(name)))
+        screen.sync()
+
+def answered():
+    files = script.parent.glob(f'data/{sys.argv[3]}_*.csv')
+    return sum(len(list(csv.reader(path.open(encoding='utf-8-sig')))) - 1 for path in files)
+
+while running.poll() is None and time.time() < end:
+    done = answered()
+    shown = [w for w in screen.screen().root.query_tree().children
+             if w.get_attributes().map_state == X.IsViewable]
+    if shown and done == 0:
+        press('space')
+        time.sleep(1)
+    if shown:
+        press(keys[done] if done < len(keys) else 'space')
+    late = time.time() + 3
+    while running.poll() is None and answered() == done and time.time() < late:
+        time.sleep(0.1)
+    time.sleep(0.3)
+running.kill()
+sys.exit(running.wait())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [Scale.CONFIDENCE, Scale.CHOICE])
+def test_psychopy_itself_runs_the_script(psychopy: list[str], tmp_path: Path, scale: Scale) -> None:
+    """Keys pressed on its window come back as ratings from the side that each sentence stood on."""
+    trials = on_scale(CONTRACT_TRIALS, scale)
+    folder = export_psychopy(trials, tmp_path / "out").path
+    shown = read_csv_rows(folder / "L03.csv")
+    keys = [str(scale.answers[n % len(scale.answers)]) for n in range(len(shown))]
+    script = folder / "experiment.py"
+    command = [*psychopy, "-c", PRESSES, script, "ann, 2", "L03", *keys]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    found = import_psychopy([*(folder / "data").iterdir()], trials)
+    assert found.report.findings == ()
+    assert {r.participant for r in found.responses} == {"ann, 2"}
+    left = {row["trial_id"]: int(row["left"]) for row in shown}
+    assert [r.left for r in found.responses] == [left[r.trial_id] for r in found.responses]
+    pressed = [r.rating if r.left == 1 else scale.mirrored(r.rating) for r in found.responses]
+    assert list(map(str, pressed)) == keys
+    assert all(0 < r.rt_ms < 30_000 for r in found.responses)
+
+
+def test_the_script_compiles_with_the_keys_of_the_scale(folder: Path, tmp_path: Path) -> None:
+    choices = export_psychopy(on_scale(CONTRACT_TRIALS, Scale.CHOICE), tmp_path / "out").path
+    for out, keys in ((folder, "123456"), (choices, "12")):
+        code = (out / "experiment.py").read_text(encoding="utf-8")
+        (given,) = (
+            node.value
+            for node in ast.parse(code).body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "KEYS"
+        )
+        assert ast.literal_eval(given) == [*keys]
 
 
 def data(
