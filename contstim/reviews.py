@@ -264,9 +264,7 @@ def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False)
     decisions: list[ReviewedItem] = []
     for path in paths:
         # spreadsheets in many countries separate cells by semicolons
-        rows = read_rows(
-            path, ReviewedItem, _READERS, rows_are="reviewers' decisions", delimiters=",;"
-        )
+        rows = read_rows(path, ReviewedItem, _READERS, rows_are="reviewers' decisions")
         for row, item in enumerate(rows):
             if not item.item_id:
                 raise InputError(f"{path}, row {row}: the item_id is empty.")

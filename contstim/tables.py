@@ -1,10 +1,17 @@
-"""Tables on disk: CSV, Parquet or JSON lines, by the ending of the file's name."""
+"""Tables on disk: CSV, Parquet or JSON lines, by the ending of the file's name.
+
+CSV is read as spreadsheets of all countries write it: cells separated by commas, semicolons or
+tabs, in UTF-8 or, with a byte order mark, UTF-16; decimal commas where cells are not separated by
+commas.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from contextlib import suppress
 from dataclasses import MISSING, fields
 from enum import Enum
@@ -136,38 +143,33 @@ def table_kind(path: Path | str, kinds: Sequence[str] = TABLE_KINDS) -> str:
 
 
 def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[Any]]:
-    """Read named columns; the values of a CSV file are all texts.
+    """Read named columns; the values of a CSV file are all texts, decimals with a point.
 
     Args:
         path: the file.
         may_be_empty: whether there may be columns without rows.
 
     Raises:
-        InputError: the file is missing, empty, not UTF-8, cut off, ragged, names a column twice, or
-            its name is not a table's.
+        InputError: the file is missing, empty, not UTF-8 or UTF-16, cut off, ragged, names a column
+            twice, leaves open which sign its decimals have, or its name is not a table's.
     """
     return _read(Path(path), table_kind(path), may_be_empty)
 
 
 def read_csv(
-    path: Path | str,
-    *,
-    delimiters: str = ",",
-    footer: str | None = None,
-    may_be_empty: bool = False,
+    path: Path | str, *, footer: str | None = None, may_be_empty: bool = False
 ) -> dict[str, list[Any]]:
     """Read named columns of texts from a CSV file, whatever its name.
 
     Args:
         path: the file.
-        delimiters: what may separate cells; the one that is most frequent in the header does.
         footer: a first cell that ends the table; its row is left out.
         may_be_empty: whether there may be columns without rows.
 
     Raises:
         InputError: see `read_table`.
     """
-    return _read(Path(path), ".csv", may_be_empty, delimiters, footer)
+    return _read(Path(path), ".csv", may_be_empty, footer)
 
 
 def read_rows(
@@ -176,7 +178,6 @@ def read_rows(
     readers: Mapping[str, Reader],
     *,
     rows_are: str = "",
-    delimiters: str = ",",
     may_be_empty: bool = False,
 ) -> tuple[_Row, ...]:
     """Read what was written from `columns_of`: a dataclass of each row; other columns are ignored.
@@ -190,13 +191,12 @@ def read_rows(
         readers: how a cell is read, and what it must be (see `parsed`), by the name of the field
             or, for all fields of a type, by the name of the type.
         rows_are: what messages call the rows; by default the name of the dataclass.
-        delimiters: what may separate cells of a CSV file, see `read_csv`.
         may_be_empty: whether there may be columns without rows.
 
     Raises:
         InputError: the file cannot be read or lacks a column, or a cell is something else.
     """
-    columns = _read(Path(path), table_kind(path), may_be_empty, delimiters)
+    columns = _read(Path(path), table_kind(path), may_be_empty)
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in columns]
     if missing:
         raise InputError(
@@ -218,7 +218,7 @@ def read_rows(
 
 
 def _read(
-    path: Path, kind: str, may_be_empty: bool, delimiters: str = ",", footer: str | None = None
+    path: Path, kind: str, may_be_empty: bool, footer: str | None = None
 ) -> dict[str, list[Any]]:
     record = Path(f"{path}.meta.json")
     if is_file(record):
@@ -231,12 +231,21 @@ def _read(
         if kind == ".parquet":
             columns = _read_parquet(path)
         else:
-            # newline="": line ends inside a quoted cell are the reader's to keep
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                if kind == ".jsonl":
-                    columns = _read_jsonl(path, file)
-                else:
-                    columns = _read_csv(path, file, delimiters, footer)
+            with path.open("rb") as start:
+                wide = start.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE)
+            encoding = "utf-16" if wide else "utf-8-sig"
+            try:
+                # newline="": line ends inside a quoted cell are the reader's to keep
+                with path.open(encoding=encoding, newline="") as file:
+                    if kind == ".jsonl":
+                        columns = _read_jsonl(path, file)
+                    else:
+                        columns = _read_csv(path, file, footer)
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"{path} is not {'UTF-16' if wide else 'UTF-8'} (byte {error.start + 1}). Save "
+                    "it as CSV in UTF-8, which spreadsheet programs offer."
+                ) from error
     if not may_be_empty and not any(columns.values()):
         raise InputError(f"{path} has a header and no rows.")
     return columns
@@ -262,12 +271,11 @@ def _plain(column: Column) -> Sequence[Any]:
     return plain
 
 
-def _read_csv(
-    path: Path, file: Iterable[str], delimiters: str, footer: str | None
-) -> dict[str, list[Any]]:
+def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, list[Any]]:
     lines = iter(file)
     first = next(lines, "")
-    delimiter = max(delimiters, key=first.count)  # the first of them, where none is more frequent
+    # The most frequent in the header outside quotation marks, a comma where none is more frequent
+    delimiter = max(",;\t", key=_QUOTED.sub("", first).count)
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     header: list[str] = []
     columns: list[list[Any]] = []
@@ -295,7 +303,38 @@ def _read_csv(
         raise InputError(f"{path} is empty; expected a header and rows.")
     if twice := sorted(repeated(header)):
         raise InputError(f"{path} names these columns twice: {listed(twice)}.")
-    return dict(zip(header, columns, strict=True))
+    table = dict(zip(header, columns, strict=True))
+    return table if delimiter == "," else _with_points(path, table, delimiter)
+
+
+_QUOTED = re.compile('"[^"]*"')
+_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|\d{1,3}([.,]\d{3})+([.,]\d+)?)([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+
+
+def _with_points(path: Path, table: dict[str, list[str]], delimiter: str) -> dict[str, list[str]]:
+    """The table with points for decimal commas, in columns of numbers alone.
+
+    Raises:
+        InputError: the numbers have commas and points, or commas that may separate thousands.
+    """
+    filled = {name: [*filter(None, cells)] for name, cells in table.items()}
+    numbers = {name: c for name, c in filled.items() if all(map(_NUMBER.fullmatch, c))}
+    signed = [(name, cell) for name, c in numbers.items() for cell in c if {*",."} & {*cell}]
+    commas = {name: cell for name, cell in signed if "," in cell}
+    odd = [each for each in signed if each[1].count(",") + each[1].count(".") > 1]
+    odd = odd or [each for each in signed if "." in each[1]]
+    if not odd and delimiter == "\t" and all(_THOUSANDS.fullmatch(c) for _, c in signed):
+        odd = signed
+    if commas and odd:
+        name, cell = next(iter(commas.items()))
+        raise InputError(
+            f"{path} does not say whether its numbers have decimal commas or points: {cell} under "
+            f"{name}, {odd[0][1]} under {odd[0][0]}. Save it with one decimal sign and nothing "
+            "between thousands."
+        )
+    points = {name: [cell.replace(",", ".") for cell in table[name]] for name in commas}
+    return table | points
 
 
 def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:

@@ -208,3 +208,51 @@ def test_a_field_with_a_default_may_have_no_column(tmp_path: Path) -> None:
     path.write_text("colour,name\nred,a\n")
     with pytest.raises(InputError, match="not a table of mades: it lacks sentence"):
         read_rows(path, Made, readers)
+
+
+# Content of a table as spreadsheet programs write it, and what is read or said of it
+SHEETS = {
+    "commas and points": ("a,rt\nx,1.5\n", "utf-8", ("x", 1.5)),
+    "semicolons and decimal commas": (
+        "\ufeffa;rt\r\nx, y;-0,25\r\nz;1234,5\r\n",
+        "utf-8",
+        ("x, y", -0.25),
+    ),
+    "thousands with three decimals": ("a;rt\nx;1,234\n", "utf-8", ("x", 1.234)),
+    "an exponent": ("a;rt\nx;2,5E-05\n", "utf-8", ("x", 2.5e-05)),
+    "semicolons and points": ("a;rt\nx;1.5\n", "utf-8", ("x", 1.5)),
+    "Unicode text of Excel": ("a\trt\r\nZoë, 中\t0,5\r\n", "utf-16", ("Zoë, 中", 0.5)),
+    "the other order of bytes": ("\ufeffa\trt\nZoë\t2\n", "utf-16-be", ("Zoë", 2.0)),
+    "quoted signs in a header": ('"a","rt","b;c;d;e"\nx,1.5,y\n', "utf-8", ("x", 1.5)),
+    "commas in a text column": ("a;rt\n1,2,3;2,5\n", "utf-8", ("1,2,3", 2.5)),
+    "a column of texts": ("a;rt\n1,5;2,5\nx;3,5\n", "utf-8", ("1,5", 2.5)),
+    "both signs in two columns": ("a;rt;c\nx;1,5;2.5\n", "utf-8", "1,5 under rt, 2.5 under c"),
+    "both signs in a column": ("a;rt\nx;1,5\nx;2.5\n", "utf-8", "1,5 under rt, 2.5 under rt"),
+    "separators of thousands": ("a;rt\nx;1.234,5\n", "utf-8", "1.234,5 under rt, 1.234,5 under rt"),
+    "commas for thousands": ("a;rt\nx;1,234,567\n", "utf-8", "1,234,567 under rt"),
+    "thousands or decimals": ("a\trt\nx\t1,234\n", "utf-8", "1,234 under rt"),
+    "an older code page": (
+        "a;rt\nZoë;1,5\n",
+        "cp1252",
+        "is not UTF-8 (byte 8). Save it as CSV in UTF-8",
+    ),
+    "half a character": ("\ufeffa;b\nx;1", "utf-16-le-cut", "is not UTF-16 (byte "),
+}
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_tables_are_read_as_spreadsheets_of_all_countries_write_them(
+    tmp_path: Path, name: str
+) -> None:
+    content, encoding, expected = SHEETS[name]
+    raw = content.encode(encoding.removesuffix("-cut"))
+    path = tmp_path / "table.csv"
+    path.write_bytes(raw[:-1] if encoding.endswith("-cut") else raw)
+    if isinstance(expected, str):
+        with pytest.raises(InputError) as refused:
+            read_table(path)
+        assert str(path) in str(refused.value)
+        assert expected in str(refused.value)
+        return
+    table = read_table(path)
+    assert (table["a"][0], number(table["rt"][0])) == expected

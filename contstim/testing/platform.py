@@ -64,8 +64,8 @@ NAMES = ("ann", "=HYPERLINK(1, 2)", '<b>"bob"</b>', "ben, jr.")
 DAMAGES: dict[str, bytes | None] = {
     "is empty": b"",
     "is not text": bytes(range(256)) * 8,
-    # As Excel saves "Unicode text"
-    "is not UTF-8": "\ufefftrial_id,left,participant\nt1,1,Zoë\n".encode("utf-16-le"),
+    # As older spreadsheet programs save text
+    "is not UTF-8": "trial_id,left,participant\nt1,1,Zoë\n".encode("latin-1"),
     # What a download gives once the session of a platform has ended
     "is of another kind": b"<!doctype html><title>Log in</title>\n<p>Your session has ended.</p>\n",
     "is absent": None,

@@ -178,11 +178,9 @@ def template(name: str) -> str:
 def read_rows(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file by the names of its columns, without spaces around cells.
 
-    Cells may be separated by commas, semicolons or tabs.
-
     Raises:
         InputError: the file cannot be read or is not a table.
     """
-    table = read_csv(path, delimiters=",;\t")
+    table = read_csv(path)
     rows = zip(*table.values(), strict=True)
     return [dict(zip(table, (cell.strip() for cell in row), strict=True)) for row in rows]

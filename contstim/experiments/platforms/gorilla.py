@@ -79,7 +79,7 @@ def export_gorilla(
     source = settings.template or "The spreadsheet without a template"
     # Without one, for a task whose displays are called instructions, trial and end
     with template_path("gorilla.csv") as ours:
-        table = read_csv(settings.template or ours, delimiters=",;\t")
+        table = read_csv(settings.template or ours)
     rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
     display, left, right = (
         _column(source, rows[0], wanted) for wanted in (_DISPLAY, settings.left, settings.right)
@@ -175,7 +175,7 @@ def _answers(path: Path, position: Counter[str]) -> Iterator[RecordedAnswer | st
         path: of the file.
         position: of each participant's last rating.
     """
-    table = read_csv(path, delimiters=",;\t", footer="END OF FILE")
+    table = read_csv(path, footer="END OF FILE")
     wanted = (_PARTICIPANT, _BUTTON_COLUMNS, ("trial_id",), ("shown_left",))
     columns = [_folded(path, table, names) for names in wanted]
     times = table.get("Reaction Time", [""] * len(columns[0]))

@@ -33,7 +33,7 @@ def read_questions(path: Path) -> list[dict[str, str]]:
     Raises:
         InputError: the table cannot be read, or a row is no question; says why.
     """
-    table = read_csv(path, delimiters=",;")
+    table = read_csv(path)
     if lacking := {"name", "when", "kind", "question", "options"} - table.keys():
         raise InputError(f"{path} lacks the columns {', '.join(sorted(lacking))}.")
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]

@@ -259,12 +259,16 @@ def _read_text(path: Path, name: str, marks: tuple[str, ...]) -> str:
     text = read_text(path)
     if "\0" in text:
         raise InputError(f"{path} holds null characters: save it as a text in UTF-8.")
+    if name.endswith(".csv") and "\t" in text.partition("\n")[0]:
+        raise InputError(
+            f"{path} has tabs between cells: save it as CSV, with commas or semicolons."
+        )
     return text
 
 
 def _check_table(path: Path, name: str, marks: tuple[str, ...]) -> None:
     # A page may go without examples, but neither without labels nor with empty practice.
-    table = read_csv(path, delimiters=",;", may_be_empty=name == "examples.csv")
+    table = read_csv(path, may_be_empty=name == "examples.csv")
     missing = [column for column in _COLUMNS[name] if column not in table]
     if missing:
         raise InputError(
