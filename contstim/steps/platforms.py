@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -13,7 +14,7 @@ from contstim.experiments.platforms.platform import (
     Reader,
     platform_named,
 )
-from contstim.experiments.responses.alignment import Imported, keep_one
+from contstim.experiments.responses.alignment import Imported, keep_one, kept_columns
 from contstim.experiments.responses.questionnaire import questions_beside, write_answers
 from contstim.experiments.responses.table import origin_of, scale_of, write_responses
 from contstim.options import AnswerScale, Help, Reads, Writes, WritesTable
@@ -67,7 +68,7 @@ def export_step(platform: Platform | str) -> type[ExportTrials] | None:
 class ImportResponses(Step[Imported], name="import"):
     """Write what people answered on a platform as a table of responses.
 
-    Answers to questions beside the trials stand in `….questions.csv`.
+    Answers to questions beside the trials, and columns that are kept, stand in `….questions.csv`.
     """
 
     platform: ClassVar[str]
@@ -82,6 +83,9 @@ class ImportResponses(Step[Imported], name="import"):
         Literal["all", "first", "last"], Help("Of several ratings by a person.")
     ] = "all"
     scale: AnswerScale = None
+    keep: Annotated[
+        tuple[str, ...], Help("Columns about people to keep, such as age. Repeatable.")
+    ] = ()
 
     def work(self, reporter: Reporter) -> Outcome[Imported]:
         """Read the data, and write the responses."""
@@ -100,6 +104,9 @@ class ImportResponses(Step[Imported], name="import"):
             shown = on_scale(shown, scale)
         settings = () if reader.settings is None else (self.settings,)
         imported = reader.read(self.files, shown, *settings)
+        if self.keep:
+            about = (*imported.questions, *kept_columns(imported, self.keep))
+            imported = replace(imported, questions=about)
         if self.duplicates != "all":
             imported = keep_one(imported, self.duplicates)
         if scale is None:
@@ -143,6 +150,7 @@ def import_step(platform: Platform | str) -> type[ImportResponses] | None:
         "trials": not reader.files,
         "trials_out": not reader.builds_trials,
         "duplicates": not (reader.files and reader.several),
+        "keep": reader.builds_trials or not reader.files,
     }
     step = variant(
         ImportResponses,

@@ -117,6 +117,7 @@ class ResponsesSection(SimulationSettings):
         platform: the platform whose data `data` are, such as `jspsych`.
         data: files of the platform.
         duplicates: of several ratings of a trial by a person: all, the first, or the last.
+        keep: columns of the data about people, which stand in `….questions.csv` then.
         simulate: the model that artificial participants follow.
         scale: of a table or of a platform's data, see `Scale`; by default that of the
             design.
@@ -126,6 +127,7 @@ class ResponsesSection(SimulationSettings):
     platform: str | None = None
     data: tuple[Path, ...] = ()
     duplicates: Literal["all", "first", "last"] = "all"
+    keep: tuple[str, ...] = ()
     simulate: str | None = None
     scale: Scale | None = None
 

@@ -294,7 +294,7 @@ def _people(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
         given["model"] = section.simulate
         yield _stage(files, "responses", "simulate participants", SimulateResponses, **given)
     elif (reading := import_step(section.platform)) is not None:
-        names = ("duplicates", "scale")
+        names = ("duplicates", "scale", "keep")
         values = {"files": section.data, "trials": places.TRIALS, "out": places.RESPONSES}
         step = reading.of({**values, **{name: getattr(section, name) for name in names}})
         yield StudyStage("responses", "read what people answered", step)

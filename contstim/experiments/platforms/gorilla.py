@@ -182,13 +182,14 @@ def _answers(path: Path, position: Counter[str]) -> Iterator[RecordedAnswer | st
     rated: set[tuple[str, str]] = set()
     unrated: dict[tuple[str, str], RecordedAnswer] = {}
     others = 0
-    rows = zip(*columns, times, strict=True)
-    for n, (participant, button, trial_id, left, rt_ms) in enumerate(rows):
+    whole = (dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True))
+    rows = zip(*columns, times, whole, strict=True)
+    for n, (participant, button, trial_id, left, rt_ms, row) in enumerate(rows):
         if not trial_id:
             others += 1
             continue
         where, key = f"{path}, row {n}", (participant, trial_id)
-        cells = {"participant": participant, "trial_id": trial_id, "left": left}
+        cells = {"participant": participant, "trial_id": trial_id, "left": left, "row": row}
         if pressed := _BUTTON.fullmatch(button):
             rated.add(key)
             position[participant] += 1

@@ -191,6 +191,7 @@ def _answers(
             rating=button,
             position=position,
             rt_ms="" if math.isnan(time - start) else time - start,
+            row=first,
         )
 
 

@@ -154,7 +154,10 @@ def write_psych_ds(
     pseudonyms = {r.participant: s.participant for r, s in zip(responses, shown, strict=True)}
     asked = read_questions(settings.questions) if settings.questions else []
     given = read_answers(questions_beside(settings.responses or Path())) if asked else []
-    told = (replace(a, participant=pseudonyms.get(a.participant, "")) for a in given)
+    # The file may hold columns that an import kept: of them only what is among the questions
+    public = {question["name"] for question in asked}
+    answers = (each for each in given if each.question in public)
+    told = (replace(a, participant=pseudonyms.get(a.participant, "")) for a in answers)
     tables = {
         "answers": [cells_of(answer, NO_BREAK_SPACE) for answer in told if answer.participant],
         "stimuli": [cells_of(trial, NO_BREAK_SPACE) for trial in trials],

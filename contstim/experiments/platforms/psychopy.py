@@ -214,6 +214,7 @@ def _answers(path: Path, component: str) -> Iterator[RecordedAnswer | str]:
             rating=button,
             position=position[participant],
             rt_s=seconds if button and seconds not in _EMPTY else "",
+            row=row,
         )
 
 

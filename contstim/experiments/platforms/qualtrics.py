@@ -178,6 +178,7 @@ def _answers(
                 rating=person[tag],  # exported as the text of a choice, it is no number
                 rt_s=person.get(f"{timing_tag(tag)}_Page Submit", ""),  # when the page was left
                 **questions[tag],
+                row=person,
             )
         if not answered:
             idle.append(participant)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -31,11 +31,11 @@ from contstim.experiments.responses.table import (
     Time,
     mistake,
 )
-from contstim.tables import whole_number
+from contstim.tables import listed, whole_number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from contstim.stimuli import Trial
 
@@ -56,6 +56,7 @@ class RecordedAnswer(BaseModel):
         input: by key, mouse or touch.
         blurs: how often the page lost the focus.
         away_ms: how long it was without.
+        row: the whole row by the names of its columns, of which some may be kept.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -72,6 +73,7 @@ class RecordedAnswer(BaseModel):
     input: Text = ""
     blurs: Count = None
     away_ms: Time = math.nan
+    row: Any = None
 
 
 def recorded(where: str, **cells: object) -> RecordedAnswer:
@@ -96,6 +98,7 @@ class Imported:
         notes: what was decided and what was left aside.
         unmatched: ratings that belong to none of the trials; they are not in responses.
         questions: what people answered to questions beside the trials.
+        rows: each answer's participant, and its row where the reader gives it.
     """
 
     trials: tuple[Trial, ...]
@@ -103,6 +106,7 @@ class Imported:
     notes: tuple[str, ...] = ()
     unmatched: tuple[ResponseFinding, ...] = ()
     questions: tuple[QuestionAnswer, ...] = ()
+    rows: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=(), repr=False, compare=False)
 
     @property
     def report(self) -> CheckReport:
@@ -131,6 +135,7 @@ def import_files(
     notes: list[str] = []
     lost: dict[str, dict[str, str]] = defaultdict(dict)  # by participant, where each trial stands
     questions: list[QuestionAnswer] = []
+    rows: list[tuple[str, Mapping[str, Any]]] = []
     for each in (each for file in files for each in read(Path(file))):
         if isinstance(each, str):
             notes.append(each)
@@ -138,6 +143,7 @@ def import_files(
             questions.append(each)
         elif trial := by_id.get(each.trial_id):
             responses.append(_canonical(each, trial))
+            rows.append((each.participant, each.row or {}))
         else:
             lost[each.participant].setdefault(each.trial_id, each.where)
     if not responses:
@@ -152,7 +158,7 @@ def import_files(
         ResponseFinding(Problem.UNKNOWN_TRIAL, participant, tuple(trials_of))
         for participant, trials_of in lost.items()
     )
-    further = tuple(notes), tuple(unknown), tuple(dict.fromkeys(questions))
+    further = tuple(notes), tuple(unknown), tuple(dict.fromkeys(questions)), tuple(rows)
     return Imported(tuple(trials), tuple(responses), *further)
 
 
@@ -174,6 +180,28 @@ def _canonical(answer: RecordedAnswer, trial: Trial) -> Response:
         answer.blurs,
         answer.away_ms,
     )
+
+
+def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswer]:
+    """What columns of a platform's data say of each participant, as answers to questions.
+
+    Raises:
+        InputError: there is no such column, or it says several things of a participant.
+    """
+    columns = dict.fromkeys(name for _, row in imported.rows for name in row)
+    told: dict[tuple[str, str], str] = {}
+    for name in names:
+        if name not in columns:
+            raise InputError(f"`keep` names {name}; columns of the answers are {listed(columns)}.")
+        for participant, row in imported.rows:
+            value = str("" if row.get(name) is None else row[name]).strip()
+            if told.setdefault((participant, name), value) != value:
+                raise InputError(
+                    f"`keep` names {name}, which says several things of {participant}, "
+                    f"{shortened(told[participant, name])} and {shortened(value)}: keep columns "
+                    "that say one thing of a person."
+                )
+    return [QuestionAnswer(*key, value) for key, value in told.items() if value]
 
 
 def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:

@@ -280,11 +280,12 @@ def test_recommendations_are_warnings(tmp_path: Path) -> None:
 
 
 def test_answers_to_questions_are_described_and_their_people_numbered(tmp_path: Path) -> None:
-    """Only who is in the responses: somebody left out is not in the data set by another door."""
+    """Only who is in the responses, and only what was asked: nothing comes in by another door."""
     write_responses(tmp_path / "r.csv", RESPONSES)
     who = [RESPONSES[0].participant, "somebody else"]
     beside = questions_beside(tmp_path / "r.csv")
-    write_answers(beside, [QuestionAnswer(name, "age", "31") for name in who])
+    kept = QuestionAnswer(who[0], "PROLIFIC_PID", "5f1e")  # by `contstim import --keep`
+    write_answers(beside, [*(QuestionAnswer(name, "age", "31") for name in who), kept])
     asked = tmp_path / "questions.csv"
     asked.write_text("name,when,kind,question,options\nage,before,number,How old?,18|99\n")
     about = replace(ABOUT, responses=tmp_path / "r.csv", questions=asked)

@@ -226,6 +226,7 @@ def data(
 
 class TestContract(PlatformContract):
     platform = PLATFORM
+    person_column = "participant"
 
     def data(
         self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]

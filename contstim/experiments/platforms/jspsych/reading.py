@@ -74,7 +74,7 @@ def _answers(
             continue
         shown[str(participant)] += 1
         answer = _answer(f"{path}, row {index}", row, participant, shown[str(participant)], by_id)
-        about = answer.model_dump(exclude={"where"})
+        about = answer.model_dump(exclude={"where", "row"})
         # nan differs from itself, and two unknown times would make two answers of one.
         key = tuple(None if value != value else value for value in about.values())
         if key in seen:
@@ -102,6 +102,7 @@ def _answer(
         # jsPsych itself calls the time rt; our own page saves it as rt_ms.
         "rt_ms": _cell(row, "rt") or _cell(row, "rt_ms"),
         **{name: _cell(row, name) for name in (SIMULATED, "input", "blurs", "away_ms")},
+        "row": row,
     }
     answer = recorded(where, **cells, rating=_cell(row, "rating"))
     trial = by_id.get(answer.trial_id)
