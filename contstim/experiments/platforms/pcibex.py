@@ -18,8 +18,10 @@ are written `%2C`; nothing is quoted. So two trials of one participant are in fu
     1763,3133,6,PennController,0,_Trial_,Start,1763730020000,…,trial-3,1
     1763,3133,6,Selector,rating,Selection,1,1763730023400,…,trial-3,1
 
-An Ibex server of one's own names the first columns `1. Time results were received.`, `4. Item
-number.`, `5. Element number.`, `6. Type.` and `7. Group.` (PennController's tutorial of 2020).
+An Ibex server of one's own (its manual and `server.py`) names the first columns `1. Time results
+were received.`, `2. MD5 hash that hopefully uniquely identifies participant.`, `4. Item number.`,
+`5. Element number.`, `6. Type.`, `7. Group.`; with simple comments it names them nowhere, and
+further ones above each line: `# ...First 7... [8] PennElementType -- [9] PennElementName`.
 """
 
 from __future__ import annotations
@@ -64,7 +66,12 @@ _COLUMN = re.compile(r"#\s*([0-9]{1,6})\.\s+(.+?)\.?\s*$")
 _TIME, _ADDRESS = "Results reception time", "MD5 hash of participant's IP address"
 _ITEM, _ELEMENT, _PARAMETER = "Order number of item", "PennElementType", "Parameter"
 _VALUE, _EVENT = "Value", "EventTime"
-_OF_IBEX = {"Time results were received": _TIME, "Item number": _ITEM}
+_OF_IBEX = {
+    "Time results were received": _TIME,
+    "MD5 hash that hopefully uniquely identifies participant": _ADDRESS,
+    "Item number": _ITEM,
+}
+_SIMPLE = re.compile(r"\[([0-9]{1,6})\] (.+?)(?= -- \[|\s*$)")
 
 
 def export_pcibex(
@@ -211,7 +218,15 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         # A spreadsheet program that saved the file may have put quotes around comments.
         if line.startswith(("#", '"#')):
             comment = _COLUMN.match(line.strip().strip('"'))
-            if comment:
+            if "...First 7..." in line:
+                names = {1: _TIME, 2: _ADDRESS, 4: _ITEM}
+                names |= {int(n): name for n, name in _SIMPLE.findall(line.strip().strip('"'))}
+            elif "are in groups of" in line:
+                raise InputError(
+                    f"{path}, line {place}: columns are named for groups of lines. Set "
+                    "SIMPLE_RESULTS_FILE_COMMENTS = True on the Ibex server, and download again."
+                )
+            elif comment:
                 # What other lines logged after this column is not said of the next ones.
                 names = {n: name for n, name in names.items() if n < int(comment[1])}
                 names[int(comment[1])] = _OF_IBEX.get(comment[2], comment[2])

@@ -7,7 +7,8 @@ its `[[ID:tag]]` (the name of its column in the data), its text as HTML, and its
 shows a block to some people only is set in the survey flow, after the import. Qualtrics shuffles
 the questions of a block without their page breaks, so that the order of a list is fixed here.
 
-`[[Question:Timing]]` is used by many and not in that documentation: it is written on demand.
+`[[Question:Timing]]` is used by many and not in that documentation: it is written on demand. The
+structure of its own files (QSF) Qualtrics documents nowhere, so that none can be written for sure.
 
 Data (*Understanding Your Dataset*, *Timing*): a row for each participant, a column for each
 question. A CSV export has three rows of headers: names of columns, texts of questions, and JSON

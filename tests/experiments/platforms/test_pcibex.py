@@ -41,8 +41,11 @@ COLUMNS = """\
 """
 
 
-OF_IBEX = {  # as PennController's tutorial prints results of an Ibex server
+OF_IBEX = {  # witness: PennController's tutorial of 2020, and Ibex's server.py
     "Results reception time.": "Time results were received.",
+    "MD5 hash of participant's IP address.": (
+        "MD5 hash that hopefully uniquely identifies participant."
+    ),
     "Order number of item.": "Item number.",
     "Inner element number.": "Element number.",
     "Label.": "Type.",
@@ -189,12 +192,28 @@ class TestContract(PlatformContract):
         return [path]
 
 
-def test_results_of_an_ibex_server_come_back(folder: Path, tmp_path: Path) -> None:
+def simply_commented(text: str) -> str:
+    """The lines as simple_intersperse_comments of Ibex's server.py writes them."""
+    lines: list[str] = []
+    names: dict[int, str] = {}
+    for line in text.splitlines():
+        if comment := re.match(r"# (\d+)\. (.+)\.$", line):
+            names = {n: name for n, name in names.items() if n < int(comment[1])}
+            names[int(comment[1])] = comment[2]
+        elif not line.startswith("#"):
+            further = " -- ".join(f"[{n}] {name}" for n, name in names.items() if n > 7)
+            lines += [f"# ...First 7... {further}", line]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("simple", [False, True])
+def test_results_of_an_ibex_server_come_back(folder: Path, tmp_path: Path, simple: bool) -> None:
     planted = PlantedAnswers(TRIALS)
     text = results(folder, {"ann": "L01", "": "L02"}, planted)
     for of_farm, of_ibex in OF_IBEX.items():
         assert of_farm in text
         text = text.replace(of_farm, of_ibex)
+    text = simply_commented(text) if simple else text
     path = tmp_path / "results"
     path.write_text(text, encoding="utf-8")
     found = import_pcibex([path], TRIALS)
@@ -237,6 +256,7 @@ def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path)
     ("text", "message"),
     [
         ("1,2,3\n", "names no columns"),
+        ("# The lines below this comment are in groups of 2.\n1,2\n", "SIMPLE_RESULTS_FILE"),
         (
             COLUMNS + "1,2,PennController,0,0,x,NULL,PennController,0,_Trial_,Start,5\n",
             "no line with a trial_id",
