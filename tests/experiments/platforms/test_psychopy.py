@@ -166,7 +166,7 @@ def test_psychopy_itself_runs_the_script(psychopy: list[str], tmp_path: Path, sc
     shown = read_csv_rows(folder / "L03.csv")
     keys = [str(scale.answers[n % len(scale.answers)]) for n in range(len(shown))]
     script = folder / "experiment.py"
-    command = [*psychopy, "-c", PRESSES, script, "ann, 2", "L03", *keys]
+    command = [*psychopy, "-c", PRESSES, str(script), "ann, 2", "L03", *keys]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     found = import_psychopy([*(folder / "data").iterdir()], trials)
     assert found.report.findings == ()
