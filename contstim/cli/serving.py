@@ -62,8 +62,8 @@ def collect(
     withdraw: Annotated[
         str,
         typer.Option(
-            help="Serve nothing: delete the person with this ID on a platform, completion code, "
-            "number or name."
+            help="Serve nothing: delete the person with this ID on a platform, completion code "
+            "or name."
         ),
     ] = "",
     quiet: Quiet = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.experiments.collection.database import LAST_NUMBER
 from contstim.experiments.collection.requests import RequestRefusal
-from contstim.experiments.platforms.jspsych.study import IDENTITY, STUDY, VISIT
+from contstim.experiments.platforms.jspsych.study import STUDY, VISIT
 from contstim.experiments.responses.table import SIMULATED_NAME
 
 if TYPE_CHECKING:
@@ -29,14 +29,12 @@ class StudyOptions:
         code: handed out on completion; None: that of the exported experiment, or one for each
             participant if there is no redirect either.
         redirect: where the browser goes after completion; None: where the experiment says.
-        identify: fields of who somebody is on a platform that are kept.
     """
 
     dropout: float = 30
     participants: int = 10_000
     code: str | None = None
     redirect: str | None = None
-    identify: tuple[str, ...] = IDENTITY
 
 
 _ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")  # which the page goes on with
@@ -67,7 +65,7 @@ def join(
     simulated = bool(asked.simulated)
     if asked.group is not None and asked.group not in groups:
         raise RequestRefusal(422, f"There is no such group; there are {', '.join(groups)}.")
-    fields, person, known = _identified(connection, asked, options)
+    fields, person, known = _identified(connection, asked)
     if known is not None:
         connection.execute(  # not all of their answers are a person's any more
             "UPDATE participant SET simulated = max(simulated, ?) WHERE participant = ?",
@@ -94,18 +92,17 @@ def join(
 
 def is_open(connection: sqlite3.Connection, asked: JoinRequest, options: StudyOptions) -> bool:
     """True if somebody can take part, or go on."""
-    if _identified(connection, asked, options)[2] is not None:
+    if _identified(connection, asked)[2] is not None:
         return True
     (number,) = connection.execute("SELECT count(*) FROM participant").fetchone()
     return bool(number < options.participants)
 
 
 def _identified(
-    connection: sqlite3.Connection, asked: JoinRequest, options: StudyOptions
+    connection: sqlite3.Connection, asked: JoinRequest
 ) -> tuple[dict[str, str], str | None, str | None]:
     """Fields that are kept, what of them is the same at each visit, and the participant's name."""
-    given = asked.platform or {}
-    fields = {name: given[name] for name in options.identify if given.get(name)}
+    fields = asked.platform or {}
     # The name of the platform's study alone says nobody
     own = {name: value for name, value in fields.items() if name not in VISIT}
     person = "\x1f".join(map("\x1f".join, own.items())) if own.keys() - {STUDY} else None

@@ -7,7 +7,6 @@ import logging
 import math
 import sqlite3
 import time
-from dataclasses import replace
 from functools import partial
 from mimetypes import MimeTypes
 from typing import TYPE_CHECKING, Any
@@ -173,7 +172,7 @@ class Service:
     ) -> None:
         self._folder, self._study, self._recorder = folder, study, recorder
         self._token, self._limits, self._clock = token, limits, clock
-        self._options = replace(options, identify=tuple(study.identify) or options.identify)
+        self._options = options
         self._code = options.code or study.code
         self._redirect = options.redirect or study.redirect
         self._joining, self._opening = Throttle(*limits.joining), Throttle(*limits.joining)
@@ -199,7 +198,7 @@ class Service:
     async def open(self, request: Request) -> Response:
         """Say before consent whether somebody can take part."""
         self._opening.take(address(request), self._clock())
-        asked = check_fields(await read_json(request, self._limits), JoinRequest)
+        asked = await self._joining_request(request)
         return json_response(
             {"open": await self._recorder.run(participants.is_open, asked, self._options)}
         )
@@ -208,7 +207,7 @@ class Service:
         """Take a new participant in, or recognise an earlier one."""
         now = self._clock()
         self._joining.take(address(request), now)
-        asked = check_fields(await read_json(request, self._limits), JoinRequest)
+        asked = await self._joining_request(request)
         joined = await self._recorder.run(
             participants.join, self._study.trials, asked, self._options, now
         )
@@ -275,6 +274,13 @@ class Service:
         # Browsers ask each time whether a file has changed
         headers = HEADERS | {"Cache-Control": "no-cache"}
         return FileResponse(file, media_type=media_type(file), headers=headers)
+
+    async def _joining_request(self, request: Request) -> JoinRequest:
+        """Somebody's wish to take part, without fields that the study does not keep."""
+        asked = check_fields(await read_json(request, self._limits), JoinRequest)
+        given = asked.platform or {}
+        kept = {name: given[name] for name in self._study.identify if given.get(name)}
+        return asked.model_copy(update={"platform": kept})
 
     def _admit(self, request: Request, asked: ParticipantRequest) -> float:
         """Now, if the secret is the participant's and they do not ask too often."""

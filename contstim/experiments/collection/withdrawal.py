@@ -16,13 +16,11 @@ from contstim.experiments.collection.database import (
     stored_key,
 )
 from contstim.experiments.collection.tables import PARTICIPANTS
-from contstim.experiments.platforms.jspsych.study import STUDY
+from contstim.experiments.platforms.jspsych.study import STUDY, VISIT
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-_OF_MANY = frozenset({STUDY, "hitId"})  # fields that say nobody
 
 
 def whose_code(database: Path, code: str) -> str:
@@ -47,7 +45,7 @@ def withdraw(database: Path, who: str, day: str) -> str:
 
     Args:
         database: of the server.
-        who: an ID on a platform, a completion code, a number or a name of participants.csv.
+        who: an ID on a platform, or a completion code or name of participants.csv.
         day: of today.
 
     Raises:
@@ -56,19 +54,28 @@ def withdraw(database: Path, who: str, day: str) -> str:
     """
     with closing(open_readable(database)) as readable:
         secret, wanted = stored_key(readable, "secret"), who.strip()
-        found = [row for row in readable.execute(PARTICIPANTS) if wanted in _names(secret, row)]
-    if len(found) != 1:
+        rows = readable.execute(PARTICIPANTS).fetchall()
+    called = [(row, _names(secret, row)) for row in rows]
+    found = [(row, names[wanted]) for row, names in called if wanted in names]
+    if not found:
         raise InputError(
-            f"{who!r} is {'; '.join(map(_about, found)) or 'nobody'} in {database}. Give one "
-            "person's ID on a platform, completion code, or number or name in participants.csv."
+            f"{who!r} is nobody in {database}. Give a person's ID on a platform, as long as "
+            "identities are kept, or the completion code or name in participants.csv."
         )
+    if len(found) > 1:
+        several = "; ".join(f"the {kind} of {_about(row)}" for row, kind in found)
+        raise InputError(
+            f"{who!r} is not one person in {database}: {several}. Give the name of the one who "
+            "withdraws; participants.csv tells them apart by all that is known of them."
+        )
+    ((row, kind),) = found
     try:
-        busy = _delete(database, found[0]["participant"], day)
+        busy = _delete(database, row["participant"], day)
     except sqlite3.Error as error:
         raise StoreError(f"Nothing is deleted from {database}: {error}.") from error
-    answers = counted(found[0]["answered"], "answer")
     log = " The database's log may hold them until the server stops." if busy else ""
-    return f"Deleted: one participant and {answers}.{log}"
+    # Without the name, which is to stand in no file any more
+    return f"Deleted: the participant whose {kind} it is: {_standing(row)}.{log}"
 
 
 def _delete(database: Path, participant: str, day: str) -> bool:
@@ -104,17 +111,24 @@ def _code(secret: str, row: sqlite3.Row) -> str | None:
     return completion_code(secret, row["participant"]) if row["completed"] else None
 
 
-def _names(secret: str, row: sqlite3.Row) -> set[str | None]:
-    """Everything that a participant may be called."""
-    ids = {value for name, value in json.loads(row["fields"]).items() if name not in _OF_MANY}
-    return ids | {row["participant"], str(row["number"]), _code(secret, row)}
+def _names(secret: str, row: sqlite3.Row) -> dict[str | None, str]:
+    """Everything that a participant may be called, and the kind of name that it is."""
+    # Not the running number, which may be somebody else's ID, nor the platform's study or visit
+    fields = json.loads(row["fields"]).items()
+    ids = {value: name for name, value in fields if name not in {STUDY, *VISIT}}
+    return ids | {row["participant"]: "name", _code(secret, row): "completion code"}
 
 
 def _about(row: sqlite3.Row) -> str:
     """Name, number, and how far somebody came."""
+    return f"{row['participant']} ({_standing(row)})"
+
+
+def _standing(row: sqlite3.Row) -> str:
+    """Number and group of somebody, and how far they came."""
     finished = "complete" if row["completed"] else "not complete"
     artificial = ", artificial" if row["simulated"] else ""
     return (
-        f"{row['participant']} (number {row['number']}, group {row['study_group']}, "
-        f"{counted(row['answered'], 'answer')}, {finished}{artificial})"
+        f"number {row['number']}, group {row['study_group']}, "
+        f"{counted(row['answered'], 'answer')}, {finished}{artificial}"
     )

@@ -23,6 +23,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from contstim.experiments.collection.server import listen
+from contstim.experiments.platforms.jspsych.study import IDENTITY
 from contstim.stimuli import Trial
 from tests.interrupts import hear_interrupts
 
@@ -40,6 +41,7 @@ def write_study(
         "save": {"to": "server"},
         "completion": {},
         "texts": {},
+        "identify": [*IDENTITY],
         "groups": {
             group: [{"stratum": 0, **trial} for trial in trials] for group, trials in groups.items()
         },

@@ -50,7 +50,7 @@ def test_a_code_says_whose_it_is(serve: Serve) -> None:
             whose_code(served.database, nobody)
 
 
-@pytest.mark.parametrize("by", ["id", "code", "number", "name"])
+@pytest.mark.parametrize("by", ["id", "code", "name"])
 def test_who_withdraws_is_gone_from_every_file_while_the_server_runs(serve: Serve, by: str) -> None:
     """The witness is the files' bytes; the others' rows are as they were."""
     served = serve()
@@ -61,8 +61,11 @@ def test_who_withdraws_is_gone_from_every_file_while_the_server_runs(serve: Serv
         connection.executemany("INSERT INTO questionnaire VALUES (?, ?)", said)
         connection.commit()
     kept = [each for each in collected_responses(served.database) if each.participant == other]
-    who = {"id": ANN["PROLIFIC_PID"], "code": code, "number": "1", "name": name}[by]
-    assert withdraw(served.database, who, "2026-11-27") == "Deleted: one participant and 4 answers."
+    who = {"id": ANN["PROLIFIC_PID"], "code": code, "name": name}[by]
+    kind = {"id": "PROLIFIC_PID", "code": "completion code", "name": "name"}[by]
+    assert withdraw(served.database, who, "2026-11-27") == (
+        f"Deleted: the participant whose {kind} it is: number 1, group 1, 4 answers, complete."
+    )
     assert left_in(served.database, ANN["PROLIFIC_PID"]) == left_in(served.database, name) == []
     assert left_in(served.database, "Welsh") == []
     assert [] not in (
@@ -86,10 +89,10 @@ def test_who_withdraws_is_gone_from_every_file_while_the_server_runs(serve: Serv
 def test_the_last_number_is_not_given_again(serve: Serve) -> None:
     served = serve()
     for expected in ("1", "2", "3"):
-        served.join()
+        name = served.join()["participant"]
         rows = list(csv.DictReader(io.StringIO(served.download("participants").text)))
         assert [row["number"] for row in rows] == [expected]
-        withdraw(served.database, expected, "2026-11-27")
+        withdraw(served.database, name, "2026-11-27")
     assert left_in(served.database, "withdrawn 2026-11-27") != []
 
 
@@ -97,17 +100,32 @@ def test_several_people_are_told_and_nobody_is_deleted(serve: Serve) -> None:
     served = serve()
     served.join(platform=ANN)
     served.join(platform={**ANN, "STUDY_ID": "study-2"})
-    served.join(platform={"sona_id": "1"})
     before = participants_csv(served.database, 0)
-    for who in (ANN["PROLIFIC_PID"], "1"):  # in two studies; a number and an ID
-        with pytest.raises(InputError, match=r"number 1, .*; .*number [23], .*one person's ID"):
-            withdraw(served.database, who, "2026-11-27")
-    for study in (ANN["STUDY_ID"], ""):
-        with pytest.raises(InputError, match="nobody"):
-            withdraw(served.database, study, "2026-11-27")
+    both = r"PROLIFIC_PID of p\w+ \(number 1, .*; the PROLIFIC_PID of p\w+ \(number 2, .* the name"
+    with pytest.raises(InputError, match=both):  # in two studies
+        withdraw(served.database, ANN["PROLIFIC_PID"], "2026-11-27")
+    for nobody in (ANN["STUDY_ID"], "", "None"):
+        with pytest.raises(InputError, match="is nobody in"):
+            withdraw(served.database, nobody, "2026-11-27")
     assert participants_csv(served.database, 0) == before
     with pytest.raises(StoreError):
         withdraw(served.database.with_name("absent.sqlite"), "1", "2026-11-27")
+
+
+def test_a_deleted_identity_is_nobody_elses_number(serve: Serve) -> None:
+    """SONA's IDs are small numbers, and so are those of participants.csv."""
+    served = serve()
+    for sona in ("2", "1", "3"):
+        served.join(platform={"sona_id": sona, "SESSION_ID": "9"})
+    assert "sona_id it is: number 1," in withdraw(served.database, "2", "2026-11-27")
+    with closing(sqlite3.connect(served.database)) as connection:
+        connection.execute("DELETE FROM identity")
+        connection.commit()
+    before = participants_csv(served.database, 0)
+    for who in ("1", "2", "3", "9"):
+        with pytest.raises(InputError, match=r"is nobody in .* as long as identities are kept"):
+            withdraw(served.database, who, "2026-11-27")
+    assert participants_csv(served.database, 0) == before
 
 
 def test_an_open_page_of_somebody_who_withdrew_saves_nothing(serve: Serve) -> None:
@@ -137,7 +155,7 @@ def connected(*given, **named):
     return connect(*given, **named, **({} if reading else {"factory": Dying}))
 
 withdrawal.sqlite3.connect = connected
-withdrawal.withdraw(Path(sys.argv[1]), "1", "2026-11-27")
+withdrawal.withdraw(Path(sys.argv[1]), "ann-5f3c", "2026-11-27")
 """
 
 
@@ -157,7 +175,7 @@ def test_a_withdrawal_that_is_killed_is_whole_or_has_not_happened(
     assert (ANN["PROLIFIC_PID"] in served.download("participants").text) is False  # but hashed
     assert len(list(csv.DictReader(io.StringIO(served.download("participants").text)))) == 2 - gone
     if not gone:
-        withdraw(served.database, "1", "2026-11-27")
+        withdraw(served.database, name, "2026-11-27")
     assert len(collected_responses(served.database)) == 4
 
 
@@ -186,7 +204,9 @@ def test_what_was_acknowledged_and_withdrawn_stays_so_when_the_server_is_killed(
     done = run(tmp_path, "collect", "study", "--withdraw", ann_code)
     server.stop(signal.SIGKILL)
     assert done.returncode == 0, done.stderr
-    assert "Deleted: one participant and 4 answers. Download responses.csv" in done.stdout
+    assert (
+        "code it is: number 1, group 1, 4 answers, complete. Download responses.csv" in done.stdout
+    )
     assert not {ann, ann_code, ANN["PROLIFIC_PID"]} & {*done.stdout.split(), *done.stderr.split()}
     assert left_in(server.database, ann) == left_in(server.database, ANN["PROLIFIC_PID"]) == []
     server.start()
@@ -208,5 +228,5 @@ def test_a_full_study_says_so_before_consent_but_lets_its_people_go_on(serve: Se
     assert (is_open(), is_open(platform=BOB), is_open(platform=ANN)) == (False, False, True)
     refused = served.http.post("/api/participants", json={"platform": BOB})
     assert (refused.status_code, refused.json()["full"]) == (403, True)
-    withdraw(served.database, "1", "2026-11-27")
+    withdraw(served.database, ANN["PROLIFIC_PID"], "2026-11-27")
     assert is_open(platform=BOB)

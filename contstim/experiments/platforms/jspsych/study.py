@@ -31,7 +31,7 @@ STUDY = "STUDY_ID"
 PROLIFIC = ("PROLIFIC_PID", STUDY, "SESSION_ID")
 IDENTITY = (*PROLIFIC, "participant", "sona_id", "workerId", "assignmentId", "hitId")
 """Parameters of the page's address by which platforms say who somebody is."""
-VISIT = frozenset({"SESSION_ID", "assignmentId", "hitId"})
+VISIT = ("SESSION_ID", "assignmentId", "hitId")
 """Those that are another each time the same person comes."""
 _OTHER_PARAMETERS = {"group", "fresh", "simulate"}
 
@@ -219,7 +219,8 @@ class PageStudy(BaseModel):
         completion: `code` and `redirect`; None where the server alone knows them.
         texts: by the names of their files.
         groups: the trials of each group, under its number.
-        identify: parameters of the address that say who somebody is; empty in older files.
+        identify: parameters of the address that say who somebody is.
+        visit: those of them that are another each time the same person comes.
         identities: hashed or plain, in participants.csv.
         return_link: where those go who do not take part; empty for nowhere.
     """
@@ -245,6 +246,7 @@ class PageStudy(BaseModel):
         Field(min_length=1),
     ]
     identify: list[Text] = []
+    visit: list[Text] = []
     identities: Literal["hashed", "plain"] = "hashed"
     return_link: str = ""
 
@@ -349,6 +351,7 @@ def build_study(
         texts=dict(texts),
         groups=groups,
         identify=list(dict.fromkeys((*IDENTITY, *settings.identify))),
+        visit=list(VISIT),
         identities=settings.identities,
         return_link=settings.return_link,
     )

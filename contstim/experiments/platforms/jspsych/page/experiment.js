@@ -4,8 +4,6 @@
 
 const stage = () => document.querySelector("#jspsych-content") ?? document.querySelector("#stage");
 
-const VISIT = ["SESSION_ID", "assignmentId", "hitId"]; // another each time that somebody comes
-
 /** The record to go on with: this study's (here and on a platform), and this person's. */
 function recordToResume(keep, study, platform) {
   const record = keep.read();
@@ -13,7 +11,7 @@ function recordToResume(keep, study, platform) {
   const differs = (name) => (platform?.[name] ?? null) !== (record.platform?.[name] ?? null);
   const other =
     record.study !== study.id ||
-    study.identify.some((name) => !VISIT.includes(name) && differs(name)) ||
+    study.identify.some((name) => !study.visit.includes(name) && differs(name)) ||
     contstim.query.has("fresh");
   if (!other) return record;
   keep.setAside(record);
@@ -55,6 +53,7 @@ class Experiment {
     this.record = recordToResume(this.keep, this.study, this.platform);
     this.sendLeft();
     if (this.record?.done) return this.end();
+    if (this.failed) return this.refuse("check_failed");
     if (!this.record && !(await this.isOpen())) return this.refuse("full");
     const jsPsych = initJsPsych({
       display_element: "stage",
@@ -68,7 +67,7 @@ class Experiment {
     this.timeline = [this.record ? this.welcome() : this.consent()];
     if (simulation) await jsPsych.simulate(this.timeline, simulation);
     else await jsPsych.run(this.timeline);
-    if (this.returned) this.refuse("check_failed");
+    if (this.failed) this.refuse("check_failed");
     else if (this.record) await this.finish();
     else this.refuse("disagreed");
     return null;
@@ -84,6 +83,11 @@ class Experiment {
     );
     stage().innerHTML = "";
     return asked;
+  }
+
+  /** True once the check of the instructions was wrong too often, also after a reload. */
+  get failed() {
+    return this.record?.missed >= this.screens.checkAttempts;
   }
 
   refuse(why) {
@@ -190,12 +194,14 @@ class Experiment {
       record.questions = { ...record.questions, ...given };
       this.keep.write(record);
     };
-    const failed = () => {
-      this.returned = true;
-      this.jsPsych.abortExperiment();
+    const missed = () => {
+      record.missed = (record.missed ?? 0) + 1;
+      this.keep.write(record);
+      if (this.failed) this.jsPsych.abortExperiment();
+      return !this.failed;
     };
     shown();
-    const main = { screens, texts, trials, answered, progress, told, failed };
+    const main = { screens, texts, trials, answered, progress, told, missed };
     this.timeline.push(...contstim.mainTimeline(main));
   }
 

@@ -4,8 +4,9 @@
  * The local copy: who takes part here, and every answer, kept in the browser until it is done.
  *
  * A record has participant, secret, group, seed, assigned_by, platform, device, viewport, answers, saved (the
- * trial_ids whose answers are safe elsewhere) and, at the end, done, or left where somebody else
- * took this person's place. Where the browser keeps nothing, the record lives as long as the page.
+ * trial_ids whose answers are safe elsewhere), missed (how often the check of the instructions was
+ * wrong) and, at the end, done, or left where somebody else took this person's place. Where the
+ * browser keeps nothing, the record lives as long as the page.
  */
 contstim.keeping = (place) => {
   const key = `contstim:${place}`;

@@ -39,15 +39,13 @@ contstim.questionTrial = (screens, label, rows, state, done) => {
   return { ...page, on_load: listen };
 };
 
-/** Instructions again and again until the check is right, at most so many times; else `failed`. */
-contstim.checked = (screens, label, read, rows, attempts, failed) => {
-  let tries = 0;
-  let right = true;
+/** Instructions again and again until the check is right; `missed` hears when not, and says if again. */
+contstim.checked = (screens, label, read, rows, missed) => {
+  let again = false;
   const check = contstim.questionTrial(screens, label, rows, "check", (given) => {
     const answer = (row) => optionsOf(row).find((option) => option.startsWith("*")).slice(1);
-    right = Boolean(contstim.simulationMode()) || rows.every((row) => given[row.name] === answer(row));
-    tries += 1;
-    if (!right && tries >= attempts) failed();
+    const right = rows.every((row) => given[row.name] === answer(row));
+    again = !right && !contstim.simulationMode() && missed();
   });
-  return { timeline: [read, check], loop_function: () => !right && tries < attempts };
+  return { timeline: [read, check], loop_function: () => again };
 };

@@ -103,7 +103,7 @@ contstim.instructionPages = (screens, texts, pairs) => {
 };
 
 /** Everything between consent and the last pair. */
-contstim.mainTimeline = ({ screens, texts, trials, answered, progress, told, failed }) => {
+contstim.mainTimeline = ({ screens, texts, trials, answered, progress, told, missed }) => {
   const { label } = texts;
   const remaining = trials.filter((shown) => !answered.has(shown.trial_id));
   const { deadline, breakEvery } = screens;
@@ -137,7 +137,7 @@ contstim.mainTimeline = ({ screens, texts, trials, answered, progress, told, fai
   const read = contstim.pagesTimeline(screens, label, introduction, "instructions");
   const checks = ask("check");
   const start = checks.length
-    ? contstim.checked(screens, label, read, checks, screens.checkAttempts, failed)
+    ? contstim.checked(screens, label, read, checks, missed)
     : read;
   return [...asked("before"), start, ...practised, ...pairs, ...asked("after")];
 };
