@@ -92,7 +92,8 @@ def reading(source: object, error: type[ContstimError] = InputError) -> Iterator
     except OSError as reason:
         raise error(f"Cannot read {source}: {reason.strerror or reason}.") from reason
     except UnicodeDecodeError as reason:
-        raise error(f"{source} is not UTF-8 (byte {reason.start + 1}).") from reason
+        encoding, byte = reason.encoding.upper(), reason.start + 1
+        raise error(f"{source} is not {encoding} (byte {byte}). Save it in UTF-8.") from reason
 
 
 @contextmanager

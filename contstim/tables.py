@@ -233,19 +233,12 @@ def _read(
         else:
             with path.open("rb") as start:
                 wide = start.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE)
-            encoding = "utf-16" if wide else "utf-8-sig"
-            try:
-                # newline="": line ends inside a quoted cell are the reader's to keep
-                with path.open(encoding=encoding, newline="") as file:
-                    if kind == ".jsonl":
-                        columns = _read_jsonl(path, file)
-                    else:
-                        columns = _read_csv(path, file, footer)
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{path} is not {'UTF-16' if wide else 'UTF-8'} (byte {error.start + 1}). Save "
-                    "it as CSV in UTF-8, which spreadsheet programs offer."
-                ) from error
+            # newline="": line ends inside a quoted cell are the reader's to keep
+            with path.open(encoding="utf-16" if wide else "utf-8-sig", newline="") as file:
+                if kind == ".jsonl":
+                    columns = _read_jsonl(path, file)
+                else:
+                    columns = _read_csv(path, file, footer)
     if not may_be_empty and not any(columns.values()):
         raise InputError(f"{path} has a header and no rows.")
     return columns

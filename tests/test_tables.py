@@ -234,9 +234,9 @@ SHEETS = {
     "an older code page": (
         "a;rt\nZoë;1,5\n",
         "cp1252",
-        "is not UTF-8 (byte 8). Save it as CSV in UTF-8",
+        "is not UTF-8 (byte 8). Save it in UTF-8.",
     ),
-    "half a character": ("\ufeffa;b\nx;1", "utf-16-le-cut", "is not UTF-16 (byte "),
+    "half a character": ("\ufeffa;b\nx;1", "utf-16-le-cut", "is not UTF-16-LE (byte "),
 }
 
 

@@ -21,9 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from contstim.errors import ContstimError, InputError
-from contstim.experiments.responses.alignment import kept_columns
 from contstim.experiments.responses.checks import Problem
-from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import NO_BREAK_SPACE, Response
 from contstim.scale import Scale
 from contstim.sentence import Sentence
@@ -313,11 +311,9 @@ class ReadContract:
 
     Attributes:
         platform: with a reader.
-        person_column: of the data, that names the participant; empty where no column can be kept.
     """
 
     platform: ClassVar[Platform]
-    person_column: ClassVar[str] = ""
 
     def prepare(self, out: Path) -> None:
         """Prepare the folder `out` before anybody takes part."""
@@ -376,18 +372,6 @@ class ReadContract:
         assert list(imported.responses) == answers.responses
         assert imported.report.findings == ()
         assert {response.left for response in imported.responses} == {1, 2}
-
-    def test_columns_about_people_are_kept_on_request(self, tmp_path: Path) -> None:
-        if not self.person_column:
-            pytest.skip("this platform has no columns to keep")
-        files, _ = self.collect(tmp_path)
-        imported = self.read(files, TRIALS, tmp_path / "out")
-        people = dict.fromkeys(response.participant for response in imported.responses)
-        assert kept_columns(imported, [self.person_column]) == [
-            QuestionAnswer(name, self.person_column, name) for name in people
-        ]
-        with pytest.raises(InputError, match="names shoe size; columns of the answers are"):
-            kept_columns(imported, [self.person_column, "shoe size"])
 
     def test_answers_to_a_trial_that_is_not_in_the_table_are_named(self, tmp_path: Path) -> None:
         files, answers = self.collect(tmp_path)

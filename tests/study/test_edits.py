@@ -16,6 +16,7 @@ from zipfile import ZipFile
 import pytest
 
 from contstim.errors import InputError
+from contstim.experiments.responses.questionnaire import QuestionAnswer, read_answers
 from contstim.experiments.responses.table import read_responses
 from contstim.records import Record
 from contstim.stimuli import read_trials
@@ -244,18 +245,21 @@ def test_a_study_exports_to_jatos_and_reads_its_results(study: Path) -> None:
     assert "./results/export/jatos/page/consent.md" in page
     trials = read_trials(study / "results" / "trials.csv")
     rows = [
-        {"participant": "ann", "trial_id": trial.trial_id, "left": 1, "rating": 2, "rt_ms": 700}
+        {"participant": "ann", "trial_id": trial.trial_id, "left": 1, "rating": 2, "age": 30}
         for trial in trials
         if trial.group == 1
     ]
     (study / "jatos.txt").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     toml = study / "study.toml"
-    told = '\n[responses]\nplatform = "jatos"\ndata = ["jatos.txt"]\n'
+    told = '\n[responses]\nplatform = "jatos"\ndata = ["jatos.txt"]\nkeep = ["age"]\n'
     toml.write_text(toml.read_text(encoding="utf-8") + told, encoding="utf-8")
     assert run(study).done == ("responses",)
     found = read_responses(study / "results" / "responses.csv", trials)
     assert {r.trial_id for r in found} == {row["trial_id"] for row in rows}
     assert {r.choice for r in found} == {2}
+    kept = read_answers(study / "results" / "responses.csv.questions.csv")
+    assert kept == [QuestionAnswer("ann", "age", "30")]
+    assert [file.path for file in verify_folder(study).wrong if "responses" in file.path] == []
 
 
 def test_a_stage_that_was_killed_while_it_was_done_again_does_not_hold(

@@ -115,7 +115,6 @@ def data(
 
 class TestContract(PlatformContract):
     platform = PLATFORM
-    person_column = "Participant Private ID"
     left_column = "shown_left"
     sentence_columns = ("sentence_left", "sentence_right")
     is_html = True

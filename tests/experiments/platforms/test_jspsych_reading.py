@@ -88,7 +88,6 @@ class TestContract(PlatformContract):
     """Sentences are those of study.json; the page draws sides, here one after the other."""
 
     platform = PLATFORM
-    person_column = "participant"
 
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
         return study_lists(json.loads((folder / "study.json").read_text(encoding="utf-8")))

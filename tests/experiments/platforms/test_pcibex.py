@@ -179,7 +179,6 @@ def results(folder: Path, people: Mapping[str, str], planted: PlantedAnswers) ->
 
 class TestContract(PlatformContract):
     platform = PLATFORM
-    person_column = "participant"
     list_columns = ("group",)
     sentence_columns = ("left_html", "right_html")
     is_html = True

@@ -226,7 +226,6 @@ def data(
 
 class TestContract(PlatformContract):
     platform = PLATFORM
-    person_column = "participant"
 
     def data(
         self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]

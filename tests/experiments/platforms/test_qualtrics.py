@@ -152,7 +152,6 @@ class TestContract(PlatformContract):
     """Sentences are read off the survey, which the key does not hold."""
 
     platform = PLATFORM
-    person_column = "ResponseId"
     settings = {"timing": True}  # noqa: RUF012
 
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:

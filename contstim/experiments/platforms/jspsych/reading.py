@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import parse_json, read_text
 from contstim.errors import InputError
+from contstim.experiments.platforms.folder import read_rows
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import SIMULATED, UNRATED, unescape_formula
 from contstim.scale import Scale
-from contstim.tables import read_csv
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -134,9 +134,7 @@ def _cell(row: Mapping[str, Any], name: str) -> Any:
 def _read(path: Path) -> tuple[list[dict[str, Any]], str | None]:
     """The rows of a file, and the column that names participants; None where none does."""
     if path.suffix.lower() == ".csv":
-        table = read_csv(path)
-        cells = zip(*table.values(), strict=True)
-        rows, runs = [dict(zip(table, row, strict=True)) for row in cells], 1
+        rows, runs = [dict[str, Any](row) for row in read_rows(path)], 1
     else:
         values = _values(path)
         # A list is what one run of the page saved; answers sent one by one are objects without it.
