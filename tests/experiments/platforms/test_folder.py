@@ -190,6 +190,7 @@ def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
         ("examples.csv", "sentence_1,sentence_2,rating,explanation\na,b,7,c\n", "'7' under rating"),
         ("labels.csv", "name,text\nquestion,x\n", "lacks the labels agree"),
         ("practice.csv", "one,two\na,b\n", "lacks the columns sentence_1"),
+        ("practice.csv", "sentence_1\tsentence_2\na\tb\n", "has tabs between cells"),
         ("consent.md", b"\xff", "is not UTF-8"),
     ],
 )
