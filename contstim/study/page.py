@@ -30,7 +30,7 @@ from contstim.reporting.report import (
 )
 from contstim.reporting.templates import passages
 from contstim.study.handing_on.facts import StudyFacts
-from contstim.study.page_sections import SECTIONS, as_measured, link
+from contstim.study.page_sections import SECTIONS, as_measured, at_a_glance, link, next_step
 from contstim.study.places import LOCK, PAGE
 from contstim.study.states import begun_with, size_of, size_text, stage_states
 from contstim.version import __version__
@@ -144,12 +144,15 @@ def _report(
     with suppress(ContstimError, *_DAMAGED):
         measured = as_measured(facts)
     notes = passages("contstim.study", "page.md.jinja", as_measured=measured)
-    parts = [*_progress(study, states, running, stopped), *_stages(states, running, stopped)]
+    parts = [*_progress(study, states, running, stopped)]
+    if running is None:
+        parts += _guarded(next_step(facts, all(each.state == "done" for each in states)))
     if running is not None and so_far:
         parts += [Heading(f"What {running.name} has found so far"), *so_far]
+    parts += [*_guarded(at_a_glance(facts)), Heading("What was done")]
+    parts += _stages(states, running, stopped)
     for title, (section, kinds) in SECTIONS.items():
         if under := _guarded(section(facts)):
-            parts.append(Heading(title))
             earlier = [
                 each.stage.name
                 for each in states
@@ -157,10 +160,11 @@ def _report(
             ]
             if earlier:
                 again = f"to be done again: {', '.join(earlier)}."
-                parts.append(Paragraph((strong("Of an earlier run: "), again)))
-            parts += under
-            parts += [Paragraph(notes[title], note=True)] if title in notes else []
-    parts += [Heading("Files"), Paragraph(notes["Files"], note=True), _files(study, states)]
+                under.insert(0, Paragraph((strong("Of an earlier run: "), again)))
+            under += [Paragraph(notes[title], note=True)] if title in notes else []
+            parts.append(Details(title, under))
+    files = [Paragraph(notes["Files"], note=True), _files(study, states)]
+    parts.append(Details("Files", files))
     meta = {"generator": _GENERATOR}
     meta |= {_RUNNING: "yes"} if running is not None and not stopped else {}
     return Report(study.title, parts, warning=warning, meta=meta)
@@ -204,7 +208,6 @@ def _stages(
     states: Sequence[StageState], running: StudyStage | None, stopped: str
 ) -> Iterator[Part]:
     """A row for each stage, and their warnings, each text once."""
-    yield Heading("What was done")
     rows: list[tuple[Value, ...]] = []
     warnings: dict[str, list[str]] = {}
     for each in states:
@@ -217,9 +220,8 @@ def _stages(
             warnings.setdefault(text, []).append(name)
     header = ("stage", "state", "done (UTC)", "seconds", "size", "notes")
     table = Table(header, rows, texts=3, notes=1, is_wide=True)
-    # What is done is folded away, so that a finished page begins with its results
-    is_done = all(each.state == "done" for each in states)
-    yield Details(counted(len(rows), "stage"), [table]) if is_done else table
+    # Folded away but during a run, so that the page begins with its results
+    yield Details(counted(len(rows), "stage"), [table], is_open=running is not None)
     if warnings:
         items: list[Text] = [
             (strong(", ".join(dict.fromkeys(names))), f": {text}")
@@ -255,4 +257,4 @@ def _files(study: Study, states: Iterable[StageState]) -> Part:
         for name, path in names
         if path.exists()
     ]
-    return Details("All files", [Table(("stage", "file", "size"), rows, texts=2)])
+    return Table(("stage", "file", "size"), rows, texts=2)

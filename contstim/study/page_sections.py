@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.experiments.platforms.jspsych import unfilled_warning
 from contstim.reporting.frontier import ALTERNATIVE as NATS_BY_NEW_WORDS
 from contstim.reporting.names import short_names
 from contstim.reporting.report import (
@@ -45,6 +46,66 @@ _SHOWN = 4  # pairs of models whose items are seen without unfolding anything
 def link(path: Path, text: str = "") -> Span:
     """A link to a file of the study, by its name unless a text is given."""
     return Span(text or path.name, "a", path.as_posix())
+
+
+def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
+    """The next thing to do in a study, with its command or file.
+
+    Args:
+        facts: of the study.
+        is_done: whether all its stages are done.
+    """
+    study, given = facts.study, facts.study.sections
+    file = link(Path(study.path.name))
+    pages = [page for page in sorted(places.REVIEW.glob("*.html")) if "review" in given]
+    export = next((RESULTS / "export" / name for name in study.exports), None)
+    texts = export if export and (export / "consent.md").is_file() else None
+    of_people = "responses" in given and given["responses"].simulate is None
+    step: tuple[str | Span, ...]
+    if not is_done:
+        step = ("run what is not done: ", code(f"contstim run {study.path.name}"))
+    elif pages and not facts.files.decisions:
+        links = [run for page in pages for run in (link(page), ", ")]
+        step = ("review the items: ", *links, "and name the saved file under decisions in ", file)
+    elif texts and not of_people and unfilled_warning(texts):
+        step = ("edit the texts that participants read: ", link(texts / "consent.md"))
+        step += (", ", link(texts / "debrief.md"))
+    elif export and not of_people:
+        how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
+        step = ("collect answers: ", how, ", and name them in the section responses of ", file)
+    elif "analysis" not in given:
+        missing = "export.jspsych" if "design" in given else "design"
+        missing = "analysis" if of_people else missing
+        step = (f"add a section [{missing}] to ", file, " and run it again")
+    else:
+        step = ("hand the study on: ", code(f"contstim archive {study.path.name}"))
+    yield Paragraph((strong("Next: "), *step))
+
+
+def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
+    """What came of a study so far: the verdict, its main figure, and three items."""
+    from contstim.reporting.stimuli_page import stimuli_table
+
+    if verdict := facts.analysis.get("verdict"):
+        report = link(places.ANALYSIS / "report.html", "The whole report")
+        yield Paragraph((strong("Result: "), f"{verdict} ", report, "."))
+    figures = [*_figures_of_analysis()] if verdict else []
+    further = ("power.png", "summary.png") if facts.trials else ()
+    figures += [Path(f"{places.TRIALS}.{name}") for name in further]
+    for figure in [path for path in figures if path.is_file()][:1]:
+        yield from _picture(figure, "models and people" if verdict else "the experiment")
+    items: list[Any] = [*(facts.selected or facts.found or facts.pairs)]
+    scores = ScoreTable.read(places.SCORES) if items and places.SCORES.is_file() else None
+    best = _best(items, lambda _: 0.0)
+    for item in [*best, *(item for item in items if item not in best)][:3]:
+        yield stimuli_table([item], scores if items == [*facts.pairs] else None)
+
+
+def _figures_of_analysis() -> list[Path]:
+    """Figures of models and people, that of all trials first."""
+    folder = places.ANALYSIS / "figures"
+    figures = [*folder.glob("*overall*.png"), *folder.glob("accuracy-*.png")]
+    return sorted(figures, key=lambda path: ("overall" not in path.name, path))
 
 
 def _models(facts: StudyFacts) -> Iterator[Part]:
@@ -294,10 +355,6 @@ def _people(facts: StudyFacts) -> Iterator[Part]:
         f"{counted(people, 'participant')}, {len(left_out) or 'none'} left out." if people else ""
     )
     yield Paragraph((link(report, "The whole report"), f" has all figures and tests. {said}"))
-    folder = places.ANALYSIS / "figures"
-    figures = [*folder.glob("*overall*.png"), *folder.glob("accuracy-*.png")]
-    for figure in sorted(figures, key=lambda path: ("overall" not in path.name, path))[:1]:
-        yield from _picture(figure, "models and people")
     if models.is_file():
         yield accuracies(models)
 

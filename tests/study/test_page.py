@@ -12,22 +12,29 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
 
 from contstim.english import generate
 from contstim.errors import InputError
+from contstim.experiments.analysis.page import write_analysis
+from contstim.experiments.analysis.run import analyze
 from contstim.models.loading import Loading
 from contstim.records import record_path
 from contstim.reporter import Reporter
 from contstim.reporting.report import Report
+from contstim.steps.analysis import AnalysisSettings
 from contstim.stimuli import read_triplets
+from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.page import correct_page, study_page
-from contstim.study.page_sections import accuracies
+from contstim.study.page_sections import accuracies, next_step
 from contstim.study.places import PAGE
 from contstim.study.running import run_study
 from contstim.study.sections import TextsSection
@@ -37,6 +44,8 @@ from contstim.study.states import stage_states
 from contstim.study.study import Study
 from contstim.study.study_file import read_study
 from tests.cli.running import succeed
+from tests.experiments.analysis.simulation import simulate
+from tests.experiments.platforms.conftest import chromium as chromium
 
 STUDY = """\
 title = "Frequent <b>words</b>"
@@ -84,6 +93,8 @@ class _Page(HTMLParser):
         self.headings: list[str] = []
         self.texts: list[str] = []
         self.alerts = 0
+        self.folded: list[str] = []
+        self._depth = 0
         self._tag = ""
         self.feed(text)
 
@@ -91,13 +102,21 @@ class _Page(HTMLParser):
         of = dict(attrs)
         self._tag = tag
         self.alerts += of.get("role") == "alert"
+        self._depth += tag == "details"
         if tag == "a":
             self.links.append(of["href"] or "")
         assert tag != "script"
         assert not (of.get("src") or "").startswith("http")
 
+    def handle_endtag(self, tag: str) -> None:
+        self._depth -= tag == "details"
+
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
+        if self._tag == "summary":
+            # Of what is folded on the page itself, but numbers of stages and warnings
+            self.folded += [data] * (self._depth == 1 and not data[0].isdigit())
+            self._tag = ""
         if self._tag in ("h1", "h2"):
             self.headings.append(data)
             self._tag = ""
@@ -193,8 +212,9 @@ def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
     seen: set[str] = set()
     for page in (*before.values(), last):
         assert "cannot be shown" not in page.text
-        assert seen <= set(page.headings)
-        seen |= set(page.headings)
+        headings = {*page.headings, *page.folded}
+        assert seen <= headings
+        seen |= headings
     assert seen == {
         "Frequent <b>words</b>",
         "What was done",
@@ -220,6 +240,82 @@ def test_first_triplets_stand_on_the_page_while_others_are_searched_for(finished
     triplets = read_triplets(study.folder / "results" / "triplets.csv")
     assert triplets[0].natural.bare in page.text
     assert "What triplets has found so far" not in _page(study).headings
+
+
+@pytest.mark.parametrize(
+    ("without", "exports", "of_people", "is_done", "said"),
+    [
+        ([], True, False, False, "run what is not done: contstim run study.toml"),
+        ([], True, False, True, "review the items: pairs.html, trials.html, triplets.html, and"),
+        (["review"], True, False, True, "edit the texts that participants read: consent.md, debri"),
+        (["review"], False, False, True, "add a section [export.jspsych] to study.toml and run"),
+        (["review"], "qualtrics", False, True, "collect answers: results/export/qualtrics, and na"),
+        (["review"], True, True, True, "add a section [analysis] to study.toml and run it again"),
+        (["review", "-"], True, True, True, "hand the study on: contstim archive study.toml"),
+    ],
+)
+def test_the_next_thing_to_do(
+    finished: Finished,
+    without: list[str],
+    exports: bool | str,
+    of_people: bool,
+    is_done: bool,
+    said: str,
+) -> None:
+    """By hand, for a study that lacks more and more."""
+    study, _ = finished
+    sections = {name: each for name, each in study.sections.items() if name not in without}
+    if of_people:
+        answers = {"simulate": None, "file": Path("answers.csv")}
+        sections["responses"] = replace(sections["responses"], **answers)
+    if "-" in without:
+        sections["analysis"] = AnalysisSettings()
+    if exports is not True:
+        study = replace(study, exports={})
+    facts = StudyFacts(replace(study, sections=sections))
+    if isinstance(exports, str):
+        facts.study = replace(facts.study, exports={exports: None})
+    with chdir(study.folder):
+        page = _Page(Report("t", [*next_step(facts, is_done)]).html())
+    assert f"Next: {said}" in page.text
+
+
+def test_the_page_begins_with_the_study_its_next_step_and_three_items(finished: Finished) -> None:
+    """Witness: the table of triplets."""
+    study, _ = finished
+    page = (study.folder / PAGE).read_text()
+    above, _ = page.split("<h2>", 1)
+    assert above.index(" stages done") < above.index("Next: ") < above.index("<img ")
+    triplets = read_triplets(study.folder / "results" / "triplets.csv")
+    assert all(escape(each.natural.bare) in above for each in triplets[:3])
+    assert above.count("<table") == 3
+    assert "fingerprint" not in above
+    assert "fingerprint" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [375, 800, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_windows_of_every_width(
+    finished: Finished, chromium: Any, width: int, scheme: str, tmp_path: Path
+) -> None:
+    """Nothing but tables and figures is wider than the window, all of it unfolded."""
+    study, _ = finished
+    made = simulate(groups=(3, 3))
+    write_analysis(analyze(made.trials, made.responses, made.scores), tmp_path, title="Report")
+    paths = {"index": study.folder / PAGE, "report": tmp_path / "report.html"}
+    paths["review"] = study.folder / "results" / "review" / "trials.html"
+    context = chromium.new_context(
+        offline=True, color_scheme=scheme, viewport={"width": width, "height": 800}
+    )
+    page = context.new_page()
+    for name, path in paths.items():
+        page.goto(path.as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if folder := os.environ.get("CONTSTIM_ARTIFACTS"):
+            page.screenshot(path=Path(folder) / f"{name}-{width}-{scheme}.png")
+    context.close()
 
 
 def test_links_lead_to_what_is_there(finished: Finished) -> None:
