@@ -262,9 +262,18 @@ STUDY = json.dumps(
         "id": "abc",
         "title": "A study",
         "minutes": 5,
+        "scale": "confidence",
+        "check_attempts": 2,
+        "break_every": 0,
+        "deadline": 0.0,
         "save": {"to": "server"},
         "completion": {"code": "abc"},
         "texts": {},
+        "questions": [],
+        "identify": [],
+        "visit": [],
+        "identities": "hashed",
+        "return_link": "",
         "groups": {
             "1": [{"trial_id": "a", "sentence_1": "A b.", "sentence_2": "B a.", "stratum": 0}]
         },

@@ -131,8 +131,10 @@ class ImportResponses(Step[Imported], name="import"):
             write_trials(self.trials_out, imported.trials)
         write_responses(self.out, imported.responses)
         beside = (questions_beside(self.out),) if imported.questions else ()
-        for path in beside:
-            write_answers(path, imported.questions)
+        if imported.questions:
+            write_answers(questions_beside(self.out), imported.questions)
+        else:  # those of an earlier import would be told as this one's
+            questions_beside(self.out).unlink(missing_ok=True)
         for note in imported.notes:
             reporter.say(note)
         reporter.warn(origin.warning)

@@ -80,8 +80,11 @@ def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:
 def test_import_jspsych(tmp_path: Path) -> None:
     write(tmp_path / "data.json", page(RESPONSES))
     write_trials(tmp_path / "trials.csv", TRIALS)
+    earlier = tmp_path / "responses.csv.questions.csv"
+    earlier.write_text("participant,question,answer\nann,age,31\n")
     said = succeed(
         tmp_path, *"import jspsych data.json --trials trials.csv --out responses.csv".split()
     )
     assert "40 responses of 2 participants; every participant rated every trial" in said
     assert list(read_responses(tmp_path / "responses.csv")) == RESPONSES
+    assert not earlier.exists()  # nobody of these was asked

@@ -40,6 +40,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from contstim.experiments.responses.questionnaire import Question, QuestionAnswer
     from contstim.experiments.responses.table import Response, ResponseOrigin
     from contstim.stimuli import Trial
 
@@ -69,7 +70,8 @@ class PsychDsSettings:
     responses: Annotated[Path | None, Help("What people answered.")] = None
     scores: Annotated[Path | None, Help("Scores of the sentences.")] = None
     questions: Annotated[
-        Path | None, Help("The questions asked, whose answers stand beside the responses.")
+        Path | None,
+        Help("The questions asked, whose answers stand beside the responses; no free texts."),
     ] = None
     scale: AnswerScale = None
     name: Annotated[str, Help("The name of the data set.")] = "contstim"
@@ -152,12 +154,8 @@ def write_psych_ds(
     folder = ExportFolder(out, "psych-ds")
     shown = responses if settings.keep_names else numbered(responses)
     pseudonyms = {r.participant: s.participant for r, s in zip(responses, shown, strict=True)}
-    asked = read_questions(settings.questions) if settings.questions else []
-    given = read_answers(questions_beside(settings.responses or Path())) if asked else []
-    # The file may hold columns that an import kept: of them only what is among the questions
-    public = {question["name"] for question in asked}
-    answers = (each for each in given if each.question in public)
-    told = (replace(a, participant=pseudonyms.get(a.participant, "")) for a in answers)
+    asked, given = _questions_and_answers(settings)
+    told = (replace(a, participant=pseudonyms.get(a.participant, "")) for a in given)
     tables = {
         "answers": [cells_of(answer, NO_BREAK_SPACE) for answer in told if answer.participant],
         "stimuli": [cells_of(trial, NO_BREAK_SPACE) for trial in trials],
@@ -180,7 +178,7 @@ def write_psych_ds(
     ]
     for each in metadata["variableMeasured"]:
         if each["name"] == "question":
-            each["valueReference"] = [f"{q['name']}: {q['question']}" for q in asked]
+            each["valueReference"] = [f"{q.name}: {q.question}" for q in asked]
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
         head=Report(metadata["name"], [Paragraph(metadata["description"])]).markdown().strip(),
@@ -196,6 +194,24 @@ def write_psych_ds(
     if errors:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
     return replace(exported, message=f"{exported.path} obeys the rules of Psych-DS 1.5.")
+
+
+def _questions_and_answers(
+    settings: PsychDsSettings,
+) -> tuple[list[Question], list[QuestionAnswer]]:
+    """Numbers and choices; what people wrote in words of their own may say who they are.
+
+    Raises:
+        InputError: there are no responses beside which answers could stand.
+    """
+    if settings.questions is None:
+        return [], []
+    if settings.responses is None:
+        raise InputError("`questions` were answered by who gave responses: give `responses`, too.")
+    asked = [each for each in read_questions(settings.questions) if each.kind != "text"]
+    names = {each.name for each in asked}
+    given = read_answers(questions_beside(settings.responses))
+    return asked, [answer for answer in given if answer.question in names]
 
 
 def _origin(

@@ -158,7 +158,7 @@ def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, l
     # trials shown without an answer are responses too, with an unknown rating
     rated = {response.trial_id for response in theirs if response.rating != UNRATED}
     ratings = {response.rating for response in theirs if response.rating != UNRATED}
-    buttons = {r.button for r in theirs if r.button}
+    buttons = {r.button for r in theirs if r.button is not None}
     # Of all stated groups: who is in two is told so by name, and unfinished in both
     expected = [trial_id for trial_id, group in groups.items() if group in stated]
     return {

@@ -127,7 +127,7 @@ def _measure(what: str, theirs: Sequence[Response]) -> float:
     values: list[float] = {
         "median_rt": [r.rt_ms for r in theirs],
         "minutes": [r.rt_ms / 60_000 for r in theirs],
-        "same_button": [float(r.button) for r in theirs if r.button],
+        "same_button": [float(r.button) for r in theirs if r.button is not None],
         "blurs": [float(r.blurs) for r in theirs if r.blurs is not None],
         "away": [r.away_ms / 1_000 for r in theirs],
     }[what]

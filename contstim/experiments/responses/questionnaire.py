@@ -3,58 +3,133 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Strict
 
 from contstim.errors import InputError
 from contstim.experiments.responses.table import APOSTROPHE, cells_of, unescape_formula
-from contstim.tables import read_csv, write_table
+from contstim.tables import parsed, read_csv, write_table
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable
 
-# By kind, the form of the column options: choices, lowest and highest, nothing
-_OPTIONS = {"choice": r"[^|]+(\|[^|]+)+", "number": r"\d+\|\d+", "text": ""}
-_WHEN = {"before": ("choice", "number", "text"), "check": ("choice",)}
-_WHEN["after"] = _WHEN["before"]
+    from contstim.tables import Reader
 
 
-def read_questions(path: Path) -> list[dict[str, str]]:
-    """The rows of a table of questions.
+@dataclass(frozen=True)
+class Question:
+    """A question to participants, as the page shows it.
+
+    Attributes:
+        name: of its answers.
+        when: before the instructions, as a check of them, or after the last trial.
+        kind: of the answer.
+        question: as people read it.
+        optional: true if people may go on without an answer.
+        choices: of a choice.
+        right: the choice that a check asks for; empty elsewhere.
+        lowest: number that may be given.
+        highest: number that may be given.
+    """
+
+    name: str
+    when: Literal["before", "check", "after"]
+    kind: Literal["choice", "number", "text"]
+    question: str
+    optional: bool
+    choices: Annotated[tuple[str, ...], Strict(strict=False)] = ()
+    right: str = ""
+    lowest: int = 0
+    highest: int = 0
+
+
+def _one_of(*allowed: str) -> Callable[[Any], str]:
+    return lambda cell: allowed[allowed.index(cell.strip().lower())]
+
+
+def _matching(pattern: str) -> Callable[[Any], str]:
+    def read(cell: Any) -> str:
+        if not re.fullmatch(pattern, cell.strip()):
+            raise ValueError(cell)
+        return str(cell.strip())
+
+    return read
+
+
+_READERS: dict[str, Reader] = {
+    "name": (_matching(r"[A-Za-z]\w*"), "name in letters, digits and _, beginning with a letter"),
+    "when": (_one_of("before", "check", "after"), "time to ask; write before, check or after"),
+    "kind": (_one_of("choice", "number", "text"), "kind; write choice, number or text"),
+    "question": (_matching(r"(?s).+"), "question; write what people are to read"),
+    "options": (str, "text"),
+    "optional": (_one_of("", "no", "yes"), "yes or a no"),
+}
+
+
+def _options(when: str, kind: str, options: str) -> dict[str, Any]:
+    """Fields of a question that its column options gives.
+
+    Raises:
+        ValueError: says in a sentence what the column must be.
+    """
+    if when == "check" and kind != "choice":
+        raise ValueError(f"a check must be a choice, not a {kind}.")
+    parts = [part.strip() for part in options.split("|")]
+    if kind == "text":
+        if options.strip():
+            raise ValueError("people write a text themselves: leave options empty.")
+        return {}
+    if kind == "number":
+        limits = [int(part) for part in parts if re.fullmatch(r"[0-9]{1,9}", part)]
+        if not len(limits) == len(parts) == 2 or limits[0] >= limits[1]:
+            raise ValueError("options of a number are the lowest and the highest, such as 18|99.")
+        return {"lowest": limits[0], "highest": limits[1]}
+    marked = [part.removeprefix("*").strip() for part in parts if part.startswith("*")]
+    choices = tuple(part.removeprefix("*").strip() for part in parts)
+    if len(choices) < 2 or not all(choices) or repeated(choices):
+        raise ValueError("options of a choice are two different texts or more, such as yes|no.")
+    if len(marked) != (when == "check"):
+        raise ValueError(
+            "options of a check have `*` before the right one, and before no other, such as "
+            "yes|*no; elsewhere no option begins with `*`."
+        )
+    return {"choices": choices, "right": marked[0] if marked else ""}
+
+
+def read_questions(path: Path) -> tuple[Question, ...]:
+    """The questions of a table.
 
     Its columns are name; when (before the instructions, after the last trial, or as a check of the
     instructions); kind (choice, number, text); question; options: of a choice with `|` between
     them, in a check the right one with `*` before it, of a number the lowest and the highest, such
-    as `18|99`; and, where not all must be answered, optional.
+    as `18|99`; and optional: yes where not all must answer.
 
     Raises:
         InputError: the table cannot be read, or a row is no question; says why.
     """
     table = read_csv(path)
-    if lacking := {"name", "when", "kind", "question", "options"} - table.keys():
+    if lacking := _READERS.keys() - {"optional"} - table.keys():
         raise InputError(f"{path} lacks the columns {', '.join(sorted(lacking))}.")
-    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-    for n, row in enumerate(rows):
-        needs = {
-            "when": row["when"] in _WHEN,
-            "kind": row["kind"] in _WHEN.get(row["when"], _OPTIONS),
-            "options": re.fullmatch(_OPTIONS.get(row["kind"], ""), row["options"])
-            and (row["when"] != "check" or row["options"].count("*") == 1),
-            "question": row["question"].strip(),
-            "name": re.fullmatch(r"[A-Za-z]\w*", row["name"]),
-        }
-        for column in (column for column, fits in needs.items() if not fits):
-            raise InputError(
-                f"{path}, row {n}: {row[column]!r} is no {column} here. `when` is before, after or "
-                "check; `kind` choice, number or text; `options` a|b of a choice, a|*b of a check, "
-                "whose right answer is b, 18|99 of a number; a `name` is one word."
-            )
-    if twice := repeated(table["name"]):
+    table.setdefault("optional", [""] * len(table["name"]))
+    columns = [parsed(path, name, table[name], *reader) for name, reader in _READERS.items()]
+    questions = []
+    for row, (name, when, kind, question, options, optional) in enumerate(
+        zip(*columns, strict=True)
+    ):
+        try:
+            more = _options(when, kind, options)
+        except ValueError as error:
+            raise InputError(f"{path}, row {row} ({options!r}): {error}") from None
+        questions.append(Question(name, when, kind, question, optional == "yes", **more))
+    if twice := repeated(question.name for question in questions):
         raise InputError(f"{path} has the name {twice[0]} twice; a question has one of its own.")
-    return rows
+    return tuple(questions)
 
 
 @dataclass(frozen=True)
@@ -94,15 +169,22 @@ def read_answers(path: Path) -> list[QuestionAnswer]:
     return [QuestionAnswer(*map(unescape_formula, row)) for row in zip(*columns, strict=True)]
 
 
-def described(answers: Sequence[QuestionAnswer]) -> list[str]:
-    """A phrase for each question: mean and range of numbers, else how often each answer came."""
+def described(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) -> list[str]:
+    """A phrase for each number (mean and range) and choice (how often each was made).
+
+    What people wrote in words of their own may say who they are, and is not told.
+    """
+    given: dict[str, list[str]] = defaultdict(list)
+    for each in answers:
+        given[each.question] += [each.answer] if each.answer else []
     phrases = []
-    for name in dict.fromkeys(each.question for each in answers):
-        given = sorted(each.answer for each in answers if each.question == name and each.answer)
-        if given and all(answer.isdecimal() for answer in given):
-            numbers = [*map(int, given)]
+    for question in questions:
+        theirs = given[question.name]
+        if question.kind == "number" and theirs:
+            numbers = [*map(int, theirs)]
             told = f"mean {fmean(numbers):.1f}, {min(numbers)} to {max(numbers)}"
-        else:
-            told = ", ".join(f"{each} {given.count(each)}" for each in dict.fromkeys(given))
-        phrases.append(f"{name}: {told}")
+            phrases.append(f"{question.name}: {told}")
+        elif question.kind == "choice" and theirs:
+            counts = (f"{each} {theirs.count(each)}" for each in question.choices)
+            phrases.append(f"{question.name}: {', '.join(counts)}")
     return phrases

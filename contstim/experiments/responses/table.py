@@ -154,10 +154,10 @@ class Response:
             object.__setattr__(self, SIMULATED, True)
 
     @property
-    def button(self) -> int:
-        """The button that was pressed, from the left; 0 where rating or side are not recorded."""
+    def button(self) -> int | None:
+        """The answer from left to right, of which a slider has a 0; None where not recorded."""
         if self.rating == UNRATED or self.left == UNKNOWN:
-            return UNKNOWN
+            return None
         return self.rating if self.left == 1 else self.scale.mirrored(self.rating)
 
     @property

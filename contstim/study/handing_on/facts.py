@@ -19,6 +19,7 @@ from contstim.experiments.responses.questionnaire import (
     described,
     questions_beside,
     read_answers,
+    read_questions,
 )
 from contstim.files import checksum
 from contstim.models.catalog import hub_commit, parameter_count
@@ -39,7 +40,7 @@ from contstim.stimuli import (
 from contstim.study import places
 from contstim.study.places import StudyFiles
 from contstim.study.stages import responses_of, stages_of
-from contstim.study.study import NgramSettings, embedded_text
+from contstim.study.study import RESULTS, NgramSettings, embedded_text
 from contstim.tables import read_table
 from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
@@ -410,9 +411,18 @@ class StudyFacts:
 
     @cached_property
     def questions(self) -> list[str]:
-        """What people answered to questions beside the trials; see `described`."""
+        """What the people who are analysed answered to questions; see `described`."""
         path = self.files.responses and questions_beside(self.files.responses)
-        return described(read_answers(path)) if path and path.is_file() else []
+        stated = (getattr(values, "questions", None) for values in self.study.exports.values())
+        kept = (RESULTS / "export").rglob("questions.csv")
+        asked = next((each for each in (*stated, *sorted(kept)) if each and each.is_file()), None)
+        unknown = self.planned_analysis and not self.analysis  # who is left out
+        if not path or not path.is_file() or asked is None or unknown:
+            return []
+        left_out = self.analysis.get("left_out", {})
+        who = {name for name, artificial in self.participants.items() if not artificial}
+        answers = [a for a in read_answers(path) if a.participant in who - left_out.keys()]
+        return described(read_questions(asked), answers)
 
     @cached_property
     def participants(self) -> dict[str, bool]:

@@ -23,7 +23,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from contstim.experiments.collection.server import listen
-from contstim.experiments.platforms.jspsych.study import IDENTITY
+from contstim.experiments.platforms.jspsych.study import IDENTITY, VISIT
 from contstim.stimuli import Trial
 from tests.interrupts import hear_interrupts
 
@@ -38,10 +38,18 @@ def write_study(
         "id": "a-study",
         "title": "Which sentence is likelier?",
         "minutes": 5,
+        "scale": "confidence",
+        "check_attempts": 2,
+        "break_every": 0,
+        "deadline": 0.0,
         "save": {"to": "server"},
         "completion": {},
         "texts": {},
+        "questions": [],
         "identify": [*IDENTITY],
+        "visit": [*VISIT],
+        "identities": "hashed",
+        "return_link": "",
         "groups": {
             group: [{"stratum": 0, **trial} for trial in trials] for group, trials in groups.items()
         },

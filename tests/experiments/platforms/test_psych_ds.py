@@ -285,9 +285,13 @@ def test_answers_to_questions_are_described_and_their_people_numbered(tmp_path: 
     who = [RESPONSES[0].participant, "somebody else"]
     beside = questions_beside(tmp_path / "r.csv")
     kept = QuestionAnswer(who[0], "PROLIFIC_PID", "5f1e")  # by `contstim import --keep`
-    write_answers(beside, [*(QuestionAnswer(name, "age", "31") for name in who), kept])
+    remark = QuestionAnswer(who[0], "remarks", "I am Ann")
+    write_answers(beside, [*(QuestionAnswer(name, "age", "31") for name in who), kept, remark])
     asked = tmp_path / "questions.csv"
-    asked.write_text("name,when,kind,question,options\nage,before,number,How old?,18|99\n")
+    asked.write_text(
+        "name,when,kind,question,options\nage,before,number,How old?,18|99\n"
+        "remarks,after,text,Anything?,\n"
+    )
     about = replace(ABOUT, responses=tmp_path / "r.csv", questions=asked)
     folder = write_psych_ds(TRIALS, tmp_path / "out", about, RESPONSES).path
     (row,) = read_csv_rows(folder / "data" / DATA.format("answers"))
@@ -295,4 +299,6 @@ def test_answers_to_questions_are_described_and_their_people_numbered(tmp_path: 
     assert row == {"participant": first["participant"], "question": "age", "answer": "31"}
     told = json.loads((folder / "dataset_description.json").read_text())["variableMeasured"]
     (described,) = [each for each in told if each["name"] == "question"]
-    assert described["valueReference"] == ["age: How old?"]
+    assert described["valueReference"] == ["age: How old?"]  # remarks may say who somebody is
+    with pytest.raises(InputError, match="give `responses`, too"):
+        write_psych_ds(TRIALS, tmp_path / "none", replace(about, responses=None))

@@ -14,6 +14,12 @@ from statistics import fmean, stdev
 
 import pytest
 
+from contstim.experiments.platforms.jspsych.study import PageSettings
+from contstim.experiments.responses.questionnaire import (
+    QuestionAnswer,
+    questions_beside,
+    write_answers,
+)
 from contstim.reporting.references import works, works_in
 from contstim.scale import Scale
 from contstim.study.handing_on.facts import StudyFacts
@@ -372,6 +378,26 @@ def test_the_draft_states_sample_size_and_power_of_the_study(draft: str, results
     assert "percentiles" not in draft
     # 1 pair of models, and 2 models against the ceiling
     assert "3 contrasts will be tested" in draft
+
+
+def test_methods_tell_what_people_who_are_analysed_said_of_themselves(study: Path) -> None:
+    head = "name,when,kind,question,options\n"
+    table = head + "age,before,number,Age?,18|99\nremarks,after,text,Anything?,\n"
+    (study / "asked.csv").write_text(table)
+    with chdir(study):
+        facts = StudyFacts(read_study("study.toml"))
+        facts.study = replace(
+            facts.study, exports={"jspsych": PageSettings(questions=Path("asked.csv"))}
+        )
+        one, two, three = [*facts.participants][:3]
+        facts.participants = {one: False, two: False, three: True}
+        facts.analysis = {**facts.analysis, "left_out": {two: "too fast"}}
+        ages = zip((one, two, three), ("31", "77", "88"), strict=True)
+        answers = [QuestionAnswer(who, "age", age) for who, age in ages]
+        remark = QuestionAnswer(one, "remarks", "I am Ann")
+        assert facts.files.responses is not None
+        write_answers(questions_beside(facts.files.responses), [*answers, remark])
+        assert facts.questions == ["age: mean 31.0, 31 to 31"]
 
 
 def test_texts_of_a_study_of_choices_speak_of_no_confidence(study: Path) -> None:

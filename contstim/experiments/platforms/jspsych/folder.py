@@ -33,6 +33,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from contstim.experiments.responses.questionnaire import Question
     from contstim.stimuli import Trial
 
 _ROOM = "contstim.experiments.platforms.jspsych"
@@ -135,6 +136,7 @@ def _write_page(
         trials,
         settings,
         keep_texts(earlier, settings, into=work, marks=(trials[0].scale, *settings.marks)),
+        _asked(earlier, settings),
     )
     vendored = settings.vendor or settings.library is not None
     if vendored:
@@ -203,7 +205,7 @@ def keep_texts(
     into: Path,
     marks: tuple[str, ...] = (Scale.CONFIDENCE,),
 ) -> dict[str, str]:
-    """Write the texts that a folder lacks, and read all of them as they stand.
+    """Write the texts that a folder lacks, and read those that the page reads as they stand.
 
     Nothing is written before all that is there has been read.
 
@@ -225,12 +227,7 @@ def keep_texts(
     }
     if PRACTICE in {*there, *added}:
         marks += ("practice",)
-    asked = (
-        read_questions(added.get(QUESTIONS, folder / QUESTIONS))
-        if QUESTIONS in {*there, *added}
-        else ()
-    )
-    if any(question["when"] == "check" for question in asked):
+    if any(question.when == "check" for question in _asked(folder, settings)):
         marks += ("check",)
     texts = {name: _read_text(folder / name, name, marks) for name in there}
     lacking = {name: default_text(name, marks) for name in TEXTS if name not in texts}
@@ -239,7 +236,14 @@ def keep_texts(
     for name, text in lacking.items():
         write_text(into / name, text)
     texts |= lacking
-    return {name: texts[name] for name in (*TEXTS, PRACTICE, QUESTIONS) if name in texts}
+    # Questions are read here alone: the page could not say what is wrong with them
+    return {name: texts[name] for name in (*TEXTS, PRACTICE) if name in texts}
+
+
+def _asked(folder: Path, settings: PageSettings) -> tuple[Question, ...]:
+    """The questions of the settings, or else of an earlier export."""
+    path = settings.questions or folder / QUESTIONS
+    return read_questions(path) if settings.questions or path.exists() else ()
 
 
 def default_text(name: str, marks: tuple[str, ...]) -> str:

@@ -12,11 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.platforms.lists import check_trials
+from contstim.experiments.responses.questionnaire import Question
 from contstim.options import Help
 from contstim.scale import Scale
 from contstim.stimuli import Condition
@@ -202,6 +209,11 @@ class PageTrial(BaseModel):
     stratum: int
     instead_of: str = ""
 
+    @model_serializer(mode="wrap")
+    def _brief(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The fields, without what few trials say of themselves."""
+        return {name: value for name, value in dump(self).items() if value != ""}
+
 
 class PageStudy(BaseModel):
     """The content of study.json.
@@ -218,6 +230,7 @@ class PageStudy(BaseModel):
         save: where answers go, under `to`; for DataPipe also `experiment` and `address`.
         completion: `code` and `redirect`; None where the server alone knows them.
         texts: by the names of their files.
+        questions: beside the trials, in their order.
         groups: the trials of each group, under its number.
         identify: parameters of the address that say who somebody is.
         visit: those of them that are another each time the same person comes.
@@ -231,13 +244,14 @@ class PageStudy(BaseModel):
     id: Text
     title: Text
     minutes: int
-    scale: Annotated[Scale, Field(strict=False)] = Scale.CONFIDENCE
-    check_attempts: int = 2
-    break_every: int = 0
-    deadline: float = 0.0
+    scale: Annotated[Scale, Field(strict=False)]
+    check_attempts: int
+    break_every: int
+    deadline: float
     save: dict[str, str]
     completion: dict[str, str | None] | None
     texts: dict[str, str]
+    questions: list[Question]
     groups: Annotated[
         dict[
             Annotated[str, Field(pattern="^[1-9][0-9]*$")],
@@ -245,15 +259,15 @@ class PageStudy(BaseModel):
         ],
         Field(min_length=1),
     ]
-    identify: list[Text] = []
-    visit: list[Text] = []
-    identities: Literal["hashed", "plain"] = "hashed"
-    return_link: str = ""
+    identify: list[Text]
+    visit: list[Text]
+    identities: Literal["hashed", "plain"]
+    return_link: str
 
     @property
     def content(self) -> dict[str, Any]:
-        """The study as JSON has it, without what few trials say of themselves."""
-        return self.model_dump(exclude_defaults=True)
+        """The study as JSON has it."""
+        return self.model_dump()
 
     @property
     def public(self) -> dict[str, Any]:
@@ -300,7 +314,10 @@ class PageStudy(BaseModel):
 
 
 def build_study(
-    trials: Sequence[Trial], settings: PageSettings, texts: Mapping[str, str]
+    trials: Sequence[Trial],
+    settings: PageSettings,
+    texts: Mapping[str, str],
+    questions: Sequence[Question] = (),
 ) -> PageStudy:
     """The content of study.json.
 
@@ -323,8 +340,7 @@ def build_study(
         )
     # Only what people see decides the identifier: a text may be edited during an experiment.
     content: dict[str, Any] = {
-        group: [trial.model_dump(exclude_defaults=True) for trial in own]
-        for group, own in groups.items()
+        group: [trial.model_dump() for trial in own] for group, own in groups.items()
     }
     scale = trials[0].scale
     if scale is not Scale.CONFIDENCE:
@@ -349,6 +365,7 @@ def build_study(
             "redirect": settings.redirect or None,
         },
         texts=dict(texts),
+        questions=list(questions),
         groups=groups,
         identify=list(dict.fromkeys((*IDENTITY, *settings.identify))),
         visit=list(VISIT),

@@ -1,7 +1,5 @@
 "use strict";
 
-const optionsOf = (row) => row.options.split("|").map((option) => option.trim());
-
 /** The form of some questions. */
 contstim.questionForm = (rows) => {
   const { escape } = contstim;
@@ -10,10 +8,10 @@ contstim.questionForm = (rows) => {
     if (row.kind === "choice") {
       const option = (text) =>
         `<label><input type="radio" ${named} value="${escape(text)}"> ${escape(text)}</label>`;
-      return optionsOf(row).map((text) => option(text.replace(/^\*/, ""))).join("");
+      return row.choices.map(option).join("");
     }
-    const [low, high] = optionsOf(row).map(escape);
-    const limits = row.kind === "number" ? `min="${low}" max="${high}"` : 'maxlength="1000"';
+    const range = `min="${row.lowest}" max="${row.highest}"`;
+    const limits = row.kind === "number" ? range : 'maxlength="1000"';
     return `<input type="${row.kind}" ${named} ${limits} aria-label="${escape(row.question)}">`;
   };
   const set = (row) => `<fieldset><legend>${escape(row.question)}</legend>${field(row)}</fieldset>`;
@@ -43,8 +41,7 @@ contstim.questionTrial = (screens, label, rows, state, done) => {
 contstim.checked = (screens, label, read, rows, missed) => {
   let again = false;
   const check = contstim.questionTrial(screens, label, rows, "check", (given) => {
-    const answer = (row) => optionsOf(row).find((option) => option.startsWith("*")).slice(1);
-    const right = rows.every((row) => given[row.name] === answer(row));
+    const right = rows.every((row) => given[row.name] === row.right);
     again = !right && !contstim.simulationMode() && missed();
   });
   return { timeline: [read, check], loop_function: () => again };

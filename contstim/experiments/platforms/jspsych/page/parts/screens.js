@@ -5,7 +5,7 @@ contstim.screens = (study, texts, stage) => {
   const { escape } = contstim;
   const { label } = texts;
   const sides = ["first", "second"];
-  const scale = study.scale ?? "confidence";
+  const scale = study.scale;
   /** Labels of the buttons from left to right; a slider goes from 0 to 100 instead. */
   const BUTTONS = {
     confidence: [
@@ -68,9 +68,9 @@ contstim.screens = (study, texts, stage) => {
     scale,
     /** How many buttons there are; one goes on from a slider. */
     buttons: BUTTONS.length,
-    deadline: study.deadline ?? 0, // seconds
-    breakEvery: study.break_every ?? 0,
-    checkAttempts: study.check_attempts ?? 2,
+    deadline: study.deadline, // seconds
+    breakEvery: study.break_every,
+    checkAttempts: study.check_attempts,
     pair,
     slider,
     /** Which sentence a rating prefers: 1, 2, or 0 for neither. */

@@ -23,7 +23,7 @@ contstim.loadTexts = async (study) => {
     debrief: texts["debrief.md"],
     examples: table("examples.csv"),
     practice: table("practice.csv"),
-    questions: table("questions.csv"),
+    questions: study.questions,
     label: contstim.labels(labels),
   };
 };
