@@ -20,12 +20,13 @@ from contstim.reporting.canvas import write_figure
 from contstim.reporting.stimuli_page import figures_table
 from contstim.reviews import ItemKind, undecided
 from contstim.scale import Scale
+from contstim.sentence import Sentence
 from contstim.steps.fields import Earlier, Reviews
 from contstim.steps.review import EarlierStimuli, flags_of, tell_stayed, trials_in_place
 from contstim.steps.simulation import PowerSettings, read_log_probs, write_power
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import Condition, Trial, read_pairs, read_stimuli, read_triplets, write_trials
-from contstim.tables import listed
+from contstim.tables import listed, parsed, read_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from contstim.reporter import Reporter
     from contstim.reviews import ReviewedItem
-    from contstim.sentence import Sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +134,7 @@ class MakeDesign(Step[Design], name="design", version=2):
             seconds=settings.seconds,
             review=reviewed,
             scale=settings.scale,
-            attention=settings.attention,
+            attention=[] if settings.attention is None else read_attention(settings.attention),
         )
         rows = trials_in_place(stood.of_kind(Trial), design.trials)
         design = replace(design, trials=tuple(rows))
@@ -182,6 +182,30 @@ class MakeDesign(Step[Design], name="design", version=2):
         for note in filter(None, (summary.told["shared"], summary.told["catch"])):
             reporter.say(note)
         return Outcome(design, facts, writes=further)
+
+
+def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
+    """Sentences that say which is to be chosen, the first, and others that ask for it.
+
+    Args:
+        path: a table of sentence_1, such as `Please choose this sentence to show that you read`,
+            and sentence_2, which asks for the other one.
+
+    Raises:
+        InputError: the table cannot be read, lacks a column, or compares a sentence with itself.
+    """
+    table, names = read_table(path), ("sentence_1", "sentence_2")
+    if lacking := set(names) - table.keys():
+        raise InputError(
+            f"{path} lacks {', '.join(sorted(lacking))}: it needs sentence_1, which is to be "
+            "chosen, and sentence_2."
+        )
+    columns = (parsed(path, name, table[name], Sentence.parse, name) for name in names)
+    rows = list(zip(*columns, strict=True))
+    for row, (first, second) in enumerate(rows):
+        if first.bare == second.bare:
+            raise InputError(f"{path}, row {row} compares {first.text!r} with itself.")
+    return rows
 
 
 def _changes(before: Sequence[Trial], now: Sequence[Trial]) -> list[dict[str, object]]:

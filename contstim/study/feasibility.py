@@ -189,20 +189,23 @@ def _check_responses(study: Study, problems: Problems) -> None:
 
 def _check_settings(study: Study, problems: Problems) -> None:
     """Check texts that have a form of their own, such as `words = "7-9"`, and small tables."""
-    for section, key, check in _checks(study):
+    for section, name, check in _checks(study):
+        key = (*section.split("."), name)
         try:
-            if not problems.concern(section, key):
+            if not problems.concern(*key):
                 check()
         except ContstimError as error:
-            problems.add((section, key), str(error))
+            problems.add(key, str(error))
 
 
 def _checks(study: Study) -> Iterator[tuple[str, str, Callable[[], object]]]:
-    """Section, key, and what is to raise no error."""
+    """Section, such as `export.jspsych`, key, and what is to raise no error."""
     from contstim.experiments.analysis.families import read_contrasts
-    from contstim.experiments.responses.admission import CatchRule
+    from contstim.experiments.platforms.jspsych.folder import check_practice
+    from contstim.experiments.responses.questionnaire import read_questions
     from contstim.optimization.search.recipes import recipe_named
     from contstim.reviews import read_reviews
+    from contstim.steps.design import read_attention
 
     sections, names = study.sections, [model.name for model in study.models]
     if triplets := sections.get("triplets"):
@@ -226,13 +229,45 @@ def _checks(study: Study) -> Iterator[tuple[str, str, Callable[[], object]]]:
     if analysis := sections.get("analysis"):
         if analysis.contrasts is not None:
             yield "analysis", "contrasts", partial(read_contrasts, analysis.contrasts, names)
+        yield "analysis", "max_missing", partial(_check_missing, study)
         if analysis.min_catch is not None and design is not None:
-            rule = CatchRule(number=analysis.min_catch)
-            yield "analysis", "min_catch", partial(rule.required, design.catch_per_group)
+            yield "analysis", "min_catch", partial(_check_catch, analysis.min_catch, design)
         if analysis.pair is not None:
             yield "analysis", "pair", partial(_check_pair, analysis.pair, names)
+    if design is not None and design.attention is not None:
+        yield "design", "attention", partial(read_attention, design.attention)
+    for platform, settings in study.exports.items():
+        for name, check in (("questions", read_questions), ("practice", check_practice)):
+            if (path := getattr(settings, name, None)) is not None:
+                yield f"export.{platform}", name, partial(check, path)
     for path in StudyFiles(study).decisions:
         yield "review", "decisions", partial(read_reviews, [path])
+
+
+def _check_missing(study: Study) -> None:
+    """Refuse deadlines after which everybody who misses a pair would be left out."""
+    if study.sections["analysis"].max_missing:
+        return
+    for platform, settings in study.exports.items():
+        if deadline := getattr(settings, "deadline", 0):
+            raise InputError(
+                f"after the deadline of [export.{platform}], {deadline:g} s, answers are missing, "
+                "and with max_missing = 0 whoever misses a single one is left out: state the share "
+                "that people may miss, such as max_missing = 0.1."
+            )
+
+
+def _check_catch(number: int, design: DesignSettings) -> None:
+    from contstim.experiments.responses.admission import CatchRule
+    from contstim.steps.design import read_attention
+
+    further = 0
+    if design.attention is not None:
+        try:
+            further = len(read_attention(design.attention))
+        except ContstimError:  # said of the table itself
+            return
+    CatchRule(number=number).required(design.catch_per_group + further)
 
 
 def _check_counts(path: Path, names: Sequence[str]) -> None:

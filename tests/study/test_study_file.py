@@ -183,6 +183,31 @@ BAD = {
     ),
     "a pair that is none": ('"participants"', '"auto"\npair = ["lstm", "x"]', "two of the study's"),
     "a rule for more catch trials": ('"participants"', '"auto"\nmin_catch = 9', "min_catch: "),
+    "a deadline and no share that may be missing": (
+        'title = "Which is better?"',
+        "deadline = 4.0",
+        "max_missing: after the deadline of [export.jspsych], 4 s, answers are missing",
+    ),
+    "a deadline before buttons wake up": (
+        'title = "Which is better?"',
+        "deadline = 0.2",
+        "deadline must be 1 second or more",
+    ),
+    "questions that are none": (
+        'title = "Which is better?"',
+        'questions = "other.csv"',
+        "[export] jspsych.questions: other.csv lacks the columns kind",
+    ),
+    "practice that is none": (
+        'title = "Which is better?"',
+        'practice = "other.csv"',
+        "[export] jspsych.practice: other.csv lacks the columns sentence_1",
+    ),
+    "attention that is none": (
+        "catch_per_group = 1",
+        'attention = "other.csv"',
+        "[design] attention: other.csv lacks sentence_1",
+    ),
     "a pilot without tables": ("simulations = 10", 'pilot = "empty"', "[power] pilot: "),
     "no simulations": ("simulations = 10", "simulations = 0", "must be 1 or more, not 0"),
     "a length that begins with more": ('words = "8"', 'words = "9-7"', "a number or two"),
@@ -231,6 +256,19 @@ def test_a_good_file_has_no_problem(folder: Path) -> None:
     assert study.models[1].training is not None
     assert study.models[1].training.settings is not None
     assert study.models[1].training.settings.seed == 3  # that of the study
+
+
+def test_attention_trials_count_as_catch_trials(folder: Path) -> None:
+    (folder / "asked.csv").write_text("sentence_1,sentence_2\nThis one.,The other one.\n")
+    text = GOOD.replace("catch_per_group = 1", 'catch_per_group = 1\nattention = "asked.csv"')
+    for number, right in ((2, True), (3, False)):
+        rule = text.replace('"participants"', f'"participants"\nmin_catch = {number}')
+        (folder / "study.toml").write_text(rule, encoding="utf-8")
+        if right:
+            assert read_study(folder).sections["analysis"].min_catch == number
+        else:
+            with pytest.raises(InputError, match="min_catch: 3 catch trials must be right, but"):
+                read_study(folder)
 
 
 def test_a_platform_has_settings_of_its_own(folder: Path) -> None:

@@ -21,7 +21,7 @@ from contstim.reviews import ItemKind
 from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id, trial_columns
-from contstim.tables import ShownAsTable, frame_of, parsed, read_table
+from contstim.tables import ShownAsTable, frame_of
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def build_design(
     seconds: float = 60.0,
     review: Review | None = None,
     scale: Scale = Scale.CONFIDENCE,
-    attention: Path | None = None,
+    attention: Sequence[tuple[Sentence, Sentence]] = (),
 ) -> Design:
     """Turn stimuli into trials, and share them out to groups of participants.
 
@@ -131,7 +131,8 @@ def build_design(
         seconds: how long the search for an assignment may take, where one is needed.
         review: of an earlier design; of several the last one counts for a trial's group.
         scale: on which people answer.
-        attention: table of further catch trials of every group; see `attention_trials`.
+        attention: further catch trials of every group that say themselves which sentence is to be
+            chosen: the first of each two.
 
     Raises:
         InputError: stimuli without texts, given twice, or negative numbers; stimuli that were
@@ -169,7 +170,7 @@ def build_design(
     drawn = _fillers(
         natural, [*placed, *standing], wanted - Counter(map(_slot, standing)), rejected, rng
     )
-    asked = attention_trials(attention, groups) if attention else []
+    asked = _attention_trials(attention, groups)
     made = sorted([*placed, *standing, *drawn, *asked], key=_order)
     trials = tuple(replace(trial, scale=scale) for trial in made)
     verify_design(trials, pairs, triplets, natural, twins=twins, **numbers)
@@ -262,33 +263,19 @@ def _reviewed_trials(
     return reviewed
 
 
-def attention_trials(path: Path, groups: int) -> list[Trial]:
-    """Catch trials of every group that say themselves which sentence is to be chosen.
-
-    Args:
-        path: a table of sentence_1, such as `Please choose this sentence to show that you read`,
-            and sentence_2, which asks for the other one.
-        groups: numbered from 1.
-
-    Raises:
-        InputError: the table cannot be read, lacks a column, or compares a sentence with itself.
-    """
-    table = read_table(path)
-    if lacking := {"sentence_1", "sentence_2"} - table.keys():
-        raise InputError(
-            f"{path} lacks {', '.join(sorted(lacking))}: it needs sentence_1, which is to be "
-            "chosen, and sentence_2."
+def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: int) -> list[Trial]:
+    """Catch trials of every group that say themselves which sentence is to be chosen."""
+    if same := [first.text for first, second in attention if first.bare == second.bare]:
+        raise InputError(f"A trial of `attention` compares {same[0]!r} with itself.")
+    kinds = (Kind.INSTRUCTION, Kind.INSTRUCTION)
+    return [
+        Trial(
+            content_id("trial", Condition.CATCH, group, first, second),
+            *(group, Condition.CATCH, "", "", first, second, *kinds, ""),
         )
-    columns = [parsed(path, n, table[n], Sentence.parse, n) for n in ("sentence_1", "sentence_2")]
-    trials = []
-    for group in range(1, groups + 1):
-        for row, (first, second) in enumerate(zip(*columns, strict=True)):
-            if first.bare == second.bare:
-                raise InputError(f"{path}, row {row} compares {first.text!r} with itself.")
-            kinds = (Kind.INSTRUCTION, Kind.INSTRUCTION)
-            name = content_id("trial", Condition.CATCH, group, first, second)
-            trials.append(Trial(name, group, Condition.CATCH, "", "", first, second, *kinds, ""))
-    return trials
+        for group in range(1, groups + 1)
+        for first, second in attention
+    ]
 
 
 def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:

@@ -44,14 +44,16 @@ def verify_design(
     Raises:
         VerificationError: says what is wrong, and with which trial, sentence or group.
     """
-    trials = [trial for trial in trials if trial.kind_1 is not Kind.INSTRUCTION]  # of no stimuli
     per_group = dict(zip(_FILLERS, (random_per_group, catch_per_group), strict=True))
     try:
         check_trials(trials)
     except InputError as error:
         raise VerificationError(f"The design fails its check, do not use it. {error}") from error
+    every = trials
+    trials = [trial for trial in every if trial.kind_1 is not Kind.INSTRUCTION]  # of no stimuli
     failures = chain(
-        _names(trials, groups),
+        _names(every, groups),
+        _instructions(every, groups),
         _comparisons(trials, pairs, triplets, twins=twins),
         _fillers(trials, {sentence.bare for sentence in natural}),
         _groups(trials, groups, per_group),
@@ -67,6 +69,17 @@ def _names(trials: Iterable[Trial], groups: int) -> Iterator[str]:
     for trial in trials:
         if not 1 <= trial.group <= groups:
             yield f"{trial.trial_id} is in group {trial.group}"
+
+
+def _instructions(trials: Sequence[Trial], groups: int) -> Iterator[str]:
+    """Trials that say which sentence is to be chosen and are not once in every group."""
+    asked = Counter(
+        (trial.group, trial.shown) for trial in trials if trial.kind_1 is Kind.INSTRUCTION
+    )
+    for shown in {shown: None for _, shown in asked}:
+        for group in range(1, groups + 1):
+            if asked[group, shown] != 1:
+                yield f"{shown[0]!r} is asked {asked[group, shown]} times in group {group}, not 1"
 
 
 def _comparisons(

@@ -32,6 +32,7 @@ from contstim.steps.vocabulary import VocabularySettings
 from contstim.stimuli import (
     CONTROVERSIAL,
     Condition,
+    Kind,
     read_pairs,
     read_stimuli,
     read_trials,
@@ -392,8 +393,9 @@ class StudyFacts:
 
     @cached_property
     def sizes(self) -> list[float]:
-        """Mean words, characters and Zipf frequency of all distinct sentences of trials."""
-        shown = {s: None for trial in self.trials for s in (trial.sentence_1, trial.sentence_2)}
+        """Mean words, characters and Zipf frequency of all distinct sentences to compare."""
+        stimuli = (trial for trial in self.trials if trial.kind_1 is not Kind.INSTRUCTION)
+        shown = {s: None for trial in stimuli for s in (trial.sentence_1, trial.sentence_2)}
         return [len(shown), *(fmean(map(size, shown)) for size in self._sizes)]
 
     @cached_property

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from contstim.errors import InputError
-from contstim.experiments.design.building import attention_trials, build_design
+from contstim.errors import InputError, VerificationError
+from contstim.experiments.design.building import build_design
+from contstim.experiments.design.verification import verify_design
 from contstim.experiments.responses.admission import CatchRule, admit
 from contstim.experiments.responses.table import Response
+from contstim.steps.design import read_attention
 from contstim.stimuli import Condition, Kind, read_trials, write_trials
 from tests.experiments.stimuli import natural
 
@@ -24,7 +26,7 @@ def table(tmp_path: Path) -> Path:
 def test_every_group_has_them_and_who_disobeys_is_left_out(table: Path, tmp_path: Path) -> None:
     asked = {"groups": 2, "random_per_group": 2, "catch_per_group": 1, "seed": 3}
     plain = build_design(natural=natural(30), **asked)  # type: ignore[arg-type]
-    design = build_design(natural=natural(30), **asked, attention=table)  # type: ignore[arg-type]
+    design = build_design(natural=natural(30), **asked, attention=read_attention(table))  # type: ignore[arg-type]
     added = [t for t in design.trials if t.kind_1 is Kind.INSTRUCTION]
     assert {*design.trials} - {*added} == {*plain.trials}
     assert [(t.group, t.condition) for t in added] == [(1, Condition.CATCH), (2, Condition.CATCH)]
@@ -40,6 +42,17 @@ def test_every_group_has_them_and_who_disobeys_is_left_out(table: Path, tmp_path
     assert admission.excluded == {"bob": "1 of 2 catch trials right, 2 are required"}
 
 
+def test_an_attention_trial_twice_or_in_no_group_fails_the_check(table: Path) -> None:
+    asked = {"groups": 2, "random_per_group": 1, "catch_per_group": 1}
+    sentences = natural(20)
+    trials = build_design(natural=sentences, **asked, attention=read_attention(table)).trials  # type: ignore[arg-type]
+    added = next(t for t in trials if t.kind_1 is Kind.INSTRUCTION)
+    again, moved = [*trials, added], [t for t in trials if t is not added]
+    for wrong, message in ((again, "names 2 trials"), (moved, "asked 0 times in group 1")):
+        with pytest.raises(VerificationError, match=message):
+            verify_design(wrong, (), (), sentences, twins=False, **asked)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -50,4 +63,4 @@ def test_every_group_has_them_and_who_disobeys_is_left_out(table: Path, tmp_path
 def test_a_table_of_another_kind_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError, match=message):
-        attention_trials(tmp_path / "a.csv", 2)
+        read_attention(tmp_path / "a.csv")

@@ -270,6 +270,15 @@ def _read_text(path: Path, name: str, marks: tuple[str, ...]) -> str:
     return text
 
 
+def check_practice(path: Path) -> None:
+    """Refuse what is no table of pairs to practise on.
+
+    Raises:
+        InputError: it cannot be read, or lacks a column, or a cell is something else.
+    """
+    _check_table(path, PRACTICE, ())
+
+
 def _check_table(path: Path, name: str, marks: tuple[str, ...]) -> None:
     # A page may go without examples, but neither without labels nor with empty practice.
     table = read_csv(path, may_be_empty=name == "examples.csv")

@@ -183,6 +183,11 @@ class PageSettings:
                     f"`identify` names parameters of an address, in letters, digits, - and _, but "
                     f"none of {', '.join(sorted(_OTHER_PARAMETERS))}; {name!r} is none."
                 )
+        if 0 < self.deadline < 1:
+            raise InputError(
+                f"`deadline` must be 1 second or more, or 0 for none, not {self.deadline:g}: "
+                "buttons wake up a quarter of a second after a pair appears."
+            )
         for address in filter(None, (self.redirect, self.return_link, self.datapipe_address)):
             check_web_address(address)
 
