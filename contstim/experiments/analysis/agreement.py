@@ -15,6 +15,7 @@ from contstim.experiments.analysis.measures import (
     choice_agreement,
     evaluate,
     known_mean,
+    rank_squares,
     signed_ranks,
 )
 from contstim.experiments.analysis.ratings import pair_mask, roles, scope_mask
@@ -200,11 +201,13 @@ def _failures(
     columns = np.flatnonzero(scope_mask(group.trials, scope, (model,))[0]).tolist()
     preferences = group.preferences[:, columns]
     ratios = group.ratios[models.index(model), columns]
-    people = signed_ranks(preferences).mean(axis=0)
-    # The cosine's denominator, the root of both sums of squares (2023, Eq. 9): the model has k
-    # trials without a tie, people all n. What a trial adds to the numerator, divided by it, is the
-    # trial's term; a model that ties everywhere has no terms.
+    # The cosine's denominator, the root of both sums of squares (2023, Eq. 9), is a person's own:
+    # ranks of who has a preference on fewer trials than all n weigh more. What a trial adds to the
+    # numerator, divided by it, is the trial's term; a model that ties everywhere has no terms.
     k, n = np.count_nonzero(ratios), len(columns)
+    own, full = rank_squares(preferences, np.ones(n)), n * (n + 1) * (2 * n + 1) / 6
+    weights = np.sqrt(np.divide(full, own, out=np.zeros_like(own), where=own > 0))
+    people = (signed_ranks(preferences) * weights[:, None]).mean(axis=0)
     scale = np.sqrt(k * (k + 1) * (2 * k + 1) * n * (n + 1) * (2 * n + 1)) / 6
     errors = -signed_ranks(ratios) * people / (scale or 1.0)
     if not group.scale.is_graded:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _OfModel: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
 _OfPeople: TypeAlias = Callable[[FloatArray, FloatArray | None], FloatArray]
 
+_DECIMALS = 10  # of sums of ranks: those that tie differ by less, others by more
+
 
 def log_ratios(log_probs: FloatArray) -> FloatArray:
     """Log-probability ratio of the second sentence to the first, log p(s2) - log p(s1), nats.
@@ -217,37 +219,52 @@ def accuracy_upper(preferences: FloatArray, weights: FloatArray | None = None) -
 
 
 def cosine_lower(preferences: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """Each person's signed-rank cosine with the others' mean signed ranks, ranked again.
+    """Each person's signed-rank cosine with the others' mean normalised ranks, ranked again.
 
     Args and returns are those of `accuracy_lower`. A mean of zero is a tie, as a model's would be.
     """
     # People stand on the first axis, trials on the last; resamples, if any, between them.
-    values = spread(preferences, weights)
-    ranks = resampled_ranks(preferences, weights)
-    counts = np.ones(preferences.shape[-1]) if weights is None else weights
-    # Everybody has the same norm, so that sums rank as means do. Ranks are halves of whole numbers:
-    # what ties is equal, in whatever order people stand.
-    others = ranks.sum(axis=0) - ranks
+    ranks, squares, counts = _people(preferences, weights)
+    vectors = _of_one_norm(ranks, squares)
+    # Sums rank as means do. What ties is equal, in whatever order people stand: ranks are halves of
+    # whole numbers, and those that are divided by norms are rounded.
+    others = np.round(vectors.sum(axis=0) - vectors, _DECIMALS)
     # The others' mean is ranked again, as a model's ratios are, so that both have the same norm.
     products = (counts * signed_ranks(others, counts) * ranks).sum(axis=-1)
-    squares = rank_squares(others, counts) * rank_squares(values, counts)
-    return cosine(products, squares, counts)
+    return cosine(products, rank_squares(others, counts) * squares, counts)
 
 
 def cosine_upper(preferences: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """Each person's cosine with everybody's mean signed ranks, as they are, not ranked again.
+    """Each person's cosine with everybody's mean normalised ranks, as they are, not ranked again.
 
     Args and returns are those of `accuracy_lower`.
     """
-    values = spread(preferences, weights)
-    counts = np.ones(preferences.shape[-1]) if weights is None else weights
-    ranks = resampled_ranks(preferences, weights)
-    # These vectors have one norm, so that of all vectors their mean has the highest summed cosine
-    # with them: no model can do better. It is not ranked again, and Eq. 9 is not its norm.
-    mean = ranks.mean(axis=0)
+    ranks, squares, counts = _people(preferences, weights)
+    # Of all vectors, the mean of vectors of one norm has the highest summed cosine with them: no
+    # model can do better. It is not ranked again, and Eq. 9 is not its norm.
+    mean = _of_one_norm(ranks, squares).mean(axis=0)
     products = (counts * ranks * mean).sum(axis=-1)
-    squares = rank_squares(values, counts) * (counts * mean**2).sum(axis=-1)
-    return cosine(products, squares, counts)
+    return cosine(products, squares * (counts * mean**2).sum(axis=-1), counts)
+
+
+def _people(
+    preferences: FloatArray, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Everybody's signed ranks, their sums of squares, and how often each trial counts."""
+    counts = np.ones(preferences.shape[-1]) if weights is None else weights
+    squares = rank_squares(spread(preferences, weights), counts)
+    return resampled_ranks(preferences, weights), squares, counts
+
+
+def _of_one_norm(ranks: FloatArray, squares: FloatArray) -> FloatArray:
+    """Ranks divided by each person's norm where norms differ; where they do not, as they are.
+
+    They differ where people have different numbers of trials without a preference. Who has none at
+    all has ranks of zero, whatever the norm of the others.
+    """
+    differ = ((squares != squares.max(axis=0)) & (squares > 0)).any(axis=0)
+    vectors: FloatArray = ranks / np.sqrt(np.where(differ & (squares > 0), squares, 1))[..., None]
+    return vectors
 
 
 @dataclass(frozen=True)

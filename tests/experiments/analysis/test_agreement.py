@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, compress
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
+from contstim.arrays import FloatArray
 from contstim.experiments.analysis import agreement
 from contstim.experiments.analysis.agreement import failures, pair_results
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, evaluate
 from contstim.experiments.analysis.ratings import Scope, gather, pair_mask, scope_mask
-from contstim.experiments.responses.table import Response
+from contstim.experiments.responses.table import UNRATED, Response
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
@@ -201,3 +204,35 @@ def test_errors_are_the_negative_terms_of_the_cosine() -> None:
         assert sum(f["error"] for f in listed) >= -cosines[row] - 1e-9
         assert all(f["rival"] == "" and np.isnan(f["log_prob_people_prefer_rival"]) for f in listed)
         assert [f["error"] for f in listed] == sorted((f["error"] for f in listed), reverse=True)
+
+
+def test_errors_are_terms_of_each_persons_own_cosine_where_answers_are_missing() -> None:
+    """Witness: unit vectors of scipy's ranks, each divided by the norm of its own number."""
+
+    def unit(values: FloatArray) -> FloatArray:
+        known, ranks = values != 0, np.zeros(len(values))
+        ranks[known] = np.sign(values[known]) * rankdata(np.abs(values[known]))
+        of_all: FloatArray = ranks / np.linalg.norm(np.arange(known.sum() + 1))
+        return of_all
+
+    made = simulate(groups=(5,), follow=0.4, seed=4)
+    places = {trial.trial_id: n for n, trial in enumerate(made.trials)}
+    late = [  # the last person is late at every third trial, the others now and then
+        replace(r, rating=UNRATED)
+        if places[r.trial_id] % (3 if r.participant == "g1p4" else 11) == 0
+        else r
+        for r in made.responses
+    ]
+    ratings = gather(made.trials, late, made.scores)
+    (group,) = ratings.groups
+    assert group.participants[4] == "g1p4"
+    own = scope_mask(group.trials, Scope.RANDOM, ratings.models)[0]
+    names = [trial.trial_id for trial in compress(group.trials, own)]
+    found = failures(ratings, Scope.RANDOM, worst=99)
+    assert found
+    for failure in found:
+        model = unit(group.ratios[ratings.models.index(failure["model"]), own])
+        people = [unit(person[own]) for person in group.preferences]
+        place = names.index(failure["trial_id"])
+        terms = [model[place] * person[place] for person in people]
+        assert failure["error"] == pytest.approx(-np.mean(terms))
