@@ -73,7 +73,8 @@ class Scale(StrEnum):
             return answers
         distance = answers - self.middle
         degree = np.ceil(np.abs(distance) * _DEGREES / len(self.sure))
-        farthest = np.ceil(degree * len(self.sure) / _DEGREES)
+        # 1 to 16 from the middle, 17 to 33, 34 to 50: each is called by its last answer
+        farthest = np.floor(degree * len(self.sure) / _DEGREES)
         grouped: FloatArray = self.middle + np.sign(distance) * farthest
         return grouped
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from contstim.scale import Scale
@@ -26,3 +27,13 @@ def test_which_sentence_each_answer_prefers(
 
 def test_two_is_another_sentence_on_each_scale() -> None:
     assert (Scale.CONFIDENCE.preferred(2), Scale.CHOICE.preferred(2)) == (1, 2)
+
+
+def test_degrees_of_a_slider_are_called_by_an_answer_of_their_own() -> None:
+    """Witness: a third of a side is 16 2/3 answers, so that 66 is the last of the first degree."""
+    slider = Scale.SLIDER
+    grouped = slider.grouped(np.array(slider.answers, np.float64))
+    by_hand = [50] + [66] * 16 + [83] * 17 + [100] * 17
+    assert grouped[50:].tolist() == by_hand
+    assert grouped.tolist() == [slider.mirrored(int(each)) for each in grouped[::-1]]
+    assert slider.grouped(grouped).tolist() == grouped.tolist()

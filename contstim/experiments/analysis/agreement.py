@@ -6,6 +6,7 @@ to tell two of them apart, and the trials on which each fails worst. Rows are th
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -71,26 +72,30 @@ def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
 
 def role_preferences(ratings: Ratings) -> list[Row]:
     """Preference for synthetic sentences over natural ones, by who accepts and who rejects them."""
-    counts: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+    counts: dict[tuple[str, ...], list[tuple[int, int, int]]] = {}
     for trial, rated in rated_trials(ratings, Condition.NATURAL_SYNTHETIC):
-        second = int((rated > ratings.scale.middle).sum())
-        counts.setdefault(roles(trial), []).append((len(rated), second))
+        preferred = Counter(map(ratings.scale.preferred, rated.tolist()))  # 0 for neither
+        counts.setdefault(roles(trial), []).append((len(rated), preferred[2], preferred[0]))
     rows = []
     for models in sorted(counts, key=lambda models: [*map(ratings.models.index, models)]):
-        every, second = map(sum, zip(*counts[models], strict=True))
-        sizes = {"trials": len(counts[models]), "ratings": every, "prefer_synthetic": second}
+        every, second, neither = map(sum, zip(*counts[models], strict=True))
+        sizes = {"trials": len(counts[models]), "ratings": every}
+        sizes |= {"prefer_synthetic": second, "prefer_neither": neither}
         rows.append({**dict(zip(("accept", "reject"), models, strict=True)), **sizes})
     return rows
 
 
 def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
-    """Number of trials of each condition that have at least `share` of people on one side."""
+    """Number of trials of each condition that have at least `share` of people on one side.
+
+    Who prefers neither sentence is on no side.
+    """
     rows = []
     for condition in Condition:
-        trials = rated_trials(ratings, condition)
-        sides = np.array([share_of_2(rated, ratings.scale) for _, rated in trials])
+        trials = [np.sign(r - ratings.scale.middle) for _, r in rated_trials(ratings, condition)]
         # 9 of 10 are .9, rounded or not
-        agreed = int((np.maximum(sides, 1 - sides) >= share - 1e-9).sum())
+        sides = [max((signs > 0).mean(), (signs < 0).mean()) for signs in trials]
+        agreed = sum(side >= share - 1e-9 for side in sides)
         rows.append({"condition": condition, "trials": len(sides), "near_unanimous": agreed})
     return [row for row in rows if row["trials"]]
 

@@ -118,7 +118,8 @@ class Ratings:
     @property
     def sided(self) -> int:
         """Number of ratings that say on which side the sentences were shown."""
-        return sum(int(np.count_nonzero(group.left)) for group in self.groups)
+        given = [np.isfinite(group.ratings) & (group.left > 0) for group in self.groups]
+        return sum(int(sided.sum()) for sided in given)
 
 
 def gather(

@@ -47,8 +47,8 @@ def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0
         level: of the intervals.
 
     Returns:
-        See `clustered_logit`, with `left_out` choices: a sentence has probability zero
-        there, or none was preferred.
+        See `clustered_logit`, with `left_out` answers: a sentence has probability zero there, or
+        none was preferred. With the `choices` they are all answers that were given.
 
     Raises:
         InputError: see `clustered_logit`; or there is no such model.
@@ -66,11 +66,12 @@ def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0
     every = np.concatenate(ratios, axis=1)  # (n_models, n_choices)
     people = [name for group in groups for name in group.participants for _ in group.trials]
     items = [t.trial_id for group in groups for _ in group.participants for t in group.trials]
+    given = np.concatenate([np.isfinite(group.ratings).ravel() for group in groups])
     finite = np.isfinite(every).all(axis=0) & (sides != 0)
     known = dict(zip(models, every[:, finite], strict=True))
     clusters = np.array(people)[finite], np.array(items)[finite]
     fitted = clustered_logit(sides[finite] > 0, known, *clusters, level=level)
-    return {**fitted, "left_out": int((~finite).sum())}
+    return {**fitted, "left_out": int((given & ~finite).sum())}
 
 
 def clustered_logit(

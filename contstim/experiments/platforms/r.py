@@ -94,7 +94,7 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
         participants=counted(len(ratings.participants), "participant"),
         trials=counted(sum(len(group.trials) for group in ratings.groups), "trial"),
         models=counted(len(ratings.models), "model"),
-        sided=f"{ratings.sided:,} of {sum(group.left.size for group in ratings.groups):,}",
+        sided=f"{ratings.sided:,} of {ratings.size:,}",
         excluded=counted(len(admission.excluded), "participant"),
     )
     return folder.finish(
@@ -147,14 +147,15 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
     """A row for each model; a note where none can be fitted."""
-    # Of two answers, choices among them, R fits logistic models: see the script
+    # Of two answers, choices and degrees of a slider among them, R fits logistic models: see the
+    # script
     degrees = {
         float(degree)
         for group in ratings.groups
         for column, trial in enumerate(group.trials)
         if trial.condition in TESTING
         for rated in [group.ratings[:, column]]
-        for degree in np.abs(rated[np.isfinite(rated)] - group.scale.middle)
+        for degree in np.abs(group.scale.grouped(rated[np.isfinite(rated)]) - group.scale.middle)
     }
     settings = MixedSettings(link="logit" if len(degrees) == 1 else "probit")
     rows: list[dict[str, object]] = []

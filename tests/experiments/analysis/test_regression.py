@@ -238,7 +238,7 @@ def test_choices_of_an_experiment_are_those_for_sentence_2(unfinished: bool) -> 
     )
     assert (found["choices"], found["items"]) == (len(own), 16)
     assert len(own) == (32 - 5 if unfinished else 32)
-    assert found["left_out"] == 32 - len(own)
+    assert found["left_out"] == 0  # what nobody saw is no answer
     with pytest.raises(InputError, match="no ratios of lstm; there are those of gpt2, rnn"):
         regress_choices(ratings, ["lstm"])
 

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.analysis import tables
+from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, Measure, evaluate
 from contstim.experiments.analysis.mixed.models import fit_mixed
 from contstim.experiments.analysis.page import methods_text
-from contstim.experiments.analysis.ratings import Ratings, Scope, gather
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather, roles
 from contstim.experiments.analysis.regression import regress_choices
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
+from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import UNRATED, Response
 from contstim.scale import Scale
-from contstim.stimuli import on_scale
+from contstim.stimuli import Condition, on_scale
 from tests.experiments.analysis.simulation import simulate
 
 MADE = simulate(groups=(4, 3), follow=0.7)
@@ -104,7 +108,55 @@ def test_mixed_models_group_a_slider_and_know_its_middle() -> None:
     slider = fit_mixed(rated(SLID), [model])
     assert slider.log_likelihood == pytest.approx(six.log_likelihood, abs=1e-6)
     undecided = [replace(r, rating=50) if n % 9 == 0 else r for n, r in enumerate(SLID)]
-    assert fit_mixed(rated(undecided), [model]).scheme.names == ("50|67", "67|84", "84|100")
+    assert fit_mixed(rated(undecided), [model]).scheme.names == ("50|66", "66|83", "83|100")
+
+
+def test_who_prefers_neither_is_on_no_side_of_a_trial_and_half_on_either_in_shares() -> None:
+    """Witness: loops over single answers."""
+    chance = np.random.default_rng(5)
+    slid = [replace(r, rating=int(chance.choice([50, 80, 80, 20]))) for r in SLID]
+    analysis = analyze(
+        *(MADE.trials, slid, MADE.scores),
+        exclusions=Exclusions(min_catch=0),
+        sampling=Sampling(samples=0),
+        unanimous=0.75,
+    )
+    for row in analysis.unanimity:
+        unanimous = 0
+        for trial in (t for t in MADE.trials if t.condition is row["condition"]):
+            given = [r.rating for r in slid if r.trial_id == trial.trial_id]
+            sides = [sum(g < 50 for g in given), sum(g > 50 for g in given)]
+            unanimous += max(sides) >= 0.75 * len(given)
+        assert row["near_unanimous"] == unanimous
+    assert sum(row["near_unanimous"] for row in analysis.unanimity) > 0
+    figure = next(f for name, f in drawings(analysis) if name == "roles-natural-synthetic")
+    drawn = figure.axes[0].images[0].get_array()
+    assert drawn is not None
+    models = MADE.scores.models
+    for accept, reject in permutations(models, 2):
+        own = {
+            t.trial_id
+            for t in MADE.trials
+            if t.condition is Condition.NATURAL_SYNTHETIC and roles(t) == (accept, reject)
+        }
+        given = [r.rating for r in slid if r.trial_id in own]
+        half = sum(g > 50 for g in given) + sum(g == 50 for g in given) / 2
+        cell = models.index(accept), models.index(reject)
+        assert drawn[cell] == pytest.approx(half / len(given))
+
+
+def test_answers_without_a_side_or_without_a_rating_are_told_apart() -> None:
+    """Witness: counts over the table; of these ratings alone a side can be told."""
+    late = [
+        replace(r, rating=UNRATED if n % 7 == 0 else r.rating, left=r.left * (n % 5 > 0))
+        for n, r in enumerate(MADE.responses)
+    ]
+    ratings = rated(late)
+    assert ratings.sided == sum(r.left > 0 and r.rating != UNRATED for r in late) < ratings.size
+    assert regress_choices(ratings, [ratings.models[0]])["left_out"] == 0
+    undecided = [replace(r, rating=50) if n % 9 == 0 else r for n, r in enumerate(SLID)]
+    found = regress_choices(rated(undecided), [ratings.models[0]])
+    assert found["left_out"] == len(SLID[::9])
 
 
 def test_artificial_participants_use_the_whole_slider() -> None:

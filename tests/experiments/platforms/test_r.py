@@ -17,7 +17,8 @@ from contstim.errors import InputError
 from contstim.experiments.analysis import run
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.measures import ACCURACY
-from contstim.experiments.analysis.ratings import Scope
+from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
+from contstim.experiments.analysis.ratings import Scope, gather
 from contstim.experiments.platforms.r import PLATFORM, RSettings, export_r
 from contstim.experiments.responses.table import UNRATED, write_responses
 from contstim.scale import Scale
@@ -126,6 +127,22 @@ def test_r_fits_choices_as_choices(experiment: Experiment, tmp_path: Path) -> No
     (row,) = read_csv_rows(folder / "comparison.csv")
     for name, close in (("log_likelihood", 1e-5), ("estimate", 3e-3), ("standard_error", 1e-2)):
         assert float(row[f"{name}_contstim"]) == pytest.approx(float(row[f"{name}_R"]), rel=close)
+
+
+def test_answers_of_one_degree_of_a_slider_are_fitted_as_choices_as_r_does(tmp_path: Path) -> None:
+    """Witness: the logistic model of choices that the same answers are."""
+    made = simulate(MODELS[:2], (4, 4), conditions=(Condition.RANDOM_NATURAL,))
+    slid = [
+        replace(r, rating={1: 34, 2: 41, 3: 49, 4: 51, 5: 60, 6: 66}[r.rating], scale=Scale.SLIDER)
+        for r in made.responses
+    ]
+    choices = [replace(r, rating=r.choice, scale=Scale.CHOICE) for r in made.responses]
+    trials = on_scale(made.trials, Scale.SLIDER)
+    folder = export(replace(made, trials=trials, responses=tuple(slid)), tmp_path)
+    ratings = gather(on_scale(made.trials, Scale.CHOICE), choices, made.scores)
+    for row in read_csv_rows(folder / "mixed.csv"):
+        fit = fit_mixed(ratings, [row["model"]], MixedSettings(link="logit"))
+        assert float(row["log_likelihood"]) == pytest.approx(fit.log_likelihood, abs=1e-6)
 
 
 @pytest.mark.slow

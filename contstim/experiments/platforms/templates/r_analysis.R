@@ -152,7 +152,7 @@ for (row in which(mixed$note != "")) {
 tested <- ratings[ratings$condition != "catch" & !is.na(ratings$rating), ]
 if (!is.na(degrees)) {
   degree <- ceiling(abs(tested$rating - middle) * degrees / middle)
-  tested$rating <- middle + tested$chosen * ceiling(degree * middle / degrees)
+  tested$rating <- middle + tested$chosen * floor(degree * middle / degrees)
 }
 # Which sentence is sentence_1 must not matter: people lean towards the side on which a sentence
 # was shown (1: sentence_2 was on the left), where it was recorded (0: it was not)
