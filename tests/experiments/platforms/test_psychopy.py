@@ -151,7 +151,7 @@ while running.poll() is None and time.time() < end:
     late = time.time() + 3
     while running.poll() is None and answered() == done and time.time() < late:
         time.sleep(0.1)
-    time.sleep(0.3)
+    time.sleep(0.8)  # as a person needs who reads
 running.kill()
 sys.exit(running.wait())
 """
