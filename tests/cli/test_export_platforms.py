@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from contstim.experiments.responses.admission import admit
+from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import read_responses, write_responses
 from contstim.stimuli import read_trials, write_trials
 from contstim.testing.platform import PlantedAnswers, read_csv_rows
@@ -71,7 +72,8 @@ def test_planted_ratings_come_back_and_are_admitted(folder: Path, platform: str)
     assert "every participant rated every trial" in succeed(folder, *command.split())
     responses = read_responses(folder / "responses.csv")
     assert list(responses) == planted.responses
-    admission = admit(read_trials(folder / "trials.csv"), responses, catch=None)
+    trials = read_trials(folder / "trials.csv")
+    admission = admit(trials, responses, exclusions=Exclusions(min_catch=0))
     assert len(admission.participants) == len({r.participant for r in planted.responses})
 
 

@@ -21,8 +21,7 @@ from contstim.experiments.analysis.measures import measures_of, require_measure
 from contstim.experiments.analysis.ratings import Scope, gather, scopes_of
 from contstim.experiments.analysis.regression import regressions
 from contstim.experiments.analysis.trivial_rivals import TrivialRivals, judge_rivals
-from contstim.experiments.responses.admission import DEFAULT_RULE, admit
-from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.admission import admit
 from contstim.stimuli import CONTROVERSIAL, Condition
 from contstim.tables import ShownAsTable
 
@@ -37,7 +36,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
-    from contstim.experiments.responses.admission import Admission, CatchRule
+    from contstim.experiments.responses.admission import Admission
+    from contstim.experiments.responses.exclusions import Exclusions
     from contstim.experiments.responses.table import Response, ResponseOrigin
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
@@ -153,9 +153,7 @@ def analyze(
     scores: ScoreTable,
     *,
     contrasts: Sequence[ModelContrast] | None = None,
-    catch: CatchRule | None = DEFAULT_RULE,
-    max_missing: float = 0.0,
-    exclusions: Exclusions = Exclusions(),  # noqa: B008 - it is frozen
+    exclusions: Exclusions | None = None,
     sampling: Sampling | None = None,
     unanimous: float = 0.9,
     worst: int = 5,
@@ -171,9 +169,7 @@ def analyze(
         scores: log-probabilities of the trials' sentences under every model, nats.
         contrasts: the family of tests; by default all pairs of models, and each model against the
             lower noise ceiling.
-        catch: how many catch trials must be right; None excludes nobody by them.
-        max_missing: share of trials that somebody may leave unrated; see `admit`.
-        exclusions: who else is left out, and whether unfinished sessions count where they can.
+        exclusions: who is left out, and whether unfinished sessions count where they can.
         sampling: units of the tests, intervals, correction; by default tests compare groups where
             these are enough and saw different items, and else take people and items as random.
         unanimous: the share of people on one side that counts as near-unanimity.
@@ -188,9 +184,7 @@ def analyze(
     if CEILING in scores.models:
         raise InputError(f"{CEILING!r} is the noise ceiling and cannot name a model; rename it.")
     trials = tuple(trials)
-    admission = admit(
-        trials, tuple(responses), catch=catch, max_missing=max_missing, exclusions=exclusions
-    )
+    admission = admit(trials, tuple(responses), exclusions=exclusions)
     ratings = gather(trials, admission.responses, scores)
     if primary is not None:
         require_measure(primary, ratings.scale)

@@ -56,6 +56,11 @@ class CatchRule:
         if self.share is not None and not 0 <= self.share <= 1:
             raise InputError(f"A share of catch trials is between 0 and 1, not {self.share}.")
 
+    @classmethod
+    def of(cls, min_catch: int | None) -> CatchRule:
+        """The rule of a stated number, or else the default one."""
+        return DEFAULT_RULE if min_catch is None else cls(number=min_catch)
+
     def required(self, n_trials: int) -> int:
         """Number of catch trials that must be right of so many.
 
@@ -153,9 +158,7 @@ def admit(
     trials: Sequence[Trial],
     responses: Sequence[Response],
     *,
-    catch: CatchRule | None = DEFAULT_RULE,
-    max_missing: float = 0.0,
-    exclusions: Exclusions = Exclusions(),  # noqa: B008 - it is frozen
+    exclusions: Exclusions | None = None,
 ) -> Admission:
     """Leave out participants who did not finish, failed the catch trials, or break another rule.
 
@@ -164,15 +167,14 @@ def admit(
     Args:
         trials: a design's.
         responses: of any participants.
-        catch: how many catch trials must be right; None for any number.
-        max_missing: share of trials that somebody may be shown and not rate, as where a deadline
-            has passed. A catch trial that was not rated is not right.
-        exclusions: further rules; their numbers go before the others.
+        exclusions: rules; by default those of `Exclusions()`. A catch trial that was shown and not
+            rated is not right.
 
     Raises:
         InputError: the responses contradict the trials (`CheckReport.raise_errors`), or nobody is
             left.
     """
+    exclusions = exclusions or Exclusions()
     report = check_responses(trials, responses)
     report.raise_errors()
     answers: dict[str, list[Response]] = {name: [] for name in report.participants}
@@ -180,16 +182,14 @@ def admit(
         answers[response.participant].append(response)
     sizes = Counter(trial.group for trial in trials)
     unseen, unfinished = report.unseen(responses), dict[str, str]()
-    max_missing = max(max_missing, exclusions.max_missing)
     for name in (finding.participant for finding in report.of(Problem.UNFINISHED)):
         rated = sum(response.rating != UNRATED for response in answers[name])
         expected = sizes[answers[name][0].group]
-        if name in unseen or expected - rated > max_missing * expected + 1e-9:
+        if name in unseen or expected - rated > exclusions.max_missing * expected + 1e-9:
             unfinished[name] = f"rated {rated:,} of {expected:,} trials"
     reasons: dict[str, str] = {} if exclusions.partial else dict(unfinished)
     counts = {"an unfinished session": len(reasons)}
-    if exclusions.min_catch is not None:
-        catch = CatchRule(number=exclusions.min_catch)
+    catch = CatchRule.of(exclusions.min_catch)
     failed: Rule = "too few catch trials right", partial(_failed, trials, catch)
     for rule, broken in (failed, *exclusions.rules()):
         found = {who: why for who, why in broken(answers).items() if who not in reasons}
@@ -213,7 +213,7 @@ def admit(
 
 
 def _failed(
-    trials: Sequence[Trial], catch: CatchRule | None, answers: Mapping[str, Sequence[Response]]
+    trials: Sequence[Trial], catch: CatchRule, answers: Mapping[str, Sequence[Response]]
 ) -> dict[str, str]:
     """Participants with too few catch trials right; those left unseen are not failed."""
     shown = Counter(trial.group for trial in trials if trial.condition is Condition.CATCH)
@@ -221,7 +221,7 @@ def _failed(
     found = {}
     for who, (right, rated) in catch_scores(trials, everything).items():
         n_trials = shown[answers[who][0].group]
-        if catch is None or not rated:
+        if not rated:
             continue
         wrong = n_trials - catch.required(n_trials)
         if right < rated - wrong:

@@ -14,7 +14,7 @@ from contstim.corpus import read_sentences
 from contstim.documents import read_json_object, read_text
 from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.design.population import AS_MEASURED
-from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule
+from contstim.experiments.responses.admission import CatchRule
 from contstim.experiments.responses.questionnaire import (
     described,
     questions_beside,
@@ -449,6 +449,11 @@ class StudyFacts:
         """Share of trials that a participant may leave unrated."""
         return self.planned_analysis.max_missing if self.planned_analysis else 0.0
 
+    @property
+    def partial(self) -> bool:
+        """True if some analyses take unfinished sessions."""
+        return bool(self.planned_analysis and self.planned_analysis.partial)
+
     @cached_property
     def analysis(self) -> Row:
         """The record of the analysis; empty where there is none."""
@@ -468,8 +473,7 @@ class StudyFacts:
         """How many catch trials a participant needs right, and of how many; None without any."""
         number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
         least = self.planned_analysis and self.planned_analysis.min_catch
-        rule = DEFAULT_RULE if least is None else CatchRule(number=least)
-        return (rule.required(number), number) if number else None
+        return (CatchRule.of(least).required(number), number) if number else None
 
     @property
     def exclusion_rules(self) -> list[str]:

@@ -88,7 +88,8 @@ def test_what_was_not_rated_in_time_is_left_out_of_means_and_models() -> None:
         given = [r.rating for r in late if r.trial_id == trial_id and r.rating != UNRATED]
         assert mean == pytest.approx(np.mean(given))
     model = ratings.models[0]
-    assert analyze(MADE.trials, late, MADE.scores, max_missing=0.2).ratings.missing
+    few = Exclusions(max_missing=0.2)
+    assert analyze(MADE.trials, late, MADE.scores, exclusions=few).ratings.missing
     with pytest.raises(InputError, match=r"No participant is left: g1p0: rated \d+ of 48 trials"):
         analyze(MADE.trials, late, MADE.scores)
     assert (

@@ -9,7 +9,8 @@ import pytest
 from contstim.errors import InputError, VerificationError
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.verification import verify_design
-from contstim.experiments.responses.admission import CatchRule, admit
+from contstim.experiments.responses.admission import admit
+from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import Response
 from contstim.steps.design import read_attention
 from contstim.stimuli import Condition, Kind, read_trials, write_trials
@@ -37,7 +38,7 @@ def test_every_group_has_them_and_who_disobeys_is_left_out(table: Path, tmp_path
         for name in ("ann", "bob")
         for n, t in enumerate(t for t in design.trials if t.group == 1)
     ]
-    admission = admit(design.trials, responses, catch=CatchRule(share=1.0))
+    admission = admit(design.trials, responses, exclusions=Exclusions(min_catch=2))
     assert admission.participants == ("ann",)
     assert admission.excluded == {"bob": "1 of 2 catch trials right, 2 are required"}
 

@@ -9,6 +9,7 @@ from scipy.stats import binom
 
 from contstim.errors import InputError
 from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule, admit, catch_scores
+from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import Response
 from contstim.stimuli import Condition
 from tests.experiments.responses.experiment import make_responses, make_trials
@@ -37,7 +38,7 @@ def test_the_default_is_eleven_of_twelve() -> None:
 @pytest.mark.parametrize(
     ("rule", "kept"),
     [
-        (None, 3),
+        (CatchRule(number=0), 3),
         (CatchRule(number=12), 1),
         (CatchRule(number=10), 3),
         (CatchRule(share=0.9), 2),
@@ -45,9 +46,10 @@ def test_the_default_is_eleven_of_twelve() -> None:
         (CatchRule(share=1.0), 1),
     ],
 )
-def test_a_stated_number_or_share(rule: CatchRule | None, kept: int) -> None:
+def test_a_stated_number_or_share(rule: CatchRule, kept: int) -> None:
     responses = with_errors({"none": 0, "one": 1, "two": 2})
-    assert len(admit(TRIALS, responses, catch=rule).participants) == kept
+    stated = Exclusions(min_catch=rule.required(12))
+    assert len(admit(TRIALS, responses, exclusions=stated).participants) == kept
 
 
 @pytest.mark.parametrize("shown", range(1, 40))
@@ -83,10 +85,11 @@ def test_five_of_six_are_enough_by_default() -> None:
     assert admit(trials, answered).participants == ("honest",)
 
 
-@pytest.mark.parametrize("rule", [CatchRule(number=11), CatchRule(share=1.0), None])
-def test_a_design_without_catch_trials_excludes_nobody_by_them(rule: CatchRule | None) -> None:
+@pytest.mark.parametrize("least", [11, 0, None])
+def test_a_design_without_catch_trials_excludes_nobody_by_them(least: int | None) -> None:
     trials = [trial for trial in TRIALS if trial.condition is not Condition.CATCH]
-    admitted = admit(trials, make_responses(trials, {"ann": 1, "cleo": 2}), catch=rule)
+    answered = make_responses(trials, {"ann": 1, "cleo": 2})
+    admitted = admit(trials, answered, exclusions=Exclusions(min_catch=least))
     assert admitted.participants == ("ann", "cleo")
 
 
@@ -125,4 +128,4 @@ def test_impossible_rules_are_refused() -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
         CatchRule(share=11)
     with pytest.raises(InputError, match="only 12 were shown"):
-        admit(TRIALS, with_errors({"none": 0}), catch=CatchRule(number=13))
+        admit(TRIALS, with_errors({"none": 0}), exclusions=Exclusions(min_catch=13))

@@ -78,8 +78,8 @@ def test_sameness_is_of_buttons_and_not_of_ratings() -> None:
         else replace(r, rating=1 + n % 6)
         for n, r in enumerate(sides)
     ]
-    rules = Exclusions(max_same_button=0.9)
-    admitted = admit(TRIALS, answered, catch=None, exclusions=rules)
+    rules = Exclusions(max_same_button=0.9, min_catch=0)
+    admitted = admit(TRIALS, answered, exclusions=rules)
     assert admitted.excluded == {"one": "a share of answers by one button above 0.9: 1"}
     found = check_responses(TRIALS, answered).findings
     assert [(f.problem, f.participant, f.about) for f in found] == [
@@ -94,8 +94,8 @@ def test_a_slider_that_always_stands_at_its_left_end_is_seen() -> None:
         replace(r, left=1 + n % 2, rating=100 * (n % 2) if r.participant == "one" else n % 101)
         for n, r in enumerate(made)
     ]
-    trials, rules = on_scale(TRIALS, Scale.SLIDER), Exclusions(max_same_button=0.9)
-    excluded = admit(trials, answered, catch=None, exclusions=rules).excluded
+    trials, rules = on_scale(TRIALS, Scale.SLIDER), Exclusions(max_same_button=0.9, min_catch=0)
+    excluded = admit(trials, answered, exclusions=rules).excluded
     assert excluded == {"one": "a share of answers by one button above 0.9: 1"}
     found = check_responses(trials, answered).of(Problem.ONE_BUTTON)
     assert [(f.participant, f.about) for f in found] == [("one", ("0",))]

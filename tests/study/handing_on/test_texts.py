@@ -264,8 +264,23 @@ partial = true
         "Then, in this order, these are left out and counted: a median reaction time below 800 ms; "
         "absences from the page above 90 s in all; first_language other than English."
     ) in " ".join(draft.split())
-    assert "Regressions and mixed models also take the ratings of unfinished sessions." in draft
     assert "is anybody else left out" not in draft
+
+
+@pytest.mark.parametrize("missing", ["", "max_missing = 0.2\n"])
+@pytest.mark.parametrize("kept", ["", "partial = true\n"])
+def test_who_has_finished_and_what_becomes_of_others_is_preregistered(
+    study: Path, missing: str, kept: str
+) -> None:
+    change(study, ("[analysis]\n", f"[analysis]\n{missing}{kept}"))
+    with chdir(study):
+        draft = preregistration(StudyFacts(read_study("study.toml"))).markdown()
+    draft = " ".join(draft.split())
+    assert ("take the ratings of unfinished sessions; nothing else does." in draft) == bool(kept)
+    assert ("Unfinished sessions are not analysed." in draft) == (not kept)
+    assert ("leaves at most 20 % of them unanswered" in draft) == bool(missing)
+    assert ("Who rates every trial of the group has finished." in draft) == (not missing)
+    assert ("did not rate at least 80 % of the trials of their group" in draft) == bool(missing)
 
 
 def test_figures_are_of_the_triplets_that_they_are_said_to_be_of(study: Path) -> None:
