@@ -30,11 +30,9 @@ from typing import TYPE_CHECKING
 
 from contstim.english.tags import tag_table
 from contstim.jobs.pool import TaskQueue
+from contstim.optimization.jobs.so_far import MeanSeconds, so_far
 from contstim.optimization.jobs.tasks import TripletTask, describe_words
 from contstim.reporter import SILENT
-from contstim.reporting.names import short_names
-from contstim.reporting.report import Heading, Table
-from contstim.reporting.stimuli_page import stimuli_table
 from contstim.store.triplets import Outcome, Result
 
 if TYPE_CHECKING:
@@ -47,7 +45,6 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
     from contstim.reporting.report import Part
     from contstim.sentence import Sentence
-    from contstim.stimuli import Triplet
     from contstim.store.triplets import Slot, TripletStore
     from contstim.vocabulary import Vocabulary
 
@@ -223,7 +220,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._running: Counter[ModelPair] = Counter()
         self.missing: Counter[ModelPair] = Counter()
         self._in_vain: Counter[ModelPair] = Counter()
-        self._seconds: dict[ModelPair, list[float]] = {p: [] for p in self._slots}
+        self._seconds = {pair: MeanSeconds() for pair in self._slots}
         for pair in self._slots:
             for _ in range(searches.question.per_pair if rounds is None else rounds.wanted):
                 self._plan_one_more(pair)
@@ -308,24 +305,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         return [result for _, result in known if result.state != "inadmissible"]
 
     def _so_far(self) -> Iterator[Part]:
-        """Numbers and speed of each pair's searches, and the first triplet of each."""
-        models = [*dict.fromkeys(model for pair in self._slots for model in pair)]
-        names = dict(zip(models, short_names(models), strict=True))
-        rows: list[tuple[str | int, ...]] = []
-        first: list[Triplet] = []
-        for pair in self._slots:
-            searched, seconds = self._searched(pair), self._seconds[pair]
-            found = [r.triplet for r in searched if r.triplet is not None and not r.in_vain]
-            vain, failed = self._in_vain[pair], sum(r.state == "failed" for r in searched)
-            speed = f"{sum(seconds) / len(seconds):.1f}" if seconds else "–"
-            one, two = (names[model] for model in pair)
-            rows.append((one, two, len(found), vain, failed, speed))
-            first += [replace(triplet, model_1=one, model_2=two) for triplet in found[:1]]
-        numbers = ("triplets", "searched in vain", "failed", "seconds a search")
-        yield Table(("model 1", "model 2", *numbers), rows, texts=2, is_wide=True)
-        if first:
-            yield Heading("First triplets")
-        yield from (stimuli_table([triplet]) for triplet in first)
+        return so_far({p: self._searched(p) for p in self._slots}, self._in_vain, self._seconds)
 
     @property
     def finished(self) -> bool:
@@ -357,7 +337,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._stand(self._slots[pair][task.slot], kept)
         self.results[pair][task.slot] = kept
         self._running[pair] -= 1
-        self._seconds[pair].append(result.wall_seconds)
+        self._seconds[pair].add(result.wall_seconds)
         if self._leaves_room(pair, kept):
             self._plan_one_more(pair)
         self._report_progress()

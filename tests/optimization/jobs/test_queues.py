@@ -140,7 +140,7 @@ def test_where_the_pool_ends_the_shortage_is_told(store: TripletStore) -> None:
 def test_pairs_take_a_turn_and_then_one_worker_loads_one_model_a_pair(
     n: int, store: TripletStore
 ) -> None:
-    """Every pair after the first costs one load: fewer is impossible with two in memory."""
+    """In each of the two turns every pair after the first costs one load, as few as can be."""
     models = [f"m{i}" for i in range(n)]
     order = pairs_sharing_models(models)
     assert sorted(order) == sorted(combinations(models, 2))
