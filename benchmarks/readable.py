@@ -66,6 +66,7 @@ KINDS = {
     "BERT × GPT-2": ("bert-mini", "gpt2-mini"),
     "demo's 2-gram × 3-gram": ("demo2", "demo3"),
 }
+WAYS = ("nothing", "frame", "few changes", "both", "default", "golan2023")
 RULE, LIMIT = (0.0824, -4.51, 0.43), 30.0  # the likeliest of those that replay.py prints
 SURE = 0.95
 _BATCH = ("-graphics=0", "-links=0", "-verbosity=1", "-null=0", "-limit=100")
@@ -201,7 +202,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=40)
     parser.add_argument("--enough", type=float, default=5.0)
     parser.add_argument("--changes", type=int, help="new words, at most; half of all by default")
-    parser.add_argument("--way", action="append", help="nothing, frame, golan2023, ...")
+    parser.add_argument("--way", action="append", choices=WAYS)
     parser.add_argument("--models", type=Path, help="where trained models are kept")
     parser.add_argument("--show", action="store_true", help="print the sentences")
     options = parser.parse_args()

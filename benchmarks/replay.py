@@ -367,7 +367,8 @@ def show_rule(pairs: Sequence[DecidedPair]) -> None:
         return -float(log_probs.sum())
 
     print("\nAnswers to synthetic sentences: limit (nats), log-likelihood, slope a nat, share of")
-    print("answers by chance with 0, 5 and 10 misfits, correlation of answers to an item")
+    print("answers by chance with 0, 5 and 10 misfits, the two numbers that it follows from, and")
+    print("correlation of answers to an item")
     for limit in LIMITS:
         fits = [
             minimize(cost, (slope, -4.0, 0.4, 1.0), (limit,), method="Nelder-Mead")
@@ -376,7 +377,8 @@ def show_rule(pairs: Sequence[DecidedPair]) -> None:
         best = min(fits, key=lambda fit: fit.fun)
         shares = " ".join(f"{expit(best.x[1] + best.x[2] * n):.2f}" for n in (0, 5, 10))
         correlation = 1 / (1 + np.exp(best.x[3]))
-        print(f"{limit:8.1f} {-best.fun:9.2f} {best.x[0]:8.4f}   {shares}   {correlation:.2f}")
+        numbers = f"{shares}   {best.x[1]:6.2f} {best.x[2]:5.2f}   {correlation:.2f}"
+        print(f"{limit:8.1f} {-best.fun:9.2f} {best.x[0]:8.4f}   {numbers}")
 
 
 def main() -> None:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["app", "main"]
 
 _MISTAKE, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 1
-_LATER = 0.05  # seconds from an interrupt during an import to the next try
+_LATER = 1.0  # seconds from an interrupt during an import to the next try
+_deferred = False
 
 
 def main() -> None:
@@ -82,19 +83,22 @@ def __getattr__(name: str) -> object:
 
 
 def _interrupt(_signal: int, frame: FrameType | None) -> None:
-    """Stop the command; while it imports a module, try again a moment later.
+    """Stop the command; while it imports a module, try once more a moment later.
 
-    Python turns an interrupt of half a class into an error of its own, or loses it.
+    Python makes an error of its own of an interrupt in the middle of a class, or loses it.
     """
-    while frame is not None:
+    global _deferred
+    while frame is not None and not _deferred:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             from threading import Timer, main_thread
 
+            _deferred = True
             again = Timer(_LATER, signal.pthread_kill, [main_thread().ident, signal.SIGINT])
             again.daemon = True
             again.start()
             return
         frame = frame.f_back
+    _deferred = False
     raise KeyboardInterrupt
 
 
