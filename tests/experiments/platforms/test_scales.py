@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jspsych.folder import TEXTS, default_text
+from contstim.experiments.platforms.jspsych.folder import TEXTS
 from contstim.experiments.platforms.platform import PLATFORMS, platform_named
+from contstim.experiments.platforms.texts import text_of
 from contstim.scale import Scale
 from contstim.stimuli import on_scale
 from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
@@ -45,11 +46,11 @@ def test_exports_show_a_scale_or_refuse_it_by_name(tmp_path: Path, name: str, sc
 def test_texts_speak_of_their_scale_and_of_nothing_that_is_not_there() -> None:
     words = {Scale.CONFIDENCE: "confident", Scale.CHOICE: "This one", Scale.SLIDER: "slider"}
     for scale in Scale:
-        texts = "".join(default_text(name, (scale,)) for name in TEXTS)
+        texts = "".join(text_of(name, "en", (scale,)) for name in TEXTS)
         assert [word for word in words.values() if word in texts] == [words[scale]]
         for absent in ("{seconds}", "break_text", "{break}", "{slider}"):
             assert absent not in texts
-        assert "{seconds}" in default_text("instructions.md", (scale, "deadline"))
+        assert "{seconds}" in text_of("instructions.md", "en", (scale, "deadline"))
 
 
 @pytest.mark.slow
@@ -68,6 +69,9 @@ def test_a_slider_is_moved_by_keys_mouse_and_touch(
         assert not next_button.is_visible()
         before = page.locator("#jspsych-html-button-response-stimulus").element_handle()
         if n == 0:
+            for key in ("Enter", "Shift"):  # no answer yet
+                page.keyboard.press(key)
+            assert not next_button.is_visible()
             page.keyboard.press("End")
             picture(page, "5-slider")
             page.keyboard.press("Enter")

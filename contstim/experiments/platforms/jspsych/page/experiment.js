@@ -22,7 +22,7 @@ function recordToResume(keep, study, platform) {
 function listenToKeys() {
   document.addEventListener("keydown", (event) => {
     const slid = document.querySelector("#jspsych-content.answered button.next");
-    if (slid && event.key === "Enter" && event.target.type === "range") slid.click();
+    if (slid && event.key === "Enter" && !event.repeat && event.target.type === "range") slid.click();
     const buttons = [...document.querySelectorAll("#jspsych-content button.confidence")];
     if (!buttons.length || event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
     const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
@@ -185,6 +185,10 @@ class Experiment {
       const n = record.answers.length;
       this.progressText = texts.label("progress", { n, total: trials.length });
       this.jsPsych.progressBar.progress = Math.min(1, n / trials.length);
+      const bar = document.querySelector("#jspsych-progressbar-outer");
+      const heard = { "aria-label": this.progressText, "aria-valuenow": n, "aria-valuemax": trials.length };
+      for (const [name, value] of Object.entries({ role: "progressbar", ...heard }))
+        bar?.setAttribute(name, value);
     };
     const progress = (answer) => {
       outbox.add(answer);

@@ -26,7 +26,8 @@ contstim.screens = (study, texts, stage) => {
     const ordered = [shown.sentence_1, shown.sentence_2];
     if (shown.left === 2) ordered.reverse();
     const mark = state === "practice" ? `<strong class="mark">${label("practice")}</strong> ` : "";
-    return `<p class="question">${mark}${label("question")}</p>${ordered.map(sentence).join("")}`;
+    const tag = state ? "h1" : "p"; // an example has a heading of its own
+    return `<${tag} class="question">${mark}${label("question")}</${tag}>${ordered.map(sentence).join("")}`;
   };
 
   const slider = (value = 50, more = "") =>
@@ -52,7 +53,7 @@ contstim.screens = (study, texts, stage) => {
     });
     if (!marked.length) marked.push(slider(Number(row.rating), " disabled"));
     return (
-      `<h2>${label("example", { n: number })}</h2>` +
+      `<h1 class="example">${label("example", { n: number })}</h1>` +
       `<div class="pair scale-${scale}">${pair({ ...row, left: 1 })}${marked.join("")}</div>` +
       `<p class="why">${escape(row.explanation ?? "")}</p>`
     );
@@ -80,7 +81,7 @@ contstim.screens = (study, texts, stage) => {
     },
     /** What was expected in a practice pair, and why. */
     expected: (row) =>
-      `<p>${label("practice_expected")}</p>` +
+      `<h1 class="plain">${label("practice_expected")}</h1>` +
       `<p class="sentence">${escape(row[`sentence_${row.expected}`])}</p>` +
       `<p class="why">${escape(row.explanation ?? "")}</p>`,
     button,
@@ -91,7 +92,10 @@ contstim.screens = (study, texts, stage) => {
     keys: () => `<p class="keys">${label("keys")}</p>`,
 
     waiting: (name) =>
-      show(`<p class="waiting" role="status">${label(name)}</p><p class="detail"></p>`, "waiting"),
+      show(
+        `<div role="status"><h1 class="plain">${label(name)}</h1></div><p class="detail"></p>`,
+        "waiting"
+      ),
 
     /** Say on the waiting screen that it takes longer, and why. */
     delayed: (error, record) => {
@@ -119,14 +123,14 @@ contstim.screens = (study, texts, stage) => {
     refused: (name, leave) => {
       const address = study.return_link;
       const back = address ? `<button class="next leave">${label("return")}</button>` : "";
-      show(`<p>${label(name)}</p><p>${back || label("close")}</p>`, "refused");
+      show(`<h1 class="plain">${label(name)}</h1><p>${back || label("close")}</p>`, "refused");
       stage().querySelector(".leave")?.addEventListener("click", () => leave(address));
     },
 
     /** Resolves when the person asks for the file. */
     download: (name) =>
       new Promise((resolve) => {
-        const explained = `<p>${label("download", { file: name })}</p>`;
+        const explained = `<h1 class="plain">${label("download", { file: name })}</h1>`;
         const button = `<button type="button" class="next">${label("get_file")}</button>`;
         show(explained + button, "file");
         stage().querySelector("button").addEventListener("click", resolve);

@@ -45,7 +45,7 @@ contstim.listenToSlider = (moved) => {
   pair.classList.remove("answered"); // it is the same element for every pair
   pair.dataset.prefers = "";
   const touched = (event) => {
-    if (event.key === "Tab") return;
+    if (event.type === "keydown" && !/^(Arrow|Page|Home|End| )/.test(event.key)) return;
     const value = Number(slider.value);
     moved(value);
     pair.classList.add("answered");

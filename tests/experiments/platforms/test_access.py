@@ -1,0 +1,73 @@
+"""People who do not see well take part too. Witnesses: axe-core, and where things stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
+from contstim.scale import Scale
+from contstim.stimuli import on_scale
+from tests.experiments.platforms.conftest import TRIALS, Collect
+from tests.experiments.platforms.walking import picture, reach
+
+pytestmark = pytest.mark.slow
+
+Visit = Callable[..., Any]
+RULES = ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]
+ZOOMED = {"width": 640, "height": 400}  # what 1280 x 800 is at a zoom of 200 %
+
+
+def test_axe_finds_nothing_on_any_screen(
+    library: Path, collect: Collect, visit: Visit, tmp_path: Path
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    (tmp_path / "pairs.csv").write_text("sentence_1,sentence_2,expected\nOne sees.,See ones.,1\n")
+    settings = PageSettings(library=library, practice=tmp_path / "pairs.csv", break_every=1)
+    export_jspsych(TRIALS, tmp_path / "page", settings)
+    page = visit(collect(tmp_path / "page").address)
+    seen = set()
+    for _ in range(40):
+        reach(page, *"consent instructions practice expected ready trials break saved".split())
+        state = page.evaluate("document.body.dataset.state")
+        seen.add(state)
+        found = axe.run(page, options={"runOnly": RULES})
+        assert not found.response["violations"], (state, found.generate_report())
+        assert page.locator("h1:visible, h2:visible").count()
+        if state == "saved":
+            break
+        before = page.locator("#jspsych-content > *").first.element_handle()
+        if state in ("practice", "trials"):
+            page.wait_for_selector("button.confidence:enabled >> nth=5")
+            page.locator("button.confidence").nth(5).click()
+        else:
+            page.locator("button.next").nth(0 if state == "consent" else -1).click()
+        page.wait_for_function("element => !element.isConnected", arg=before)
+    assert {"consent", "practice", "expected", "ready", "trials", "break", "saved"} <= seen
+
+
+@pytest.mark.parametrize("scale", Scale)
+def test_at_a_zoom_of_200_percent_both_sentences_and_their_buttons_are_seen(
+    scale: Scale, library: Path, collect: Collect, visit: Visit, tmp_path: Path
+) -> None:
+    trials = on_scale(TRIALS, scale)
+    export_jspsych(trials, tmp_path, PageSettings(library=library))
+    page = visit(collect(tmp_path).address, viewport=ZOOMED)
+    page.locator("button.next").first.click()
+    while page.evaluate("document.body.dataset.state") != "trials":
+        page.locator("button.next").last.click()
+        page.wait_for_timeout(50)
+    page.wait_for_selector(".sentence >> nth=1")
+    picture(page, f"zoomed-{scale}")
+    for each in page.locator(".sentence, button.confidence, .track input").all():
+        box = each.bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= ZOOMED["height"]
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= ZOOMED["width"]
+    bar = page.locator("[role=progressbar]")
+    assert bar.get_attribute("aria-valuenow") == "0"
+    assert bar.get_attribute("aria-label") == "0 of 3"
