@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contstim.arrays import FloatArray
 
-_DEGREES = 3  # into which a slider's answers are grouped on either side
+DEGREES = 3  # into which a slider's answers are grouped on either side
 
 
 class Scale(StrEnum):
@@ -72,9 +72,9 @@ class Scale(StrEnum):
         if self.buttons:
             return answers
         distance = answers - self.middle
-        degree = np.ceil(np.abs(distance) * _DEGREES / len(self.sure))
+        degree = np.ceil(np.abs(distance) * DEGREES / len(self.sure))
         # 1 to 16 from the middle, 17 to 33, 34 to 50: each is called by its last answer
-        farthest = np.floor(degree * len(self.sure) / _DEGREES)
+        farthest = np.floor(degree * len(self.sure) / DEGREES)
         grouped: FloatArray = self.middle + np.sign(distance) * farthest
         return grouped
 

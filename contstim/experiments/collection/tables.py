@@ -7,6 +7,7 @@ import json
 import math
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from contstim.experiments.responses.table import (
     escape_formula,
     response_columns,
 )
+from contstim.scale import Scale
 from contstim.tables import write_csv
 
 if TYPE_CHECKING:
@@ -47,8 +49,9 @@ def import_collected(files: Sequence[Path], trials: Sequence[Trial]) -> Imported
         StoreError: there is no such database, or it is damaged.
     """
     (database,) = files
-    responses = collected_responses(database)
-    return Imported(tuple(trials), responses, questions=collected_questions(database))
+    scale = trials[0].scale if trials else Scale.CONFIDENCE
+    responses = [replace(answer, scale=scale) for answer in collected_responses(database)]
+    return Imported(tuple(trials), tuple(responses), questions=collected_questions(database))
 
 
 def collected_responses(database: Path) -> tuple[Response, ...]:

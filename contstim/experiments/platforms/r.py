@@ -24,6 +24,7 @@ from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import NO_BREAK_SPACE, cells_of, numbered, read_responses
 from contstim.options import AnswerScale, Help
+from contstim.scale import DEGREES, Scale
 from contstim.scores import ScoreTable
 from contstim.wording import counted
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.platforms.platform import Exported
     from contstim.experiments.responses.table import Response
-    from contstim.scale import Scale
     from contstim.stimuli import Trial
 
 RATIO = "log_ratio "
@@ -87,7 +87,7 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     scale, script = ratings.scale, template("r_analysis.R")
     script = script.replace("middle <- 3.5", f"middle <- {scale.middle:g}")
     if not scale.buttons:
-        script = script.replace("degrees <- NA", "degrees <- 3")
+        script = script.replace("degrees <- NA", f"degrees <- {DEGREES}")
     folder.text("analysis.R", script)
     folder.readme(
         origin=f"{admission.origin.warning} " if admission.origin.warning else "",

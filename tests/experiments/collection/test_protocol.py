@@ -14,11 +14,14 @@ from contstim.errors import StoreError
 from contstim.experiments.collection import database
 from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.requests import RequestLimits
-from contstim.experiments.collection.tables import collected_questions, collected_responses
+from contstim.experiments.collection.tables import collected_questions, import_collected
 from contstim.experiments.responses.table import UNRATED
+from contstim.scale import Scale
+from contstim.stimuli import on_scale
 from tests.experiments.collection.conftest import TOKEN, Serve
 from tests.experiments.collection.servers import answer, small_study
 from tests.experiments.collection.test_pages import raw
+from tests.experiments.platforms.conftest import TRIALS
 
 
 def test_a_participant_joins_answers_comes_back_and_completes(serve: Serve) -> None:
@@ -347,7 +350,9 @@ def test_ratings_are_those_of_the_scale_and_missing_only_after_a_deadline(
     joined = slider.join(group="1")
     late = {**answer("t1-1"), "rating": None, "rt_ms": None}
     assert slider.save(joined, answer("t1-0", rating=0), late).status_code == 200
-    rows = collected_responses(slider.database)
+    trials = on_scale(TRIALS, Scale.SLIDER)
+    rows = import_collected([slider.database], trials).responses
+    assert {row.scale for row in rows} == {Scale.SLIDER}
     assert [(row.trial_id, row.rating) for row in rows] == [("t1-0", 0), ("t1-1", UNRATED)]
     assert ',"t1-1","",' in slider.download("responses").text
 
