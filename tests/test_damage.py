@@ -37,12 +37,13 @@ from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.service import read_study
 from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.platforms.gorilla import import_gorilla
-from contstim.experiments.platforms.jspsych.folder import default_text, keep_texts
+from contstim.experiments.platforms.jspsych.folder import keep_texts
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.experiments.platforms.pcibex import import_pcibex
 from contstim.experiments.platforms.psychopy import import_psychopy
 from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qualtrics
+from contstim.experiments.platforms.texts import text_of
 from contstim.experiments.reproduce.published import load_plain
 from contstim.experiments.responses.table import read_responses
 from contstim.frequencies import read_frequencies
@@ -249,7 +250,7 @@ def _certificate() -> bytes:
 
 
 def _labels() -> bytes:
-    return default_text("labels.csv", (Scale.CONFIDENCE,)).encode()
+    return text_of("labels.csv", "en", (Scale.CONFIDENCE,)).encode()
 
 
 def _page(path: Path) -> object:

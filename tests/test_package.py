@@ -173,7 +173,7 @@ def test_wheel_and_sdist_hold_the_package_and_no_links(tmp_path: Path) -> None:
         "contstim/reporting/review/form/review.html.jinja",
         "contstim/reporting/review/form/page.js",
         "contstim/experiments/platforms/jspsych/page/index.html",
-        "contstim/experiments/platforms/jspsych/defaults/consent.md",
+        "contstim/experiments/platforms/texts/en/consent.md",
     } <= set(names)
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2].split("/")[0] for name in archive.getnames()}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.counts import read_pair_counts
 from contstim.errors import ContstimError, InputError
+from contstim.experiments.platforms.texts import LANGUAGES, has_texts
 from contstim.files import is_file
 from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_model
@@ -150,8 +151,16 @@ def _check_sections(study: Study, problems: Problems) -> None:
         if lacking := [f"[{other}]" for other in needs[name] if other not in sections]:
             told = f"needs {' or '.join(lacking)}, which the study does not have."
             problems.add((name,), told)
-    for platform in study.exports:
+    for platform, settings in study.exports.items():
         key = ("export", platform)
+        language = getattr(settings, "language", LANGUAGES[0])
+        edited = [*(RESULTS / "export" / platform).rglob("labels.csv")]
+        if not has_texts(language) and not edited:
+            told = f"there are no texts in {language!r}, but in {', '.join(LANGUAGES)}. Export in "
+            told += (
+                "one of these, write your own in place of its texts, and then name the language."
+            )
+            problems.add((*key, "language"), told)
         if "design" not in sections:
             problems.add(key, "trials are exported: the study needs [design].")
         elif not sections["design"].scale.buttons and platform in _OF_BUTTONS:

@@ -144,6 +144,11 @@ BAD = {
         'catch_per_group = 1\nscale = "slider"\n[export.pcibex]\n[power]\n',
         "makes buttons",
     ),
+    "a page in a language without texts": (
+        "[export.jspsych]\n",
+        '[export.jspsych]\nlanguage = "pt-BR"\n',
+        "there are no texts in 'pt-BR', but in en, de",
+    ),
     "too few sentences": (
         "random_per_group = 2",
         "random_per_group = 2000",

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Annotated
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, template_path
 from contstim.experiments.platforms.lists import (
-    QUESTION,
     as_html,
     button_facts,
     stimulus_lists,
 )
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
+from contstim.experiments.platforms.texts import Language
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.options import Help, Seed
 from contstim.tables import listed, read_csv
@@ -57,6 +57,7 @@ class GorillaSettings:
     display: Annotated[str, Help("The display that shows a trial.")] = "trial"
     left: Annotated[str, Help("The template's column of the left sentence.")] = "sentence_left"
     right: Annotated[str, Help("The template's column of the right sentence.")] = "sentence_right"
+    language: Language = "en"
     seed: Seed = 0
 
 
@@ -119,8 +120,8 @@ def export_gorilla(
         sheet = [*rows[:first], *filled, *rows[first + number :]]
         folder.rows(f"{shown[0]['list_name']}.csv", sheet, columns)
     folder.lists(lists)
-    about = {"question": QUESTION, "left": left, "right": right}
-    folder.readme(lists=len(lists), **about, **button_facts(trials[0].scale))
+    about = {"left": left, "right": right}
+    folder.readme(lists=len(lists), **about, **button_facts(trials[0].scale, settings.language))
     return folder.finish(seed=settings.seed, columns=columns)
 
 

@@ -16,6 +16,7 @@ from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
+from contstim.experiments.platforms.texts import Language, button_labels, labels
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.options import Help, Seed
 from contstim.scale import Scale
@@ -27,34 +28,18 @@ if TYPE_CHECKING:
     from contstim.experiments.design.presentation import Shown
     from contstim.stimuli import Trial
 
-QUESTION = (
-    "Which of these two sentences are you more likely to come across in the world, spoken or "
-    "written?"
-)
-BUTTONS = {
-    Scale.CONFIDENCE: (
-        "very confident: left",
-        "confident: left",
-        "somewhat confident: left",
-        "somewhat confident: right",
-        "confident: right",
-        "very confident: right",
-    ),
-    Scale.CHOICE: ("left", "right"),
-}
-"""From left (1) to right."""
 
-
-def button_facts(scale: Scale) -> dict[str, str]:
-    """Facts on the buttons of a scale, for a README.
+def button_facts(scale: Scale, language: str) -> dict[str, str]:
+    """The question and facts on the buttons of a scale, for a README.
 
     The list is Markdown, indented so that it stands inside an item of another list.
     """
-    labels = enumerate(BUTTONS[scale], start=1)
+    buttons = enumerate(button_labels(scale, language), start=1)
     return {
-        "buttons": "\n".join(f"   {n}. {label}" for n, label in labels),
+        "question": labels(language)["question"],
+        "buttons": "\n".join(f"   {n}. {label}" for n, label in buttons),
         "last": str(scale.answers[-1]),
-        "number": "six" if scale is Scale.CONFIDENCE else "two",
+        "number": str(len(scale.answers)),
         "keys": ",".join(f"'{n}'" for n in scale.answers),
     }
 
@@ -83,6 +68,7 @@ def as_html(text: str) -> str:
 class ListSettings:
     """Settings of the lists of an export."""
 
+    language: Language = "en"
     seed: Seed = 0
 
 
@@ -92,7 +78,7 @@ def stimulus_lists(
     *,
     per_group: int = 2,
     seed: int = 0,
-    scales: Collection[Scale] = tuple(BUTTONS),
+    scales: Collection[Scale] = (Scale.CONFIDENCE, Scale.CHOICE),
 ) -> list[list[dict[str, Any]]]:
     """The lists of all groups, neighbours of one group mirrored.
 
@@ -237,12 +223,13 @@ def export_csv(
 
 def _told(scale: Scale) -> dict[str, str]:
     """What the README says of answers."""
+    first, last = scale.answers[0], scale.answers[-1]
+    turned = str(first + last)
     if not scale.buttons:
-        shown, rated = "a slider below them, from 0 (left) to 100 (right)", "the value"
-        return {"shown": shown, "rated": rated, "turned": "100", "buttons": ""}
-    facts = button_facts(scale)
+        shown = f"a slider below them, from {first} (left) to {last} (right)"
+        return {"shown": shown, "rated": "the value", "turned": turned, "buttons": ""}
+    facts = button_facts(scale, "en")
     shown = f"{facts['number']} buttons below them"
-    turned = "seven" if scale is Scale.CONFIDENCE else "three"
     return {"shown": shown, "rated": "the button", "turned": turned, "buttons": facts["buttons"]}
 
 

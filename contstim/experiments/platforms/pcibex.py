@@ -39,14 +39,13 @@ from contstim.documents import read_text, shortened
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, template
 from contstim.experiments.platforms.lists import (
-    BUTTONS,
-    QUESTION,
     ListSettings,
     as_html,
     button_facts,
     stimulus_lists,
 )
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
+from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.options import Help
 from contstim.tables import number
@@ -105,13 +104,20 @@ def export_pcibex(
         for shown in lists
         for row in shown
     ]
-    script = template("pcibex.js").replace("QUESTION", as_html(QUESTION))
-    labels = [as_html(label) for label in BUTTONS[trials[0].scale]]
-    script = script.replace("LABELS", json.dumps(labels)).replace("LAST", str(len(labels)))
+    buttons, texts = trials[0].scale.buttons, labels(settings.language, "lists")
+    told = {
+        "LABELS": [as_html(each) for each in button_labels(trials[0].scale, settings.language)],
+        "TASK": as_html(" ".join(texts[name] for name in ("task", "question", "no_wrong"))),
+        "PRESS": as_html(texts["press"].replace("{n}", str(buttons[-1]))),
+        **{name.upper(): as_html(texts[name]) for name in ("question", "begin", "thanks")},
+    }
+    script = template("pcibex.js")
+    for name, text in told.items():
+        script = script.replace(name, json.dumps(text, ensure_ascii=False))
     folder.rows("trials.csv", rows, COLUMNS)
     folder.text("main.js", script)
     folder.lists(lists)
-    folder.readme(lists=len(lists), **button_facts(trials[0].scale))
+    folder.readme(lists=len(lists), **button_facts(trials[0].scale, settings.language))
     return folder.finish(seed=settings.seed)
 
 
@@ -132,7 +138,7 @@ def import_pcibex(
     Args:
         files: `results.csv` or raw. Lines that carry a trial_id belong to trials. The rating is the
             number of the button selected; the reaction time goes from the start of the trial to
-            that selection; the position follows from the order numbers of items. A trial that
+            that selection; the position follows from when trials began. A trial that
             started and has no selection is a missing rating.
         trials: what was exported.
         settings: defaults where None.
@@ -168,13 +174,28 @@ def _trials(path: Path, selector: str) -> Iterator[RecordedAnswer | str]:
     if not runs:
         raise InputError(f"{path} has no line with a trial_id, so nothing in it is a trial.")
     yield f"{path}: {counted(others, 'line')} of no trial."
-    # Items are counted with instructions and pauses: only the order of the numbers tells.
-    items: dict[str, set[float]] = defaultdict(set)
+    # Trials in the order in which they began: an Ibex server numbers items as they are defined
+    begun: dict[str, set[tuple[float, float]]] = defaultdict(set)
     for (participant, *_), lines in runs.items():
-        items[participant].add(_number(*lines[0], _ITEM))
+        begun[participant].add(_beginning(lines))
     for (participant, *_), lines in runs.items():
-        position = 1 + sorted(items[participant]).index(_number(*lines[0], _ITEM))
+        position = 1 + sorted(begun[participant]).index(_beginning(lines))
         yield from _answers(lines, participant, position, selector)
+
+
+def _start(lines: Sequence[tuple[str, Mapping[str, str]]]) -> float:
+    """Time at which a trial began, milliseconds since 1970; nan where no line says so."""
+    starts = [
+        each for each in lines if (each[1][_PARAMETER], each[1][_VALUE]) == ("_Trial_", "Start")
+    ]
+    return _number(*starts[-1], _EVENT) if starts else math.nan
+
+
+def _beginning(lines: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[float, float]:
+    """Time at which a trial began, or of its first line, and the number of its item."""
+    start = _start(lines)
+    first = _number(*lines[0], _EVENT) if math.isnan(start) else start
+    return first, _number(*lines[0], _ITEM)
 
 
 def _answers(
@@ -182,12 +203,10 @@ def _answers(
 ) -> Iterator[RecordedAnswer]:
     """An answer for each selection in the lines of a trial; one without a rating if none is."""
     where, first = lines[0]
-    start, selected = math.nan, []
+    start, selected = _start(lines), []
     for _, cells in lines:
         said = (cells[_ELEMENT], cells.get("PennElementName"), cells[_PARAMETER])
-        if cells[_PARAMETER] == "_Trial_" and cells[_VALUE] == "Start":
-            start = _number(where, cells, _EVENT)
-        elif said == ("Selector", selector, "Selection") and cells[_VALUE] not in ("NA", ""):
+        if said == ("Selector", selector, "Selection") and cells[_VALUE] not in ("NA", ""):
             selected.append((cells[_VALUE], _number(where, cells, _EVENT)))
     for button, time in selected or [("", math.nan)]:
         yield recorded(

@@ -34,13 +34,12 @@ from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, read_rows, template
 from contstim.experiments.platforms.lists import (
-    BUTTONS,
-    QUESTION,
     ListSettings,
     button_facts,
     stimulus_lists,
 )
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
+from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.options import Help
@@ -101,13 +100,21 @@ def export_psychopy(
         rows = [{**row, "stimulus_group": row["group"]} for row in shown]
         folder.rows(f"{shown[0]['list_name']}.csv", rows, COLUMNS)
     folder.lists(lists)
-    facts, labels = button_facts(trials[0].scale), BUTTONS[trials[0].scale]
-    script = template("psychopy.txt").replace("QUESTION", QUESTION).replace("LAST", facts["last"])
-    script = script.replace("KEY_LIST", facts["keys"]).replace(
-        "LABELS", ", ".join(map(repr, labels))
-    )
+    facts = button_facts(trials[0].scale, settings.language)
+    texts = labels(settings.language, "lists")
+    keys = texts["key"].replace("{n}", facts["last"])
+    task = (texts["task"], texts["question"], f"{texts['no_wrong']} {keys} {texts['space']}")
+    told: dict[str, object] = {
+        "ASKED": texts["question"],
+        "BEGINNING": "\n\n".join(task),
+        "END": f"{texts['saved']} {texts['space']}",
+        "LABELS": button_labels(trials[0].scale, settings.language),
+    }
+    script = template("psychopy.txt").replace("KEY_LIST", facts["keys"])
+    for name, text in told.items():
+        script = script.replace(name, repr(text))
     folder.text("experiment.py", script)
-    folder.readme(lists=len(lists), question=QUESTION, **facts)
+    folder.readme(lists=len(lists), **facts)
     return folder.finish(seed=settings.seed)
 
 

@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, read_rows
-from contstim.experiments.platforms.lists import BUTTONS, QUESTION, as_html, stimulus_lists
+from contstim.experiments.platforms.lists import as_html, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
+from contstim.experiments.platforms.texts import Language, button_labels, labels
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.options import Help, Seed
 from contstim.tables import listed
@@ -53,6 +54,7 @@ class QualtricsSettings:
         int, Help("Orders of each group; more make a larger survey.", at_least=1)
     ] = 2
     timing: Annotated[bool, Help("Add a timing question to each trial.")] = False
+    language: Language = "en"
     seed: Seed = 0
 
 
@@ -70,6 +72,8 @@ def export_qualtrics(
     settings = settings or QualtricsSettings()
     folder = ExportFolder(out, "qualtrics")
     lists = stimulus_lists(trials, as_html, per_group=settings.lists_per_group, seed=settings.seed)
+    buttons = button_labels(trials[0].scale, settings.language)
+    question = labels(settings.language)["question"]
     lines = ["[[AdvancedFormat]]", ""]
     key = []
     for shown in lists:
@@ -77,7 +81,7 @@ def export_qualtrics(
         for row in shown:
             # Letters and digits only, which Qualtrics never changes in the name of a column.
             tag = f"{row['list_name']}Q{row['position']:03}"
-            lines += _question(tag, row, BUTTONS[trials[0].scale], timing=settings.timing)
+            lines += _question(tag, row, question, buttons, timing=settings.timing)
             key.append({"tag": tag, **row})
     folder.text("survey.txt", "\n".join(lines))
     folder.rows("key.csv", key, KEY)
@@ -94,7 +98,7 @@ def timing_tag(tag: str) -> str:
 
 
 def _question(
-    tag: str, row: Mapping[str, object], labels: Sequence[str], *, timing: bool
+    tag: str, row: Mapping[str, object], question: str, buttons: Sequence[str], *, timing: bool
 ) -> list[str]:
     left, right = row["left_sentence"], row["right_sentence"]
     cell = '<td style="width:50%;padding:1em;text-align:center;vertical-align:middle">'
@@ -103,10 +107,10 @@ def _question(
         f"[[ID:{tag}]]",
         # A table of one row is the only way to two columns that needs no style sheet.
         f'<table style="width:100%"><tr>{cell}{left}</td>{cell}{right}</td></tr></table>'
-        f"<p>{as_html(QUESTION)}</p>",
+        f"<p>{as_html(question)}</p>",
         "[[AdvancedChoices]]",
     ]
-    for number, label in enumerate(labels, start=1):
+    for number, label in enumerate(buttons, start=1):
         lines += [f"[[Choice:{number}]]", as_html(label)]
     # A timing question stands on the page of the question that it times.
     if timing:

@@ -26,10 +26,13 @@ from contstim.experiments.platforms.jspsych import (
     library,
     unfilled_warning,
 )
+from contstim.experiments.platforms.jspsych.folder import TEXTS
 from contstim.experiments.platforms.jspsych.jatos import export_jatos
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address, npm_address
 from contstim.experiments.platforms.jspsych.study import SaveTo
+from contstim.scale import Scale
 from contstim.sentence import Sentence
+from contstim.stimuli import on_scale
 from tests.experiments.platforms.conftest import TRIALS
 
 
@@ -134,6 +137,22 @@ def test_texts_survive_another_export(tmp_path: Path) -> None:
     assert study["texts"]["consent.md"] == "# Ours, näturally\n"
     assert "spoilt" not in (folder / "index.html").read_text(encoding="utf-8")
     assert list(study["groups"]) == ["1"]
+
+
+def test_texts_that_nobody_edited_follow_scale_and_language(tmp_path: Path) -> None:
+    """Witness: what an export into an empty folder holds."""
+    settings = PageSettings(language="de", deadline=10)
+    slider = on_scale(TRIALS, Scale.SLIDER)
+    export_jspsych(TRIALS, tmp_path / "page")
+    export_jspsych(slider, tmp_path / "page", settings)
+    export_jspsych(slider, tmp_path / "new", settings)
+    for name in TEXTS:
+        again, new = ((tmp_path / each / name).read_text("utf-8") for each in ("page", "new"))
+        assert again == new
+    (tmp_path / "page" / "instructions.md").write_text("Choose one of six.")
+    export_jspsych(slider, tmp_path / "page", settings)
+    with pytest.raises(InputError, match=r"the scale slider, and .* edited: instructions.md"):
+        export_jspsych(TRIALS, tmp_path / "page")
 
 
 def test_scripts_that_only_an_earlier_export_loads_give_way(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.lists import BUTTONS, QUESTION
 from contstim.experiments.platforms.qualtrics import (
     PLATFORM,
     QualtricsReading,
@@ -21,6 +20,7 @@ from contstim.experiments.platforms.qualtrics import (
     export_qualtrics,
     import_qualtrics,
 )
+from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.checks import Problem
 from contstim.scale import Scale
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows, read_html
@@ -83,12 +83,12 @@ def test_the_survey_holds_a_block_for_each_list_and_a_page_for_each_trial(folder
         left, right = texts if row["left"] == "1" else texts[::-1]
         (markup,) = question["text"]
         read, tags = read_html(markup)
-        assert read == left + right + QUESTION
+        assert read == left + right + labels("en")["question"]
         assert tags == ["table", "tr", "td", "td", "p"]
         assert question["type"] == ["MC:SingleAnswer:Horizontal"]
         assert question["values"] == list("123456")
         assert [read_html(choice)[0] for choice in question["choices"]] == list(
-            BUTTONS[Scale.CONFIDENCE]
+            button_labels(Scale.CONFIDENCE, "en")
         )
 
 
@@ -227,7 +227,7 @@ def test_files_that_do_not_belong_together_are_refused(folder: Path, tmp_path: P
         import_qualtrics([tmp_path / "data.csv"], TRIALS, QualtricsReading(key, "PROLIFIC_PID"))
     with pytest.raises(InputError, match="is not a key of an export"):
         import_qualtrics([tmp_path / "data.csv"], TRIALS, QualtricsReading(folder / "lists.csv"))
-    people[2]["L01Q001"] = BUTTONS[Scale.CONFIDENCE][0]
+    people[2]["L01Q001"] = button_labels(Scale.CONFIDENCE, "en")[0]
     write(tmp_path / "text.csv", columns, people)
     with pytest.raises(InputError, match=r"L01Q001 of R_1: .*numeric values"):
         import_qualtrics([tmp_path / "text.csv"], TRIALS, QualtricsReading(key))

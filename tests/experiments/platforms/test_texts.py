@@ -1,8 +1,10 @@
-"""Texts that stay texts: HTML, Markdown, spreadsheets, PsychoPy."""
+"""Texts in every language, and that stay texts: HTML, Markdown, spreadsheets, PsychoPy."""
 
 from __future__ import annotations
 
+import csv
 import html
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -12,13 +14,18 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from contstim.errors import InputError, SentenceError
-from contstim.experiments.platforms.jspsych.folder import keep_texts
+from contstim.experiments.platforms.jspsych.folder import TEXTS as FILES
+from contstim.experiments.platforms.jspsych.folder import export_jspsych, keep_texts
 from contstim.experiments.platforms.jspsych.study import PageSettings
-from contstim.experiments.platforms.lists import as_html
+from contstim.experiments.platforms.lists import ListSettings, as_html
+from contstim.experiments.platforms.pcibex import export_pcibex
 from contstim.experiments.platforms.psychopy import psychopy_cell, unquotable
+from contstim.experiments.platforms.texts import LANGUAGES, labels, text_of
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
+from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.testing.platform import HOSTILE, read_html
+from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
 from tests.examples import examples
 
 TEXTS = st.one_of(
@@ -146,3 +153,64 @@ def test_nothing_is_written_before_all_texts_are_read(
             folder, PageSettings(practice=practice if practice.exists() else None), into=folder
         )
     assert sorted(folder.iterdir()) == there
+
+
+MARKS = ("break", "deadline", "practice", "check", "lists")
+
+
+@pytest.mark.parametrize("language", LANGUAGES[1:])
+@pytest.mark.parametrize("scale", Scale)
+def test_each_language_has_the_texts_of_english(language: str, scale: Scale) -> None:
+    """Witness: the English texts. Names of labels, numbers to fill in, answers of examples."""
+    ours, theirs = (labels(each, scale, *MARKS) for each in ("en", language))
+    assert list(ours) == list(theirs)
+    for name in FILES:
+        english, text = (text_of(name, each, (scale, *MARKS)) for each in ("en", language))
+        assert text != english
+        assert set(re.findall(r"{\w+}", english)) == set(re.findall(r"{\w+}", text))
+        assert english.count("\n#") == text.count("\n#")
+        if name.endswith("csv"):
+            rows, other = (list(csv.DictReader(each.splitlines())) for each in (english, text))
+            assert [row.get("rating") for row in rows] == [row.get("rating") for row in other]
+
+
+def test_pages_and_lists_speak_the_language(tmp_path: Path) -> None:
+    """Witness: the German question. A variety of a language has the texts of the language."""
+    export_jspsych(CONTRACT_TRIALS, tmp_path / "page", PageSettings(language="de-AT"))
+    export_pcibex(CONTRACT_TRIALS, tmp_path / "lists", ListSettings(language="de-AT"))
+    assert "gesprochen oder geschrieben?" in (tmp_path / "page" / "labels.csv").read_text("utf-8")
+    script = (tmp_path / "lists" / "main.js").read_text("utf-8")
+    assert "gesprochen oder geschrieben?" in script
+    assert '"sehr sicher: links"' in script
+    assert "Begin" not in script.replace("Beginnen", "")
+
+
+def test_a_language_without_texts_needs_those_of_the_researcher(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no consent.md in 'pt-BR', but in en, de, fr"):
+        export_jspsych(CONTRACT_TRIALS, tmp_path, PageSettings(language="pt-BR"))
+    assert not list(tmp_path.iterdir())
+    for name in FILES:
+        (tmp_path / name).write_text(text_of(name, "en", (Scale.CONFIDENCE,)))
+    export_jspsych(CONTRACT_TRIALS, tmp_path, PageSettings(language="pt-BR"))
+    assert 'lang="pt-BR"' in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_consent_offers_a_code_to_those_who_get_one_of_their_own(language: str) -> None:
+    """A code for all, a link, and places without our server say nobody by a code."""
+    with_own = PageSettings(language=language)
+    without = [
+        PageSettings(language=language, completion_code="C1"),
+        PageSettings(language=language, redirect="https://example.org/done"),
+        PageSettings(language=language, save="jatos"),
+        PageSettings(language=language, save="datapipe", datapipe_id="a1"),
+        PageSettings(language=language, save="download"),
+    ]
+    own, *others = (
+        text_of("consent.md", language, (Scale.CONFIDENCE, *settings.marks))
+        for settings in (with_own, *without)
+    )
+    assert len({*others}) == 1
+    word = {"de": "Code", "es": "código", "zh": "代码"}.get(language, "code")
+    assert [word in text for text in (own, others[0])] == [True, False]
+    assert "{" not in own.replace("{minutes}", "")

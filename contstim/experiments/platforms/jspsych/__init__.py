@@ -6,7 +6,6 @@ folder      the export, and its texts and tables, which the researcher edits
 jatos       the page as a study archive for JATOS
 reading     data of our page, and of other jsPsych pages
 page/       the page as it is shipped: HTML, CSS and JavaScript without a build step
-defaults/   what the texts are before anybody edits them
 vendor/     the licence that goes with jsPsych's files
 readme/     what to do with the folder, for each place where answers may go
 """

@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from html import escape
 from importlib import resources
+from itertools import product
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from contstim.experiments.platforms.jspsych.study import (
     build_study,
 )
 from contstim.experiments.platforms.platform import Exported
+from contstim.experiments.platforms.texts import LANGUAGES, has_texts, text_of
 from contstim.experiments.responses.questionnaire import read_questions
 from contstim.files import write_text
 from contstim.reporting.report import Report
@@ -31,7 +33,7 @@ from contstim.tables import parsed, read_csv, whole_number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from contstim.experiments.responses.questionnaire import Question
     from contstim.stimuli import Trial
@@ -41,7 +43,6 @@ _ROOM = "contstim.experiments.platforms.jspsych"
 TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.csv")
 PRACTICE, QUESTIONS = "practice.csv", "questions.csv"
 
-_DEFAULTS = resources.files(_ROOM) / "defaults"
 _COLUMNS = {
     "labels.csv": ("name", "text"),
     "examples.csv": ("sentence_1", "sentence_2", "rating", "explanation"),
@@ -49,7 +50,6 @@ _COLUMNS = {
 }
 
 # Of lines that our texts have only on some pages
-_MARK = re.compile(r"\{((?:confidence|choice|slider|break|deadline|practice|check|,)+)\}")
 _PART = re.compile(r'<script src="(parts/[\w/]+\.js)"')
 
 # In the order in which they are loaded.
@@ -207,7 +207,8 @@ def keep_texts(
 ) -> dict[str, str]:
     """Write the texts that a folder lacks, and read those that the page reads as they stand.
 
-    Nothing is written before all that is there has been read.
+    Those that nobody edited are written anew: scale or language may be others now. Nothing is
+    written before all that is there has been read.
 
     Args:
         folder: of an earlier export, or none.
@@ -221,6 +222,8 @@ def keep_texts(
     # Labels last, since other tables decide which are needed
     every = sorted((*TEXTS, PRACTICE, QUESTIONS), key="labels.csv".__eq__)
     there = [name for name in every if (folder / name).exists()]
+    stale = _unedited(folder, there, marks[0])
+    there = [name for name in there if name not in stale]
     given = {PRACTICE: settings.practice, QUESTIONS: settings.questions}
     added = {
         n: path for n, path in given.items() if path and path.resolve() != (folder / n).resolve()
@@ -229,10 +232,11 @@ def keep_texts(
         marks += ("practice",)
     if any(question.when == "check" for question in _asked(folder, settings)):
         marks += ("check",)
-    texts = {name: _read_text(folder / name, name, marks) for name in there}
-    lacking = {name: default_text(name, marks) for name in TEXTS if name not in texts}
+    tongue = settings.language
+    texts = {name: _read_text(folder / name, name, marks, tongue) for name in there}
+    lacking = {n: text_of(n, settings.language, marks) for n in TEXTS if n not in texts}
     # A table that is in its place already is not copied onto itself.
-    lacking |= {name: _read_text(path, name, marks) for name, path in added.items()}
+    lacking |= {name: _read_text(path, name, marks, tongue) for name, path in added.items()}
     for name, text in lacking.items():
         write_text(into / name, text)
     texts |= lacking
@@ -246,20 +250,36 @@ def _asked(folder: Path, settings: PageSettings) -> tuple[Question, ...]:
     return read_questions(path) if settings.questions or path.exists() else ()
 
 
-def default_text(name: str, marks: tuple[str, ...]) -> str:
-    """Our text of a name, without the lines that have a mark, such as `{choice}`, and no other."""
-    text = (_DEFAULTS / name).read_text(encoding="utf-8")
-    marked = (_MARK.match(line) for line in text.splitlines())
-    return "".join(
-        line[mark.end() if mark else 0 :]
-        for line, mark in zip(text.splitlines(keepends=True), marked, strict=True)
-        if mark is None or set(marks) & set(mark[1].split(","))
-    )
+def _unedited(folder: Path, there: Collection[str], scale: str) -> set[str]:
+    """Texts that stand as an earlier export wrote them.
+
+    Raises:
+        InputError: others tell of another scale than this one.
+    """
+    try:
+        before = PageStudy.model_validate_json((folder / "study.json").read_bytes())
+    except (OSError, ValueError):  # no earlier export
+        return set()
+    has = {"break": before.break_every, "deadline": before.deadline, "practice": PRACTICE in there}
+    known = (before.scale, *(mark for mark, is_there in has.items() if is_there))
+    # What else it had, study.json does not say
+    others = product(LANGUAGES, ("personal_code", "no_code"), ((), ("check",)))
+    pages = [(language, (*known, code, *check)) for language, code, check in others]
+    ours = {name: {text_of(name, *page) for page in pages} for name in TEXTS}
+    texts = {name: read_text(folder / name) for name in ours if name in there}
+    unedited = {name for name, text in texts.items() if text in ours[name]}
+    edited = sorted(texts.keys() - unedited - {"debrief.md"})
+    if edited and before.scale != scale:
+        raise InputError(
+            f"{folder} asks for answers on the scale {before.scale}, and its texts were edited: "
+            f"{', '.join(edited)}. Move these away, or export into another folder."
+        )
+    return unedited
 
 
-def _read_text(path: Path, name: str, marks: tuple[str, ...]) -> str:
+def _read_text(path: Path, name: str, marks: tuple[str, ...], language: str) -> str:
     if name in _COLUMNS:
-        _check_table(path, name, marks)
+        _check_table(path, name, marks, language)
     text = read_text(path)
     if "\0" in text:
         raise InputError(f"{path} holds null characters: save it as a text in UTF-8.")
@@ -276,10 +296,10 @@ def check_practice(path: Path) -> None:
     Raises:
         InputError: it cannot be read, or lacks a column, or a cell is something else.
     """
-    _check_table(path, PRACTICE, ())
+    _check_table(path, PRACTICE, (), LANGUAGES[0])
 
 
-def _check_table(path: Path, name: str, marks: tuple[str, ...]) -> None:
+def _check_table(path: Path, name: str, marks: tuple[str, ...], language: str) -> None:
     # A page may go without examples, but neither without labels nor with empty practice.
     table = read_csv(path, may_be_empty=name == "examples.csv")
     missing = [column for column in _COLUMNS[name] if column not in table]
@@ -299,7 +319,8 @@ def _check_table(path: Path, name: str, marks: tuple[str, ...]) -> None:
         parsed(path, "rating", table["rating"], answer, f"answer; give {scale.meaning}")
     parsed(path, "expected", table.get("expected", ()), ("", "1", "2").index, "1, 2 or nothing")
     if name == "labels.csv":
-        ours = default_text(name, marks).splitlines()[1:]
+        spoken = language if has_texts(language) else LANGUAGES[0]
+        ours = text_of(name, spoken, marks).splitlines()[1:]
         needed = {line.partition(",")[0]: line for line in ours}
         if missing := sorted(needed.keys() - {*table["name"]}):
             rows = "\n".join(needed[each] for each in missing)
@@ -316,7 +337,7 @@ _BRACKETS = re.compile(r"\[[^\]\n]+\](?!\()")
 def unfilled_warning(folder: Path) -> str:
     """Warning, before people come, of placeholders of our texts; empty where all are filled in."""
     # Brackets that the researcher writes are the researcher's own; only those of our texts count.
-    defaults = "".join((_DEFAULTS / name).read_text(encoding="utf-8") for name in TEXTS)
+    defaults = "".join(text_of(name, each) for name in TEXTS for each in LANGUAGES)
     left = []
     for name in TEXTS:
         with suppress(OSError, UnicodeDecodeError):

@@ -23,6 +23,7 @@ from pydantic import (
 from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.platforms.lists import check_trials
+from contstim.experiments.platforms.texts import Language
 from contstim.experiments.responses.questionnaire import Question
 from contstim.options import Help
 from contstim.scale import Scale
@@ -111,7 +112,7 @@ class PageSettings:
         Help("Where those go who decline, or come when the study is full, back to the platform."),
     ] = ""
     title: Annotated[str, Help("Of the browser's window.")] = "Comparing sentences"
-    language: Annotated[str, Help("Of sentences and texts: en, de, pt-BR, …")] = "en"
+    language: Language = "en"
     practice: Annotated[
         Path | None, Help("Pairs to practise on: a table with sentence_1 and sentence_2.")
     ] = None
@@ -160,9 +161,12 @@ class PageSettings:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Marks of what a page has that not all have; see `folder.default_text`."""
+        """Marks of what a page has that not all have; see `texts.text_of`."""
         has = {"break": self.break_every, "deadline": self.deadline}
-        return tuple(mark for mark, value in has.items() if value)
+        # Of the server alone, and where no code or link is for all: see `Service.complete`
+        personal = self.save == "server" and not self.has_secret
+        code = "personal_code" if personal else "no_code"
+        return (*(mark for mark, value in has.items() if value), code)
 
     def __post_init__(self) -> None:
         if not self.title.strip():

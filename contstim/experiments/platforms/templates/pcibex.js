@@ -14,12 +14,9 @@ const numbers = labels.map((_, at) => String(at + 1));
 Sequence("instructions", randomize("trial"), "send", "end");
 
 newTrial("instructions",
-    newText("task", "You will see pairs of sentences, one pair after the other. QUESTION"
-        + " There are no right or wrong answers: we want to know what you think.")
-        .center().print(),
-    newText("keys", "Click a button, or press a key from 1 (left) to LAST (right).")
-        .center().print(),
-    newButton("begin", "Begin").center().print().wait()
+    newText("task", TASK).center().print(),
+    newText("keys", PRESS).center().print(),
+    newButton("begin", BEGIN).center().print().wait()
 ).log("participant", participant);
 
 Template("trials.csv", row =>
@@ -30,7 +27,7 @@ Template("trials.csv", row =>
             .add("center at 25%", "middle at 50%", getText("left"))
             .add("center at 75%", "middle at 50%", getText("right"))
             .center().print(),
-        newText("question", "QUESTION").center().print(),
+        newText("question", QUESTION).center().print(),
         ...numbers.map((number, at) => newButton(number, labels[at]).css("width", "8.5em")),
         numbers.reduce((canvas, number, at) => canvas.add(
             `center at ${Math.round(100 * (at + 0.5) / labels.length)}%`, "middle at 50%", getButton(number)
@@ -49,7 +46,6 @@ Template("trials.csv", row =>
 SendResults("send");
 
 newTrial("end",
-    newText("thanks", "Thank you. Your answers have been saved; you may close this page.")
-        .center().print(),
+    newText("thanks", THANKS).center().print(),
     newButton("nothing", "").wait()
 ).setOption("countsForProgressBar", false);

@@ -1,0 +1,75 @@
+"""Texts that participants read, before anybody edits them: a folder here for each language.
+
+A line may begin with marks in braces, as `{choice,slider}`: it is for pages with one of these.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from importlib import resources
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+from contstim.errors import InputError
+from contstim.options import Help
+from contstim.scale import Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+LANGUAGES = ("en", "de", "fr", "es", "nl", "zh")
+Language: TypeAlias = Annotated[
+    str, Help(f"Of sentences and texts: {', '.join(LANGUAGES)}; also as in de-AT.")
+]
+
+_MARK = re.compile(
+    r"\{((?:confidence|choice|slider|break|deadline|practice|check|lists|personal_code|no_code|,)+)\}"
+)
+
+
+def has_texts(language: str) -> bool:
+    """True if there are texts in a language, or in that of which it is a variety, as de-AT."""
+    return _main(language) in LANGUAGES
+
+
+def _main(language: str) -> str:
+    return language.partition("-")[0].lower()
+
+
+def text_of(name: str, language: str, marks: Collection[str] = ()) -> str:
+    """A text, with those of its marked lines that have one of some marks.
+
+    Raises:
+        InputError: there are no texts in the language.
+    """
+    if not has_texts(language):
+        raise InputError(
+            f"`language`: there is no {name} in {language!r}, but in {', '.join(LANGUAGES)}. Set "
+            "one of these, or write it yourself into the folder of an exported page."
+        )
+    text = (resources.files(__package__) / _main(language) / name).read_text(encoding="utf-8")
+    lines = [(line, _MARK.match(line)) for line in text.splitlines(keepends=True)]
+    return "".join(
+        line[mark.end() if mark else 0 :]
+        for line, mark in lines
+        if mark is None or {*marks} & {*mark[1].split(",")}
+    )
+
+
+def labels(language: str, *marks: str) -> dict[str, str]:
+    """Short texts by their names; see `text_of`."""
+    _, *rows = csv.reader(text_of("labels.csv", language, marks).splitlines())
+    return dict(rows)
+
+
+def button_labels(scale: Scale, language: str) -> tuple[str, ...]:
+    """What stands on the buttons of a platform that has them in a row, from left (1) to right."""
+    words = labels(language, "lists", scale)
+    if scale is Scale.CHOICE:
+        return words["left"], words["right"]
+    names = ("very_confident", "confident", "somewhat_confident")
+    return tuple(
+        words["on_side"].replace("{word}", words[name]).replace("{side}", words[side])
+        for side, of_side in (("left", names), ("right", names[::-1]))
+        for name in of_side
+    )
