@@ -337,7 +337,8 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._stand(self._slots[pair][task.slot], kept)
         self.results[pair][task.slot] = kept
         self._running[pair] -= 1
-        self._seconds[pair].add(result.wall_seconds)
+        if result.state != "failed":  # how long it took is not known
+            self._seconds[pair].add(result.wall_seconds)
         if self._leaves_room(pair, kept):
             self._plan_one_more(pair)
         self._report_progress()

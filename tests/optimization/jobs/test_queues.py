@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,6 +28,7 @@ from contstim.optimization.jobs.queues import (
 )
 from contstim.optimization.jobs.results import TripletResults
 from contstim.optimization.jobs.tasks import ModelProfile, TripletTask
+from contstim.reporting.report import Table
 from contstim.sentence import Sentence
 from contstim.stimuli import Triplet
 from contstim.store import Outcome, Slot, Store, TripletStore
@@ -178,6 +180,22 @@ def test_the_third_failure_is_kept(store: TripletStore) -> None:
         queue.failed(task, ContstimError("out of luck"), attempt)
     assert list(kept(store).values()) == ["failed"]
     assert queue.finished
+
+
+def test_failed_searches_are_no_fast_ones_in_the_numbers_so_far(store: TripletStore) -> None:
+    """Witness: the mean of 4 and 8 seconds, by hand; the time of a failure is not known."""
+    queue = queue_of(2, 3, store)
+    for seconds in (4.0, 0.0, 8.0):
+        task = queue.take(())
+        assert task is not None
+        if seconds:
+            queue.done(task, replace(outcome(task), state="found", wall_seconds=seconds))
+        else:
+            queue.failed(task, ContstimError("out of luck"), 3)
+    numbers, *_ = queue._so_far()
+    assert isinstance(numbers, Table)
+    failed, speed = next(iter(numbers.rows))[-2:]
+    assert (failed, speed) == (1, "6.0")
 
 
 CAP = 4
