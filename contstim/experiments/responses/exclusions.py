@@ -11,8 +11,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from contstim.errors import InputError
+from contstim.experiments.responses.table import unescape_formula
 from contstim.options import Help
 from contstim.tables import listed, read_table
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,7 +105,7 @@ def _named(path: Path, answers: Answers) -> dict[str, str]:
     """Participants of a table, each with the reason that it states."""
     table = _table(path, "participant")
     reasons = table.get("reason") or [""] * len(table["participant"])
-    named = dict(zip(map(str, table["participant"]), map(str, reasons), strict=True))
+    named = _of_each(path, table["participant"], reasons)
     if unknown := [name for name in named if name not in answers]:
         raise InputError(f"{path} names participants who gave no answer: {listed(unknown, 5)}.")
     return {name: reason or f"named in {path.name}" for name, reason in named.items()}
@@ -143,16 +145,36 @@ def _other(path: Path, column: str, value: str, answers: Answers) -> dict[str, s
     """Participants of whom a table says something else than a value, or nothing."""
     table = _table(path, "participant")
     if column not in table and {"question", "answer"} <= table.keys():  # as of our own page
-        rows = zip(table["participant"], table["question"], table["answer"], strict=True)
-        said = {str(who): str(answer) for who, question, answer in rows if question == column}
+        names = ("participant", "question", "answer")
+        rows = zip(*(map(_cell, table[name]) for name in names), strict=True)
+        # Of several answers the last holds: a check of the instructions is asked again until right
+        said = {who: answer for who, question, answer in rows if question == column}
     else:
-        own = _table(path, column)[column]
-        said = dict(zip(map(str, table["participant"]), map(str, own), strict=True))
+        said = _of_each(path, table["participant"], _table(path, column)[column])
     return {
-        who: f"{column} is {said.get(who, '').strip() or 'not stated'}, not {value}"
+        who: f"{column} is {said.get(who) or 'not stated'}, not {value}"
         for who in answers
-        if said.get(who, "").strip().casefold() != value.casefold()
+        if said.get(who, "").casefold() != value.casefold()
     }
+
+
+def _cell(cell: Any) -> str:
+    return "" if cell is None else unescape_formula(str(cell).strip())
+
+
+def _of_each(path: Path, people: Sequence[Any], cells: Sequence[Any]) -> dict[str, str]:
+    """The cell of each participant of a table.
+
+    Raises:
+        InputError: somebody has several.
+    """
+    names = [*map(_cell, people)]
+    if twice := repeated(names):
+        raise InputError(
+            f"{path} has several rows of {listed(twice, 5)}: leave one of each, so that it is "
+            "clear what holds."
+        )
+    return dict(zip(names, map(_cell, cells), strict=True))
 
 
 def _table(path: Path, *columns: str) -> Mapping[str, Sequence[Any]]:
