@@ -123,7 +123,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
             "scale": str(ratings.scale),
             "conditions": [str(each) for each in conditions],
             "models_left_out": dict(analysis.left_out),
-            **_facts_of_people(admission),
+            **_facts_of_people(admission, unfinished=True),
         }
         shown: list[str | Table] = [
             f"{counted(rated.size, 'rating')}, {counted(len(rated.participants), 'participant')}, "
@@ -189,7 +189,17 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
         return Outcome((tests, preferences), facts, shown=shown)
 
 
-def _facts_of_people(admission: Admission) -> dict[str, object]:
-    """Facts about who was left out, and who is no person, for a record."""
-    excluded = [{"participant": who, "reason": why} for who, why in admission.excluded.items()]
+def _facts_of_people(admission: Admission, *, unfinished: bool = False) -> dict[str, object]:
+    """Facts about who was left out, and who is no person, for a record.
+
+    Args:
+        admission: who is kept.
+        unfinished: whether sessions that are kept in part take part.
+    """
+    kept = {response.participant for response in admission.partial if unfinished}
+    excluded = [
+        {"participant": who, "reason": why}
+        for who, why in admission.excluded.items()
+        if who not in kept
+    ]
     return {"excluded": excluded, "simulated_participants": admission.origin.simulated}

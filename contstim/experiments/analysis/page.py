@@ -384,6 +384,8 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         scale=ratings.scale,
         missing=counted(ratings.missing, "answer") if ratings.missing else "",
         people=counted(len(ratings.participants), "participant"),
+        kept=len(ratings.participants),
+        left_out=len(analysis.admission.excluded),
         counts=analysis.admission.counts,
         groups=counted(len(ratings.groups), "group"),
         families=Counter(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 LAPSES = 0.02  # share of trials that honest people answer without looking, rightly in half of them
+_KEPT_IN_PART = "an unfinished session, kept in regressions and mixed models alone"
 _HONEST_KEPT = 0.99  # share of honest people whom the default rule keeps
 
 
@@ -120,7 +121,8 @@ class Admission:
         participants: who is kept, in order of their first response.
         excluded: who is not → why; in order of their first response.
         report: all that was found before anyone was left out.
-        counts: for each rule, in the order in which they apply, how many it left out.
+        counts: for each rule, in the order in which they apply, how many it left out; where
+            unfinished sessions are kept in part, these are the last.
         partial: ratings of those who did not finish and broke no other rule, where they are kept.
     """
 
@@ -181,14 +183,15 @@ def admit(
     for response in responses:
         answers[response.participant].append(response)
     sizes = Counter(trial.group for trial in trials)
-    unseen, unfinished = report.unseen(responses), dict[str, str]()
+    unseen, unfinished, reasons = report.unseen(responses), dict[str, str](), dict[str, str]()
     for name in (finding.participant for finding in report.of(Problem.UNFINISHED)):
         rated = sum(response.rating != UNRATED for response in answers[name])
         expected = sizes[answers[name][0].group]
         if name in unseen or expected - rated > exclusions.max_missing * expected + 1e-9:
             unfinished[name] = f"rated {rated:,} of {expected:,} trials"
-    reasons: dict[str, str] = {} if exclusions.partial else dict(unfinished)
-    counts = {"an unfinished session": len(reasons)}
+            if not (exclusions.partial and rated):
+                reasons[name] = unfinished[name]
+    counts = {"no rating at all" if exclusions.partial else "an unfinished session": len(reasons)}
     catch = CatchRule.of(exclusions.min_catch)
     failed: Rule = "too few catch trials right", partial(_failed, trials, catch)
     for rule, broken in (failed, *exclusions.rules()):
@@ -196,6 +199,8 @@ def admit(
         counts[rule] = len(found)
         reasons |= found
     kept = [r for r in responses if r.participant not in reasons]
+    if exclusions.partial:
+        counts[_KEPT_IN_PART] = len(unfinished.keys() - reasons.keys())
     reasons = unfinished | reasons  # who did not finish is no full participant anyhow
     participants = tuple(p for p in report.participants if p not in reasons)
     excluded = {p: reasons[p] for p in report.participants if p in reasons}

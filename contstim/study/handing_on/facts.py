@@ -21,6 +21,7 @@ from contstim.experiments.responses.questionnaire import (
     read_answers,
     read_questions,
 )
+from contstim.experiments.responses.table import UNRATED
 from contstim.files import checksum
 from contstim.models.catalog import hub_commit, parameter_count
 from contstim.models.specifications import parse_model
@@ -430,6 +431,11 @@ class StudyFacts:
     def participants(self) -> dict[str, bool]:
         """Who answered, and whether artificial."""
         return {response.participant: response.simulated for response in self.responses}
+
+    @property
+    def rated(self) -> int:
+        """Number of responses that give a rating: a trial may be shown and left without one."""
+        return sum(response.rating != UNRATED for response in self.responses)
 
     @property
     def simulated(self) -> int:

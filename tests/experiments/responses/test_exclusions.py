@@ -13,7 +13,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.checks import Problem, check_responses
 from contstim.experiments.responses.exclusions import Exclusions
-from contstim.experiments.responses.table import Response
+from contstim.experiments.responses.table import UNRATED, Response, write_responses
 from contstim.scale import Scale
 from contstim.stimuli import on_scale
 from tests.experiments.responses.experiment import make_responses, make_trials
@@ -143,7 +143,7 @@ def test_a_table_names_people_and_another_says_something_of_them(tmp_path: Path)
 
 def test_unfinished_sessions_are_kept_on_request_unless_they_break_a_rule() -> None:
     """The catch trials that somebody saw: eleven of twelve allow one error, also in six."""
-    made = planted(all={}, some={}, careless={}, quick={"rt_ms": 100.0})
+    made = planted(all={}, some={}, careless={}, quick={"rt_ms": 100.0}, mute={"rating": UNRATED})
     catch = {t.trial_id for t in TRIALS if t.condition == "catch"}
     seen = {*sorted(catch)[:6]} | {t.trial_id for t in TRIALS if t.trial_id not in catch}
     wrong = sorted(catch)[:2]
@@ -160,7 +160,32 @@ def test_unfinished_sessions_are_kept_on_request_unless_they_break_a_rule() -> N
     assert admitted.excluded["some"] == "rated 14 of 20 trials"
     assert "1 unfinished session (14 ratings) kept for regressions" in admitted.partial_note
     assert "4 of 6 catch trials right, 5 are required" in admitted.excluded["careless"]
+    assert admitted.counts == {
+        "no rating at all": 1,
+        "too few catch trials right": 1,
+        "a median reaction time below 500 ms": 1,
+        "an unfinished session, kept in regressions and mixed models alone": 1,
+    }
+    assert len(admitted.excluded) == sum(admitted.counts.values()) == 4
     assert admit(TRIALS, part).partial == ()
+
+
+def test_tables_of_people_are_read_as_they_are_written(tmp_path: Path) -> None:
+    """A spreadsheet is kept from taking a name such as @x for a formula by a mark before it."""
+    made = [
+        replace(r, participant={"ann": "@x"}.get(r.participant, "ben"))
+        for r in planted(ann={}, ben={})
+    ]
+    write_responses(tmp_path / "responses.csv", made)
+    assert "'@x" in (tmp_path / "responses.csv").read_text()
+    people, named = tmp_path / "people.csv", tmp_path / "out.csv"
+    people.write_text("participant,language\n'@x , English\nben,German\n")
+    named.write_text("participant,reason\n'@x,'=left\n")
+    asked = Exclusions(participants=people, require=("language=English",))
+    assert [*admit(TRIALS, made, exclusions=asked).participants] == ["@x"]
+    people.write_text("participant,question,answer\n'@x,language,English\nben,age,30\n")
+    assert [*admit(TRIALS, made, exclusions=asked).participants] == ["@x"]
+    assert admit(TRIALS, made, exclusions=Exclusions(exclude=named)).excluded == {"@x": "=left"}
 
 
 @pytest.mark.parametrize(
@@ -170,6 +195,11 @@ def test_unfinished_sessions_are_kept_on_request_unless_they_break_a_rule() -> N
         ({"require": ("a",), "participants": Path("p.csv")}, "COLUMN=VALUE, not 'a'"),
         ({"participants": Path("absent.csv"), "require": ("a=b",)}, "absent.csv"),
         ({"exclude": Path("named.csv")}, "gave no answer: zoe"),
+        ({"exclude": Path("twice.csv")}, "twice.csv has several rows of ann"),
+        (
+            {"participants": Path("twice.csv"), "require": ("reason=b",)},
+            "twice.csv has several rows of ann",
+        ),
         ({"exclude": Path("other.csv")}, "other.csv has no column participant; it has name"),
         ({"max_blurs": 3}, "`max_blurs`: the responses do not say it of anybody"),
     ],
@@ -179,6 +209,7 @@ def test_rules_that_cannot_hold_are_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("named.csv").write_text("participant\nzoe\n")
+    Path("twice.csv").write_text("participant,reason\nann,a\n ann,b\n")
     Path("other.csv").write_text("name\nzoe\n")
     with pytest.raises(InputError, match=message):
         admit(TRIALS, planted(ann={}), exclusions=Exclusions(**settings))

@@ -14,17 +14,24 @@ from statistics import fmean, stdev
 
 import pytest
 
+from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.run import analyze
 from contstim.experiments.platforms.jspsych.study import PageSettings
+from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.questionnaire import (
     QuestionAnswer,
     questions_beside,
     write_answers,
 )
+from contstim.experiments.responses.table import UNRATED
 from contstim.reporting.references import works, works_in
 from contstim.scale import Scale
+from contstim.scores import ScoreTable
+from contstim.steps.analysis import analysis_facts
+from contstim.stimuli import read_trials
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.texts import datasheet, methods, preregistration
-from contstim.study.places import PAGE
+from contstim.study.places import PAGE, TRIAL_SCORES, TRIALS
 from contstim.study.study_file import read_study
 from tests.study.small import change, run
 
@@ -429,6 +436,31 @@ def test_texts_of_a_study_of_choices_speak_of_no_confidence(study: Path) -> None
     for text in (draft, section):
         assert "how sure one is" not in text
         assert "osine" not in text
+
+
+def test_participants_and_answers_of_the_methods_add_up(study: Path) -> None:
+    """Witness: of twelve people two go early and one leaves two trials of all unrated."""
+    with chdir(study):
+        facts = StudyFacts(read_study("study.toml"))
+        first, second, third = [*facts.participants][:3]
+        facts.responses = [
+            replace(r, rating=UNRATED if (r.participant, r.position) in late else r.rating)
+            for late in [{(third, 2), (third, 5)}]
+            for r in facts.responses
+            if r.participant not in (first, second) or r.position < 4
+        ]
+        rules = Exclusions(partial=True, max_missing=0.9, min_catch=0)
+        scores = ScoreTable.read(TRIAL_SCORES)
+        sampling = Sampling(samples=0)
+        analysis = analyze(
+            read_trials(TRIALS), facts.responses, scores, exclusions=rules, sampling=sampling
+        )
+        facts.analysis = analysis_facts(analysis)
+        section = methods(facts).markdown()
+    seen = len(facts.responses)
+    assert f"12 participants were simulated, who gave {seen - 2} ratings" in section
+    kept = "an unfinished session, kept in regressions and mixed models alone: 2"
+    assert f"2 participants left out ({kept}), and 10 were analysed." in " ".join(section.split())
 
 
 @pytest.mark.parametrize(

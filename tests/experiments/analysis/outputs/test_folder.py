@@ -366,7 +366,15 @@ def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_pa
     assert [text for text in part.cautions if note in text]
     assert not [text for text in whole.cautions if "unfinished" in text]
     write_analysis(part, tmp_path, title="t")
-    assert note in (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert note in page
+    kept = "an unfinished session, kept in regressions and mixed models alone: 1"
+    assert f"Left out: 1 participant ({kept}):" in page
+    said = (
+        "Of 8 participants, 7 in 2 groups were analysed. Left out by each rule, in this order: no "
+        f"rating at all: 0; too few catch trials right: 0; {kept}."
+    )
+    assert said in (tmp_path / "methods.md").read_text(encoding="utf-8")
 
 
 def test_a_pair_that_never_met_cannot_be_drawn(tmp_path: Path) -> None:
