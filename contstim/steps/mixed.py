@@ -52,7 +52,7 @@ _PREFERENCES |= {"low": "95 % from", "high": "to", "adjusted": "p"}
 Controls: TypeAlias = tuple[Sequence[Row], Sequence[Row]]
 
 
-class FitMixed(OfAnswers[MixedAnalysis], name="mixed"):
+class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
     """Model answers with random effects of people and items, and compare models by it.
 
     An ordinal mixed model for each language model: people's ratings of 1 to 6 on its

@@ -95,7 +95,7 @@ def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
         trials = [np.sign(r - ratings.scale.middle) for _, r in rated_trials(ratings, condition)]
         # 9 of 10 are .9, rounded or not
         sides = [max((signs > 0).mean(), (signs < 0).mean()) for signs in trials]
-        agreed = sum(side >= share - 1e-9 for side in sides)
+        agreed = sum(bool(side >= share - 1e-9) for side in sides)
         rows.append({"condition": condition, "trials": len(sides), "near_unanimous": agreed})
     return [row for row in rows if row["trials"]]
 
