@@ -17,6 +17,7 @@ from contstim.experiments.analysis.measures import ACCURACY, COSINE
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis
 from contstim.experiments.reproduce.golan2023 import analyze_golan2023, claims, locate
+from contstim.experiments.responses.checks import HARMLESS
 from contstim.stimuli import Condition
 
 pytestmark = pytest.mark.published
@@ -59,7 +60,7 @@ def test_16_500_ratings_of_100_people_and_nobody_left_out(analysis: Analysis) ->
     assert sum(group.ratings.size for group in analysis.ratings.groups) == 16_500
     assert [len(group.participants) for group in analysis.ratings.groups] == [10] * 10
     assert analysis.admission.excluded == {}
-    assert not analysis.admission.report.findings
+    assert {finding.problem for finding in analysis.admission.report.findings} <= HARMLESS
 
 
 def test_correct_predictions_on_random_pairs(analysis: Analysis) -> None:
