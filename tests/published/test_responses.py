@@ -12,7 +12,7 @@ import pytest
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published import read_stimulus_scores
 from contstim.experiments.responses.admission import admit
-from contstim.experiments.responses.checks import check_responses
+from contstim.experiments.responses.checks import HARMLESS, check_responses
 from contstim.experiments.responses.table import Response
 from contstim.stimuli import Condition, Trial
 
@@ -70,7 +70,7 @@ def test_every_group_has_each_pair_of_models_in_each_role(experiment: Experiment
 def test_nobody_is_excluded(experiment: Experiment) -> None:
     """The paper: no participant was excluded; everyone had at least 11 of 12 catch trials right."""
     trials, responses = experiment
-    assert not check_responses(trials, responses).findings
+    assert {each.problem for each in check_responses(trials, responses).findings} <= HARMLESS
     admitted = admit(trials, responses)
     assert len(admitted.participants) == 100
     assert admitted.excluded == {}
