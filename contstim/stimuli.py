@@ -410,7 +410,7 @@ def write_trials(path: Path | str, trials: Iterable[Trial]) -> None:
 def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
     """The columns of trials.csv; see `Trial`."""
     columns = columns_of(Trial, trials)
-    if {*columns["scale"]} == {Scale.CONFIDENCE}:
+    if {*columns["scale"]} <= {Scale.CONFIDENCE}:
         del columns["scale"]
     columns["source"] = [sentence or "" for sentence in columns["source"]]
     for name in ("instead_of", "source"):

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["app", "main"]
 
 _MISTAKE, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 1
-_LATER = 1.0  # seconds from an interrupt during an import to the next try
-_deferred = False
+_LATER, _TRIES = 0.05, 100  # seconds from an interrupt during an import to the next try; tries
+_tries = 0
 
 
 def main() -> None:
@@ -53,6 +53,8 @@ def main() -> None:
             app()
         finally:
             sys.stdout.flush()  # what fails here would else fail when nothing can tell it
+            if _tries:  # an interrupt still waits for an import that has ended
+                raise KeyboardInterrupt
     except ContstimError as error:
         _end(f"error: {error}")
     except BrokenPipeError:  # `contstim models | head -1`: who reads has read enough
@@ -83,22 +85,22 @@ def __getattr__(name: str) -> object:
 
 
 def _interrupt(_signal: int, frame: FrameType | None) -> None:
-    """Stop the command; while it imports a module, try once more a moment later.
+    """Stop the command; while it imports a module, try again a moment later, for some seconds.
 
     Python makes an error of its own of an interrupt in the middle of a class, or loses it.
     """
-    global _deferred
-    while frame is not None and not _deferred:
+    global _tries
+    while frame is not None and _tries < _TRIES:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             from threading import Timer, main_thread
 
-            _deferred = True
+            _tries += 1
             again = Timer(_LATER, signal.pthread_kill, [main_thread().ident, signal.SIGINT])
             again.daemon = True
             again.start()
             return
         frame = frame.f_back
-    _deferred = False
+    _tries = 0
     raise KeyboardInterrupt
 
 

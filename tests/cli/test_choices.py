@@ -87,8 +87,8 @@ def test_a_design_for_choices_is_followed_to_the_end(told: str, folder: Path) ->
     assert (rating["minValue"], rating["maxValue"]) == (1, 2)
     succeed(folder, "export", "csv", "--trials", "trials.csv", "--out", "plain")
     readme = (folder / "plain" / "README.md").read_text()
-    assert "with two buttons" in readme
-    assert "three less the" in readme
+    assert "with 2 buttons" in readme
+    assert "3 less the" in readme
     assert "confident" not in readme
 
 
