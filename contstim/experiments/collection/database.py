@@ -276,6 +276,14 @@ def _execute(connection: sqlite3.Connection, file: str) -> None:
         connection.execute(statement)
 
 
+def _renew(connection: sqlite3.Connection) -> None:
+    """Move what a database of the older layout holds into tables of this one."""
+    for table in ("participant", "identity", "response"):
+        connection.execute(f"ALTER TABLE {table} RENAME TO {table}_{_OLDER}")
+    _execute(connection, "tables.sql")
+    _execute(connection, "tables_of_2.sql")
+
+
 def _has_tables(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
 
@@ -295,7 +303,7 @@ def _begin(connection: sqlite3.Connection, path: Path, fingerprint: str, server:
         values |= {name: secrets.token_hex(32) for name in ("secret", "salt")}
         connection.executemany("INSERT INTO study VALUES (?, ?)", values.items())
     elif _recognise(connection, path) == _OLDER:
-        _execute(connection, "tables_of_2.sql")
+        _renew(connection)
     connection.execute("INSERT OR REPLACE INTO study VALUES ('server', ?)", (server,))
     stored = connection.execute("SELECT value FROM study WHERE name = 'fingerprint'").fetchone()
     if stored != (fingerprint,):
@@ -320,7 +328,7 @@ def open_readable(path: Path) -> sqlite3.Connection:
             with closing(connection) as older:
                 connection = sqlite3.connect(":memory:", isolation_level=None)
                 older.backup(connection)
-            _execute(connection, "tables_of_2.sql")
+            _renew(connection)
         connection.row_factory = sqlite3.Row
         connection.execute("BEGIN")
     except sqlite3.Error as error:

@@ -171,8 +171,7 @@ class Service:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder, self._study, self._recorder = folder, study, recorder
-        self._token, self._limits, self._clock = token, limits, clock
-        self._options = options
+        self._token, self._options, self._limits, self._clock = token, options, limits, clock
         self._code = options.code or study.code
         self._redirect = options.redirect or study.redirect
         self._joining, self._opening = Throttle(*limits.joining), Throttle(*limits.joining)

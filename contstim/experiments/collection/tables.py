@@ -142,10 +142,7 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
             "answered": [row["answered"] for row in rows],
             "simulated": [str(bool(row["simulated"])).lower() for row in rows],
             **{name: [_utc(row[name]) for row in rows] for name in ("joined", "seen", "completed")},
-            "code": [
-                completion_code(secret, row["participant"]) if row["completed"] else ""
-                for row in rows
-            ],
+            "code": [code_of(secret, row) for row in rows],
             **{name: [row[name] for row in rows] for name in ("device", "viewport", "second_tabs")},
             **{
                 f"{name.lower()}_{'plain' if plain else 'hash'}": [
@@ -155,6 +152,11 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
             },
         }
     )
+
+
+def code_of(secret: str, row: sqlite3.Row) -> str:
+    """The code that a participant saw; empty before completion."""
+    return completion_code(secret, row["participant"]) if row["completed"] else ""
 
 
 def _identity(salt: str, field: str, value: str, *, plain: bool) -> str:

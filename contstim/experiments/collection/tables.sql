@@ -1,5 +1,5 @@
 -- What holds for the whole database: keys, the fingerprint of what is asked, and its server.
-CREATE TABLE study (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS study (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
 -- Times are seconds since 1970, UTC.
 CREATE TABLE participant (

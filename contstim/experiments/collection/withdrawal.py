@@ -11,11 +11,10 @@ from contstim.errors import InputError, StoreError
 from contstim.experiments.collection.database import (
     BUSY_SECONDS,
     LAST_NUMBER,
-    completion_code,
     open_readable,
     stored_key,
 )
-from contstim.experiments.collection.tables import PARTICIPANTS
+from contstim.experiments.collection.tables import PARTICIPANTS, code_of
 from contstim.experiments.platforms.jspsych.study import STUDY, VISIT
 from contstim.wording import counted
 
@@ -33,7 +32,7 @@ def whose_code(database: Path, code: str) -> str:
     with closing(open_readable(database)) as connection:
         secret = stored_key(connection, "secret")
         for row in connection.execute(PARTICIPANTS):
-            if _code(secret, row) == code.strip().upper():
+            if (own := code_of(secret, row)) and own == code.strip().upper():
                 return _about(row)
     raise InputError(f"{code!r} is nobody's completion code in {database}.")
 
@@ -106,17 +105,13 @@ def _delete(database: Path, participant: str, day: str) -> bool:
         return bool(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
 
 
-def _code(secret: str, row: sqlite3.Row) -> str | None:
-    """The code that a participant saw; None before completion."""
-    return completion_code(secret, row["participant"]) if row["completed"] else None
-
-
-def _names(secret: str, row: sqlite3.Row) -> dict[str | None, str]:
+def _names(secret: str, row: sqlite3.Row) -> dict[str, str]:
     """Everything that a participant may be called, and the kind of name that it is."""
     # Not the running number, which may be somebody else's ID, nor the platform's study or visit
     fields = json.loads(row["fields"]).items()
     ids = {value: name for name, value in fields if name not in {STUDY, *VISIT}}
-    return ids | {row["participant"]: "name", _code(secret, row): "completion code"}
+    names = ids | {row["participant"]: "name", code_of(secret, row): "completion code"}
+    return {name: kind for name, kind in names.items() if name}
 
 
 def _about(row: sqlite3.Row) -> str:
