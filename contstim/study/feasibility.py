@@ -157,9 +157,7 @@ def _check_sections(study: Study, problems: Problems) -> None:
         edited = [*(RESULTS / "export" / platform).rglob("labels.csv")]
         if not has_texts(language) and not edited:
             told = f"there are no texts in {language!r}, but in {', '.join(LANGUAGES)}. Export in "
-            told += (
-                "one of these, write your own in place of its texts, and then name the language."
-            )
+            told += "one of these, put yours in place of its texts, and then name the language."
             problems.add((*key, "language"), told)
         if "design" not in sections:
             problems.add(key, "trials are exported: the study needs [design].")

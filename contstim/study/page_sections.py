@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.experiments.platforms.jspsych import unfilled_warning
+from contstim.experiments.platforms.texts import BUTTONS
 from contstim.reporting.frontier import ALTERNATIVE as NATS_BY_NEW_WORDS
 from contstim.reporting.names import short_names
 from contstim.reporting.report import (
@@ -25,8 +26,6 @@ from contstim.reporting.report import (
     strong,
 )
 from contstim.reviews import differing
-from contstim.scale import Scale
-from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
 from contstim.study import places
 from contstim.study.study import RESULTS
@@ -95,10 +94,11 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
     for figure in [path for path in figures if path.is_file()][:1]:
         yield from _picture(figure, "models and people" if verdict else "the experiment")
     items: list[Any] = [*(facts.selected or facts.found or facts.pairs)]
-    scores = ScoreTable.read(places.SCORES) if items and places.SCORES.is_file() else None
+    scores = None if facts.selected or facts.found else facts.scores
     best = _best(items, lambda _: 0.0)
-    for item in [*best, *(item for item in items if item not in best)][:3]:
-        yield stimuli_table([item], scores if items == [*facts.pairs] else None)
+    firsts = {id(item) for item in best}
+    for item in [*best, *(item for item in items if id(item) not in firsts)][:3]:
+        yield stimuli_table([item], scores)
 
 
 def _figures_of_analysis() -> list[Path]:
@@ -152,9 +152,8 @@ def _left_out(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _agreement(facts: StudyFacts) -> Iterator[Part]:
-    if facts.files.natural is None or not places.SCORES.is_file():
+    if facts.files.natural is None or (scores := facts.scores) is None:
         return
-    scores = ScoreTable.read(places.SCORES)
     if len(scores.models) > 1 and len(scores.log_probs) > 1:
         shares, names = scores.agreement(), short_names(scores.models)
         rows = [
@@ -207,8 +206,7 @@ def _items(facts: StudyFacts) -> Iterator[Part]:
         Details(f"Triplet: {_rivals(best)}", [stimuli_table([best])], is_open=True)
         for best in _best(shown, _words_kept)
     )
-    if facts.pairs and places.SCORES.is_file():
-        scores = ScoreTable.read(places.SCORES)
+    if facts.pairs and (scores := facts.scores) is not None:
         yield from _folded(
             Details(f"Natural pair: {_rivals(best)}", [stimuli_table([best], scores)], is_open=True)
             for best in _best(facts.pairs, _rank_difference)
@@ -289,13 +287,6 @@ def _picture(path: Path, alternative: str) -> Iterator[Part]:
         yield Picture(path.stem, path.read_bytes(), alternative)
 
 
-_BUTTON_LABELS = {
-    Scale.CONFIDENCE: ("very_confident", "confident", "somewhat_confident"),
-    Scale.CHOICE: ("choose",),
-}
-"""Labels of the buttons of a page, from the left to the middle."""
-
-
 def _participant(facts: StudyFacts) -> Iterator[Part]:
     exports = [path for name in facts.study.exports if (path := RESULTS / "export" / name).is_dir()]
     # Beside an archive for JATOS, the page that is packed in it lies in a folder of its own
@@ -309,7 +300,7 @@ def _participant(facts: StudyFacts) -> Iterator[Part]:
         shows_best = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
         synthetic = (t for t in of_group if t.condition in shows_best)
         trial = next(synthetic, of_group[0])
-        words = [labels[name] for name in _BUTTON_LABELS.get(trial.scale, ())]
+        words = [labels[name] for name in BUTTONS.get(trial.scale, ())]
         buttons = [button(f"{n} {w}") for n, w in enumerate((*words, *reversed(words)), start=1)]
         yield Paragraph(("A trial of group 1. ", strong(labels["question"])))
         answers = (tuple(buttons[: len(words)]), tuple(buttons[len(words) :]))

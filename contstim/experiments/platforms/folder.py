@@ -9,7 +9,7 @@ from functools import partial
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_json_object
 from contstim.errors import InputError
@@ -173,6 +173,20 @@ def template(name: str) -> str:
     """The text of a file that ships with this package."""
     with template_path(name) as path:
         return path.read_text(encoding="utf-8")
+
+
+def script(name: str, values: Mapping[str, object], literal: Callable[[Any], str]) -> str:
+    """A program that ships with this package, with values in place of their names.
+
+    Args:
+        name: of the file.
+        values: by the names that stand for them.
+        literal: how the program's language writes a value.
+    """
+    text = template(name)
+    for of_value, value in values.items():
+        text = text.replace(of_value, literal(value))
+    return text
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:

@@ -23,11 +23,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, template_path
-from contstim.experiments.platforms.lists import (
-    as_html,
-    button_facts,
-    stimulus_lists,
-)
+from contstim.experiments.platforms.lists import as_html, button_facts, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.texts import Language
 from contstim.experiments.responses.alignment import Imported, import_files, recorded

@@ -31,13 +31,14 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
 
 from contstim.documents import read_text, shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import ExportFolder, template
+from contstim.experiments.platforms.folder import ExportFolder, script
 from contstim.experiments.platforms.lists import (
     ListSettings,
     as_html,
@@ -111,11 +112,8 @@ def export_pcibex(
         "PRESS": as_html(texts["press"].replace("{n}", str(buttons[-1]))),
         **{name.upper(): as_html(texts[name]) for name in ("question", "begin", "thanks")},
     }
-    script = template("pcibex.js")
-    for name, text in told.items():
-        script = script.replace(name, json.dumps(text, ensure_ascii=False))
     folder.rows("trials.csv", rows, COLUMNS)
-    folder.text("main.js", script)
+    folder.text("main.js", script("pcibex.js", told, partial(json.dumps, ensure_ascii=False)))
     folder.lists(lists)
     folder.readme(lists=len(lists), **button_facts(trials[0].scale, settings.language))
     return folder.finish(seed=settings.seed)
@@ -175,12 +173,13 @@ def _trials(path: Path, selector: str) -> Iterator[RecordedAnswer | str]:
         raise InputError(f"{path} has no line with a trial_id, so nothing in it is a trial.")
     yield f"{path}: {counted(others, 'line')} of no trial."
     # Trials in the order in which they began: an Ibex server numbers items as they are defined
+    beginnings = {run: _beginning(lines) for run, lines in runs.items()}
     begun: dict[str, set[tuple[float, float]]] = defaultdict(set)
-    for (participant, *_), lines in runs.items():
-        begun[participant].add(_beginning(lines))
-    for (participant, *_), lines in runs.items():
-        position = 1 + sorted(begun[participant]).index(_beginning(lines))
-        yield from _answers(lines, participant, position, selector)
+    for (participant, *_), beginning in beginnings.items():
+        begun[participant].add(beginning)
+    for run, lines in runs.items():
+        position = 1 + sorted(begun[run[0]]).index(beginnings[run])
+        yield from _answers(lines, run[0], position, selector)
 
 
 def _start(lines: Sequence[tuple[str, Mapping[str, str]]]) -> float:

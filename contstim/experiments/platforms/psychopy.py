@@ -32,12 +32,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import ExportFolder, read_rows, template
-from contstim.experiments.platforms.lists import (
-    ListSettings,
-    button_facts,
-    stimulus_lists,
-)
+from contstim.experiments.platforms.folder import ExportFolder, read_rows, script
+from contstim.experiments.platforms.lists import ListSettings, button_facts, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
@@ -109,11 +105,9 @@ def export_psychopy(
         "BEGINNING": "\n\n".join(task),
         "END": f"{texts['saved']} {texts['space']}",
         "LABELS": button_labels(trials[0].scale, settings.language),
+        "KEY_LIST": [str(answer) for answer in trials[0].scale.answers],
     }
-    script = template("psychopy.txt").replace("KEY_LIST", facts["keys"])
-    for name, text in told.items():
-        script = script.replace(name, repr(text))
-    folder.text("experiment.py", script)
+    folder.text("experiment.py", script("psychopy.txt", told, repr))
     folder.readme(lists=len(lists), **facts)
     return folder.finish(seed=settings.seed)
 

@@ -13,7 +13,7 @@ from pydantic import Strict
 
 from contstim.errors import InputError
 from contstim.experiments.responses.table import APOSTROPHE, cells_of, unescape_formula
-from contstim.tables import parsed, read_csv, write_table
+from contstim.tables import parsed, read_csv, read_rows, write_table
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
@@ -162,11 +162,8 @@ def read_answers(path: Path) -> list[QuestionAnswer]:
     Raises:
         InputError: the table cannot be read, or lacks a column.
     """
-    table = read_csv(path)
-    if lacking := QuestionAnswer.__dataclass_fields__.keys() - table.keys():
-        raise InputError(f"{path} is no table of answers to questions: it lacks {min(lacking)}.")
-    columns = (table[name] for name in QuestionAnswer.__dataclass_fields__)
-    return [QuestionAnswer(*map(unescape_formula, row)) for row in zip(*columns, strict=True)]
+    readers = {"str": (unescape_formula, "text")}
+    return [*read_rows(path, QuestionAnswer, readers, rows_are="answers to questions")]
 
 
 def described(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) -> list[str]:

@@ -28,6 +28,7 @@ from contstim.models.specifications import parse_model
 from contstim.records import record_path
 from contstim.reviews import Decision, ItemKind, Review, read_reviews
 from contstim.scale import Scale
+from contstim.scores import ScoreTable
 from contstim.steps.design import word_frequencies
 from contstim.steps.vocabulary import VocabularySettings
 from contstim.stimuli import (
@@ -242,6 +243,11 @@ class StudyFacts:
     def pairs(self) -> Sequence[Pair]:
         """The natural pairs."""
         return read_pairs(places.PAIRS) if self._is_there(places.PAIRS) else ()
+
+    @cached_property
+    def scores(self) -> ScoreTable | None:
+        """Scores of the natural sentences; None where there are none yet."""
+        return ScoreTable.read(places.SCORES) if places.SCORES.is_file() else None
 
     @cached_property
     def found(self) -> Sequence[Triplet]:

@@ -119,10 +119,8 @@ def fit_blocks(
         InputError: no finite estimates fit best, or the ratings do not determine them.
     """
     require_overlap(scheme, blocks)
-    n_effects, n_ratings = (
-        blocks[0].effects.shape[2],
-        sum(int((block.levels >= 0).sum()) for block in blocks),
-    )
+    n_effects = blocks[0].effects.shape[2]
+    n_ratings = sum(int((block.levels >= 0).sum()) for block in blocks)
     start = _start(scheme, blocks)
     n_fixed = len(start)
     start = np.concatenate([start, np.full(n_effects, 0.3), [0.5] * trials_vary])

@@ -49,7 +49,6 @@ _COLUMNS = {
     PRACTICE: ("sentence_1", "sentence_2"),
 }
 
-# Of lines that our texts have only on some pages
 _PART = re.compile(r'<script src="(parts/[\w/]+\.js)"')
 
 # In the order in which they are loaded.
@@ -132,12 +131,11 @@ def new_page(
 def _write_page(
     trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
 ) -> PageStudy:
-    study = build_study(
-        trials,
-        settings,
-        keep_texts(earlier, settings, into=work, marks=(trials[0].scale, *settings.marks)),
-        _asked(earlier, settings),
-    )
+    asked, marks = _asked(earlier, settings), (trials[0].scale, *settings.marks)
+    if any(question.when == "check" for question in asked):
+        marks += ("check",)
+    texts = keep_texts(earlier, settings, into=work, marks=marks)
+    study = build_study(trials, settings, texts, asked)
     vendored = settings.vendor or settings.library is not None
     if vendored:
         fetch_library(work / "vendor", settings.library, earlier=earlier / "vendor")
@@ -230,17 +228,15 @@ def keep_texts(
     }
     if PRACTICE in {*there, *added}:
         marks += ("practice",)
-    if any(question.when == "check" for question in _asked(folder, settings)):
-        marks += ("check",)
-    tongue = settings.language
-    texts = {name: _read_text(folder / name, name, marks, tongue) for name in there}
-    lacking = {n: text_of(n, settings.language, marks) for n in TEXTS if n not in texts}
+    language = settings.language
+    texts = {name: _read_text(folder / name, name, marks, language) for name in there}
+    lacking = {name: text_of(name, language, marks) for name in TEXTS if name not in texts}
     # A table that is in its place already is not copied onto itself.
-    lacking |= {name: _read_text(path, name, marks, tongue) for name, path in added.items()}
+    lacking |= {name: _read_text(path, name, marks, language) for name, path in added.items()}
     for name, text in lacking.items():
         write_text(into / name, text)
     texts |= lacking
-    # Questions are read here alone: the page could not say what is wrong with them
+    # Questions stand in study.json: the page could not say what is wrong with their table
     return {name: texts[name] for name in (*TEXTS, PRACTICE) if name in texts}
 
 

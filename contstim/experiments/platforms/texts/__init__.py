@@ -62,12 +62,19 @@ def labels(language: str, *marks: str) -> dict[str, str]:
     return dict(rows)
 
 
+BUTTONS = {
+    Scale.CONFIDENCE: ("very_confident", "confident", "somewhat_confident"),
+    Scale.CHOICE: ("choose",),
+}
+"""Names of the labels of buttons on a page, from the left to the middle."""
+
+
 def button_labels(scale: Scale, language: str) -> tuple[str, ...]:
     """What stands on the buttons of a platform that has them in a row, from left (1) to right."""
     words = labels(language, "lists", scale)
     if scale is Scale.CHOICE:
         return words["left"], words["right"]
-    names = ("very_confident", "confident", "somewhat_confident")
+    names = BUTTONS[scale]
     return tuple(
         words["on_side"].replace("{word}", words[name]).replace("{side}", words[side])
         for side, of_side in (("left", names), ("right", names[::-1]))

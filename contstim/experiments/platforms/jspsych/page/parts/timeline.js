@@ -127,8 +127,8 @@ contstim.mainTimeline = ({ screens, texts, trials, answered, progress, told, mis
     const keep = (answer) => (rating = answer.rating);
     const pair = contstim.pairTrial(screens, shown, "practice", keep, deadline);
     const feedback = contstim.pagesTimeline(screens, label, [{ html: screens.expected(row) }], "expected");
-    const missed = () => row.expected && screens.preferred(rating) !== Number(row.expected);
-    return [pair, { timeline: [feedback], conditional_function: missed }];
+    const differs = () => row.expected && screens.preferred(rating) !== Number(row.expected);
+    return [pair, { timeline: [feedback], conditional_function: differs }];
   });
   if (practised.length) {
     const ready = { html: `<h1>${label("practice_done")}</h1>`, button: label("start") };
@@ -136,8 +136,6 @@ contstim.mainTimeline = ({ screens, texts, trials, answered, progress, told, mis
   }
   const read = contstim.pagesTimeline(screens, label, introduction, "instructions");
   const checks = ask("check");
-  const start = checks.length
-    ? contstim.checked(screens, label, read, checks, missed)
-    : read;
+  const start = checks.length ? contstim.checked(screens, label, read, checks, missed) : read;
   return [...asked("before"), start, ...practised, ...pairs, ...asked("after")];
 };
