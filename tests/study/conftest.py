@@ -11,6 +11,7 @@ import pytest
 from filelock import FileLock
 
 from contstim.sentence import Sentence
+from tests.experiments.platforms.conftest import chromium as chromium
 from tests.study import small
 
 

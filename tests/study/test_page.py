@@ -45,7 +45,6 @@ from contstim.study.study import Study
 from contstim.study.study_file import read_study
 from tests.cli.running import succeed
 from tests.experiments.analysis.simulation import simulate
-from tests.experiments.platforms.conftest import chromium as chromium
 
 STUDY = """\
 title = "Frequent <b>words</b>"
