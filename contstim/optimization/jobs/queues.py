@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 3
 
+_GONE = "not among the natural sentences any more, or of words that are not known"
 _IN_VAIN = 3  # searches in vain, at most, for each triplet that a pair of models is to have
 
 
@@ -253,7 +254,7 @@ class TripletQueue(TaskQueue[TripletTask]):
     def _known(self, pair: ModelPair, number: int) -> Result | None:
         """The result of the search of a slot; that it is unsuitable is kept as its outcome."""
         slot = self._slots[pair][number]
-        result = self._searches.standing(slot)
+        standing = result = self._searches.standing(slot)
         if result is None:
             task = self._task(slot)
             result = self._searches.find(task)
@@ -262,6 +263,10 @@ class TripletQueue(TaskQueue[TripletTask]):
                 result = self._searches.keep(task, Outcome("inadmissible", reason))
             if result is None:
                 return None
+        if result.state != "inadmissible" and not self._assignment.can_use(slot):
+            # What was found from a sentence that is gone since
+            result = replace(result, state="inadmissible", reason=_GONE, triplet=None)
+        elif standing is None:
             self._stand(slot, result)
         self.results[pair][number] = result
         return result
@@ -273,7 +278,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         if words:
             return f"holds an excluded word: {', '.join(words)}"
         if not self._assignment.can_use(slot):
-            return "not among the natural sentences any more, or of words that are not known"
+            return _GONE
         return "" if self._rounds is None else self._rounds.no_room(slot.sentence)
 
     def _stand(self, slot: Slot, result: Result) -> None:

@@ -207,15 +207,15 @@ def _standing(
 ) -> list[Slot]:
     """The slots that pairs keep.
 
-    A sentence that was passed over does not come back when it is gone: its slot stays, or another
-    would be searched there that nobody asked for.
+    A sentence that was passed over, or searched in vain, does not come back when it is gone: its
+    slot stays, or another would be searched there, before triplets that stand.
     """
     return [
         slot
         for slot in slots
         if slot.rejected
         or usable[slot.pair](slot.sentence)
-        or ((result := results.get(slot.result)) and result.state == "inadmissible")
+        or ((r := results.get(slot.result)) and (r.state == "inadmissible" or r.in_vain))
     ]
 
 
