@@ -15,11 +15,13 @@ from contstim.experiments.platforms.platform import (
     platform_named,
 )
 from contstim.experiments.responses.alignment import Imported, keep_one, kept_columns
-from contstim.experiments.responses.questionnaire import questions_beside, write_answers
+from contstim.experiments.responses.questionnaire import COLUMNS, questions_beside, write_answers
 from contstim.experiments.responses.table import origin_of, scale_of, write_responses
 from contstim.options import AnswerScale, Help, Reads, Writes, WritesTable
 from contstim.steps.step import Outcome, Step, page_of, variant
 from contstim.stimuli import on_scale, read_trials, write_trials
+from contstim.tables import write_table
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
@@ -46,6 +48,21 @@ class ExportTrials(Step[Exported], name="export"):
         reporter.warn(exported.warning)
         reporter.say(exported.message)
         return Outcome(exported, facts, private=exported.private)
+
+
+class WriteQuestions(Step[None], name="questions"):
+    """Write the questions of a study file as a table, which pages take."""
+
+    questions: Annotated[tuple[dict[str, str], ...], Help("The cells of each row.")]
+    out: Annotated[Path, WritesTable("The table to write.")]
+
+    def work(self, reporter: Reporter) -> Outcome[None]:
+        """Write a row for each."""
+        columns = dict.fromkeys((*COLUMNS, *(name for row in self.questions for name in row)))
+        cells = {name: [row.get(name, "") for row in self.questions] for name in columns}
+        write_table(self.out, cells)
+        reporter.say(f"{counted(len(self.questions), 'question')} in {self.out}.")
+        return Outcome(None, {"questions_asked": len(self.questions)})
 
 
 def export_step(platform: Platform | str) -> type[ExportTrials] | None:

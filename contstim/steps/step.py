@@ -319,11 +319,12 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
     with reporter:
         outcome = step.work(heard)
     if path is not None:
-        # Texts for the user to edit are there now, and models that were fetched from the hub
+        # Texts for the user to edit are there now, some anew, and models fetched from the hub
         new = [
             each
             for each in step.reads()
             if path_from(path.parent.resolve(), each.resolve()) not in inputs
+            or not {*step.writes()}.isdisjoint(each.parents)
         ]
         Record.of(
             path,

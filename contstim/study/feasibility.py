@@ -159,6 +159,9 @@ def _check_sections(study: Study, problems: Problems) -> None:
             told = f"there are no texts in {language!r}, but in {', '.join(LANGUAGES)}. Export in "
             told += "one of these, put yours in place of its texts, and then name the language."
             problems.add((*key, "language"), told)
+        if study.questions and getattr(settings, "questions", None) is not None:
+            told = "the study has questions of its own, [[questions]]: leave one of them out."
+            problems.add((*key, "questions"), told)
         if "design" not in sections:
             problems.add(key, "trials are exported: the study needs [design].")
         elif not sections["design"].scale.buttons and platform in _OF_BUTTONS:

@@ -37,7 +37,7 @@ ARCHIVED = Path("archived-results")
 
 ARCHIVED_ASSIGNMENT = ARCHIVED / "assignment.csv"
 
-REVIEW = RESULTS / "review"
+REVIEW, QUESTIONS = RESULTS / "review", RESULTS / "questions.csv"
 TRIALS, TRIAL_SCORES = RESULTS / "trials.csv", RESULTS / "trial-scores.csv"
 RESPONSES, ANALYSIS = RESULTS / "responses.csv", RESULTS / "analysis"
 

@@ -15,17 +15,19 @@ are relative to the study's folder, in which the stages run.
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
+from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.files import path_inside
 from contstim.models.training.settings import TRANSFORMER_TRAINING
 from contstim.reviews import ItemKind, read_reviews
 from contstim.steps.analysis import AnalyzeResponses
 from contstim.steps.design import MakeDesign
 from contstim.steps.generation import GenerateSentences
-from contstim.steps.platforms import export_step, import_step
+from contstim.steps.platforms import WriteQuestions, export_step, import_step
 from contstim.steps.review import WriteReviewPage
 from contstim.steps.scoring import ScoreSentences
 from contstim.steps.selection import SelectPairs, SelectTriplets
@@ -318,12 +320,18 @@ def responses_of(files: StudyFiles) -> tuple[Response, ...]:
 
 def _exports(files: StudyFiles) -> Iterator[StudyStage]:
     """Turn trials into an experiment, or into a public data set."""
+    asked = files.study.questions
+    if asked:
+        writing = WriteQuestions(questions=asked, out=places.QUESTIONS)
+        yield StudyStage("questions", "write the questions to participants", writing)
     for platform, settings in files.study.exports.items():
         kind = export_step(platform)
         if kind is None:
             raise AssertionError("A platform without exports is refused when a study is read")
         out = path_inside(RESULTS / "export", platform)
         texts = tuple(out / name for name in kind.exporter.to_edit)
+        if asked and isinstance(settings, PageSettings):
+            settings = replace(settings, questions=places.QUESTIONS)
         step = kind(trials=places.TRIALS, out=out, settings=settings)
         about, prepare = f"write the experiment for {platform}", partial(_take_archived, texts)
         yield StudyStage(f"export {platform}", about, step, texts=texts, prepare=prepare)

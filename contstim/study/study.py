@@ -101,6 +101,7 @@ class Study:
         sections: the settings of each section that the file names.
         exports: the settings of each platform that the file names.
         steps: the options of each step that the file names by its command, such as `mixed`.
+        questions: to participants, the cells of a table of them, row by row.
     """
 
     path: Path
@@ -112,6 +113,7 @@ class Study:
     sections: Mapping[str, Any]
     exports: Mapping[str, Any]
     steps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    questions: tuple[dict[str, str], ...] = ()
 
     @property
     def folder(self) -> Path:

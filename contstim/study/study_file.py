@@ -113,7 +113,7 @@ def _where_it_stands(text: str, message: str) -> str:
 
 def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study | None:
     names = ("title", "seed", "models", "loading", "export", *SECTIONS, *step_sections())
-    problems.refuse_unknown((), tables, names)
+    problems.refuse_unknown((), tables, (*names, "questions"))
     title, seed = tables.get("title", ""), tables.get("seed", 0)
     if not isinstance(title, str):
         problems.add(("title",), f"{title!r} is not a text in quotes.")
@@ -133,7 +133,27 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     models = _models(tables.get("models", {}), seed if isinstance(seed, int) else 0, problems)
     texts = sections.pop("texts", None) or TextsSection()
     name, steps = str(title) or Path.cwd().name, read_steps(tables, problems)
-    return Study(path, name, seed, texts, models, loading, sections, exports, steps)
+    asked = _questions(tables.get("questions", []), problems)
+    return Study(path, name, seed, texts, models, loading, sections, exports, steps, asked)
+
+
+def _questions(rows: Any, problems: Problems) -> tuple[dict[str, str], ...]:
+    """Questions to participants, each as the row of a table of them, which knows texts alone."""
+    from contstim.experiments.responses.questionnaire import COLUMNS, FURTHER_COLUMN, questions_of
+
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        problems.add(("questions",), "write [[questions]] and keys below it for each question.")
+        return ()
+    yes = {True: "yes", False: "no"}
+    asked = tuple(
+        {key: yes[v] if isinstance(v, bool) else str(v) for key, v in row.items()} for row in rows
+    )
+    for number, row in enumerate(asked, 1):
+        known = (*COLUMNS, *filter(FURTHER_COLUMN.fullmatch, row))
+        problems.refuse_unknown(("questions", str(number)), row, known)
+    for at, column, problem in questions_of(asked)[1]:
+        problems.add(("questions", str(at + 1), column), problem)
+    return asked
 
 
 def _exports(tables: Mapping[str, Any], problems: Problems) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from typing import TypeAlias
 
 Key: TypeAlias = tuple[str, ...]
@@ -22,9 +23,11 @@ _PIECE = re.compile(
 def lines_of_keys(text: str) -> dict[Key, int]:
     """The line, from 1, of each table and key of a TOML text that is well formed.
 
-    Keys of a table within braces are not told apart from the key that it is the value of.
+    Keys of a table within braces are not told apart from the key that it is the value of. Of tables
+    in double brackets each has its number, from 1, as the last part of its key.
     """
     lines: dict[Key, int] = {}
+    numbers: Counter[Key] = Counter()
     table: Key = ()
     position, line, counted = 0, 1, 0
     while position < len(text):
@@ -36,6 +39,10 @@ def lines_of_keys(text: str) -> dict[Key, int]:
             names = _parts(named[1])
             table, key = (names, names) if header else (table, (*table, *names))
             lines.setdefault(key, line)
+            if header and "[[" in header[0]:
+                numbers[names] += 1
+                table = (*names, str(numbers[names]))
+                lines[table] = line
             position = named.end()
             if not header:
                 position = _end_of_value(text, position)

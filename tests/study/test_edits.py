@@ -240,6 +240,14 @@ def test_a_study_exports_to_jatos_and_reads_its_results(study: Path) -> None:
     with ZipFile(archive) as packed:
         assert "I agree." in packed.read("contstim_other/study.json").decode()
         assert json.loads(packed.read("contstim_other.jas"))["data"]["title"] == "Other"
+    asked = '[[questions]]\nname = "age"\nwhen = "before"\nkind = "number"\nquestion = "Age?"\n'
+    asked += 'question_de = "Alter?"\noptions = "18|99"\n\n[export.jatos]\nlanguage = "de"'
+    change(study, ("[export.jatos]", asked))
+    assert run(study).done == ("questions", "export jatos")
+    content = json.loads((folder / "page" / "study.json").read_text(encoding="utf-8"))
+    assert [each["question"] for each in content["questions"]] == ["Alter?"]
+    change(study, ('"Age?"', '"How old?"'), ('\nlanguage = "de"', ""))
+    assert run(study).done == ("questions", "export jatos")
     page = (study / "index.html").read_text(encoding="utf-8")
     assert page.count(">1 This one<") == page.count(">2 This one<") == 1
     assert "./results/export/jatos/page/consent.md" in page

@@ -203,6 +203,19 @@ BAD = {
         'questions = "other.csv"',
         "[export] jspsych.questions: other.csv lacks the columns kind",
     ),
+    "a question that is none": (
+        "[power]",
+        "[[questions]]\nname = 'a'\nwhen = 'after'\nkind = 'text'\nquestion = 'A?'\n\n"
+        "[[questions]]\nname = 'b'\nwhen = 'after'\nkind = 'number'\nquestion = 'B?'\n"
+        "options = '18'\n[power]",
+        "line 47, [questions] 2.options: '18': options of a number are the lowest",
+    ),
+    "a key of questions that there is not": (
+        "[power]",
+        "[[questions]]\nname = 'a'\nwhen = 'after'\nkind = 'text'\nquestions = 'A?'\n[power]",
+        "[questions] 1.questions: there is no such key; did you mean question?",
+    ),
+    "questions that are a table": ("[power]", "[questions]\n[power]", "write [[questions]] and"),
     "practice that is none": (
         'title = "Which is better?"',
         'practice = "other.csv"',

@@ -13,11 +13,11 @@ from pydantic import Strict
 
 from contstim.errors import InputError
 from contstim.experiments.responses.table import APOSTROPHE, cells_of, unescape_formula
-from contstim.tables import parsed, read_csv, read_rows, write_table
+from contstim.tables import read_csv, read_rows, write_table
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from contstim.tables import Reader
 
@@ -36,6 +36,7 @@ class Question:
         right: the choice that a check asks for; empty elsewhere.
         lowest: number that may be given.
         highest: number that may be given.
+        shown: the choices as people read them, where these are other words.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Question:
     right: str = ""
     lowest: int = 0
     highest: int = 0
+    shown: Annotated[tuple[str, ...], Strict(strict=False)] = ()
 
 
 def _one_of(*allowed: str) -> Callable[[Any], str]:
@@ -70,6 +72,9 @@ _READERS: dict[str, Reader] = {
     "options": (str, "text"),
     "optional": (_one_of("", "no", "yes"), "yes or a no"),
 }
+COLUMNS = tuple(_READERS)
+"""Those of a table of questions; two of them also in further languages, as `question_de`."""
+FURTHER_COLUMN = re.compile(r"(question|options)_[A-Za-z][A-Za-z0-9-]*")
 
 
 def _options(when: str, kind: str, options: str) -> dict[str, Any]:
@@ -102,13 +107,76 @@ def _options(when: str, kind: str, options: str) -> dict[str, Any]:
     return {"choices": choices, "right": marked[0] if marked else ""}
 
 
-def read_questions(path: Path) -> tuple[Question, ...]:
-    """The questions of a table.
+class _CellError(ValueError):
+    """Column of a cell that is no part of a question, and what it must be."""
 
-    Its columns are name; when (before the instructions, after the last trial, or as a check of the
-    instructions); kind (choice, number, text); question; options: of a choice with `|` between
-    them, in a check the right one with `*` before it, of a number the lowest and the highest, such
-    as `18|99`; and optional: yes where not all must answer.
+
+def _question(cells: Mapping[str, str], language: str) -> Question:
+    """The question of a row, in the words of a language, or of that of which it is a variety.
+
+    Raises:
+        _CellError: a cell is no part of a question.
+    """
+    said: dict[str, Any] = {}
+    for column, (read, what) in _READERS.items():
+        try:
+            said[column] = read(cells.get(column, ""))
+        except ValueError:
+            raise _CellError(column, f"{cells.get(column, '')!r} is not a {what}.") from None
+    given = {name: cell.strip() for name, cell in cells.items() if cell.strip()}
+    options: dict[str, dict[str, Any]] = {}
+    # In every language, so that what is wrong shows whichever is asked for
+    for column in ("options", *(name for name in given if name.startswith("options_"))):
+        try:
+            options[column] = _options(said["when"], said["kind"], given.get(column, ""))
+            both = (options[column], options["options"])
+            own, first = ([c == o["right"] for c in o.get("choices", ())] for o in both)
+            if own != first:
+                raise ValueError("say the choices of options, in their order.")
+        except ValueError as error:
+            raise _CellError(column, f"{given.get(column, '')!r}: {error}") from None
+    spoken = (language, language.partition("-")[0])
+    worded = (given[name] for each in spoken if (name := f"question_{each}") in given)
+    shown = (options[name] for each in spoken if (name := f"options_{each}") in options)
+    said["question"] = next(worded, said["question"])
+    said["shown"] = next(shown, {}).get("choices", ())
+    said["optional"] = said["optional"] == "yes"
+    del said["options"]
+    return Question(**said, **options["options"])
+
+
+def questions_of(
+    rows: Iterable[Mapping[str, str]], language: str = ""
+) -> tuple[tuple[Question, ...], list[tuple[int, str, str]]]:
+    """The questions of rows, of a table or a study file, and what is wrong with others.
+
+    Args:
+        rows: name; when (before the instructions, after the last trial, or as a check of the
+            instructions); kind (choice, number, text); question; options: of a choice with `|`
+            between them, in a check the right one with `*` before it, of a number the lowest and
+            the highest, such as `18|99`; optional: yes where not all must answer; and in further
+            languages `question_de`, and `options_de` of a choice. Answers are the options.
+        language: of the wording, where a row has it.
+
+    Returns:
+        The questions; and row, from 0, column and problem of each row that is none.
+    """
+    questions: dict[str, Question] = {}
+    wrong = []
+    for row, cells in enumerate(rows):
+        try:
+            question = _question(cells, language)
+            if question.name in questions:
+                told = f"the name {question.name} twice; a question has one of its own."
+                raise _CellError("name", told)
+            questions[question.name] = question
+        except _CellError as error:
+            wrong.append((row, *error.args))
+    return tuple(questions.values()), wrong
+
+
+def read_questions(path: Path, language: str = "") -> tuple[Question, ...]:
+    """The questions of a table; see `questions_of`.
 
     Raises:
         InputError: the table cannot be read, or a row is no question; says why.
@@ -116,20 +184,11 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     table = read_csv(path)
     if lacking := _READERS.keys() - {"optional"} - table.keys():
         raise InputError(f"{path} lacks the columns {', '.join(sorted(lacking))}.")
-    table.setdefault("optional", [""] * len(table["name"]))
-    columns = [parsed(path, name, table[name], *reader) for name, reader in _READERS.items()]
-    questions = []
-    for row, (name, when, kind, question, options, optional) in enumerate(
-        zip(*columns, strict=True)
-    ):
-        try:
-            more = _options(when, kind, options)
-        except ValueError as error:
-            raise InputError(f"{path}, row {row} ({options!r}): {error}") from None
-        questions.append(Question(name, when, kind, question, optional == "yes", **more))
-    if twice := repeated(question.name for question in questions):
-        raise InputError(f"{path} has the name {twice[0]} twice; a question has one of its own.")
-    return tuple(questions)
+    rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
+    questions, wrong = questions_of(rows, language)
+    for row, column, problem in wrong:
+        raise InputError(f"{path}, row {row}, {column}: {problem}")
+    return questions
 
 
 @dataclass(frozen=True)

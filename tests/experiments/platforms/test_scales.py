@@ -138,10 +138,11 @@ def test_breaks_deadlines_and_what_practice_expects(
     assert {row["name"] for row in read_csv_rows(folder / "labels.csv")} >= {"break", "practice"}
 
 
-QUESTIONS = """name,when,kind,question,options,optional
-age,before,number,How old are you?,18|99,
-task,check,choice,What is to be chosen?,the longer|*the likelier,
-remarks,after,text,Anything else?,,yes
+QUESTIONS = """name,when,kind,question,options,options_en,optional
+age,before,number,How old are you?,18|99,,
+task,check,choice,What is to be chosen?,long|*likely,the longer|*the likelier,
+first,after,choice,Your first language?,German|other,Deutsch|eine andere,
+remarks,after,text,Anything else?,,,yes
 """
 
 
@@ -189,7 +190,8 @@ def test_questions_are_asked_and_who_fails_the_check_goes(
     for _ in range(3):
         answer(page, 2)
     reach(page, "after")
+    page.click("text=eine andere")
     page.fill("input[name=remarks]", "=1")
     page.click("button.next")
     reach(page, "saved")
-    assert server.questions == {"age": "31", "remarks": "=1"}
+    assert server.questions == {"age": "31", "first": "other", "remarks": "=1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from contstim.experiments.responses.questionnaire import (
     Question,
     QuestionAnswer,
     described,
+    questions_of,
     read_answers,
     read_questions,
     write_answers,
@@ -54,6 +56,35 @@ def test_a_question_says_what_the_page_needs(tmp_path: Path) -> None:
     )
 
 
+IN_GERMAN = """name,when,kind,question,question_de,options,options_de
+age,before,number,How old?,Wie alt?,18|99,
+x,check,choice,X?,,yes|*no,ja|*nein
+y,after,choice,Y?,Ypsilon?,a|b,
+"""
+
+
+@pytest.mark.parametrize("language", ["de", "de-AT"])
+def test_words_are_of_a_language_and_answers_of_none(language: str, tmp_path: Path) -> None:
+    """What a row does not say in a language stands as it is."""
+    path = tmp_path / "questions.csv"
+    path.write_text(IN_GERMAN)
+    age, x, y = read_questions(path, language)
+    assert (age.question, x.question, y.question) == ("Wie alt?", "X?", "Ypsilon?")
+    assert (x.choices, x.right, x.shown) == (("yes", "no"), "no", ("ja", "nein"))
+    assert (y.choices, y.shown) == (("a", "b"), ())
+    assert [each.shown for each in read_questions(path, "fr")] == [(), (), ()]
+    rows = [dict(row) for row in csv.DictReader(IN_GERMAN.splitlines())]
+    assert questions_of(rows, language) == ((age, x, y), [])
+
+
+@pytest.mark.parametrize("german", ["ja", "ja|nein", "*ja|nein", "ja|*nein|weder noch"])
+def test_other_choices_in_a_language_are_refused(german: str, tmp_path: Path) -> None:
+    path = tmp_path / "questions.csv"
+    path.write_text(IN_GERMAN.replace("ja|*nein", german))
+    with pytest.raises(InputError, match=r"questions.csv, row 1, options_de: "):
+        read_questions(path)
+
+
 CHOICE, CHECK = "two different texts or more", "`*` before the right one, and before no other"
 NUMBER = "lowest and the highest, such as 18|99"
 
@@ -61,8 +92,8 @@ NUMBER = "lowest and the highest, such as 18|99"
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("age,during,number,Age?,18|99,", "'during' under when is not a time to ask"),
-        ("age,before,slider,Age?,18|99,", "'slider' under kind is not a kind"),
+        ("age,during,number,Age?,18|99,", "when: 'during' is not a time to ask"),
+        ("age,before,slider,Age?,18|99,", "kind: 'slider' is not a kind"),
         ("age,before,number,Age?,18,", NUMBER),
         ("age,before,number,Age?,99|18,", NUMBER),
         ("age,before,number,Age?,young|old,", NUMBER),
@@ -76,9 +107,9 @@ NUMBER = "lowest and the highest, such as 18|99"
         ("x,before,choice,X?,a|*b,", CHECK),
         ("x,check,text,X?,,", "a check must be a choice, not a text"),
         ("x,after,text,X?,a|b,", "leave options empty"),
-        ("my age,before,text,Age?,,", "'my age' under name is not a name in letters"),
-        ("x,before,text, ,,", "' ' under question is not a question"),
-        ("x,before,text,X?,,maybe", "'maybe' under optional is not a yes or a no"),
+        ("my age,before,text,Age?,,", "name: 'my age' is not a name in letters"),
+        ("x,before,text, ,,", "question: ' ' is not a question"),
+        ("x,before,text,X?,,maybe", "optional: 'maybe' is not a yes or a no"),
     ],
 )
 def test_what_is_no_question_is_refused_by_row_and_column(

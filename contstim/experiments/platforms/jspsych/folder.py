@@ -243,7 +243,8 @@ def keep_texts(
 def _asked(folder: Path, settings: PageSettings) -> tuple[Question, ...]:
     """The questions of the settings, or else of an earlier export."""
     path = settings.questions or folder / QUESTIONS
-    return read_questions(path) if settings.questions or path.exists() else ()
+    there = settings.questions or path.exists()
+    return read_questions(path, settings.language) if there else ()
 
 
 def _unedited(folder: Path, there: Collection[str], scale: str) -> set[str]:

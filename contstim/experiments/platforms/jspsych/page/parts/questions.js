@@ -6,8 +6,8 @@ contstim.questionForm = (rows) => {
   const field = (row) => {
     const named = `name="${escape(row.name)}"${row.optional ? "" : " required"}`;
     if (row.kind === "choice") {
-      const option = (text) =>
-        `<label><input type="radio" ${named} value="${escape(text)}"> ${escape(text)}</label>`;
+      const option = (text, at) =>
+        `<label><input type="radio" ${named} value="${escape(text)}"> ${escape(row.shown[at] ?? text)}</label>`;
       return row.choices.map(option).join("");
     }
     const range = `min="${row.lowest}" max="${row.highest}"`;
