@@ -4,7 +4,7 @@
 
 Three answers. Each of the nine models of the 2023 study in turn is planted: it predicts people as
 often as GPT-2 did those of experiment 1, items vary by as much as there, and its rivals are distant
-or close, which is the range that `contstim design --power` states without a pilot. Or people follow
+or close, which is the range that `contstim power` states without a pilot. Or people follow
 all models, each as far as that experiment measured. And what real people's answers say: trials of
 experiment 1 are drawn anew, and it is counted how often the model comes first that does with all of
 them, and how many of its comparisons are significant. The published data are read from the folder

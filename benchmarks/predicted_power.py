@@ -144,7 +144,7 @@ def measured(
 def predict(
     trials: Trials, study: ScopedPreferences, people: MeasuredPeople, size: Layout, n: int
 ) -> tuple[Predicted, Units]:
-    """Power of a design, by `contstim design --power`."""
+    """Power of a design, by `contstim power`."""
     populations = calibrate(study, people)[0][trials.scope]
     kind, groups, each = study.of_scope(trials.scope), len(size.people), size.people[0]
     units = units_for([family_limits(kind, groups, each, 0.05)])

@@ -23,7 +23,6 @@ from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.steps.fields import Earlier, Reviews
 from contstim.steps.review import EarlierStimuli, flags_of, tell_stayed, trials_in_place
-from contstim.steps.simulation import PowerSettings, read_log_probs, write_power
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import Condition, Trial, read_pairs, read_stimuli, read_triplets, write_trials
 from contstim.tables import listed, parsed, read_table
@@ -92,29 +91,17 @@ class MakeDesign(Step[Design], name="design", version=2):
     sentences: Annotated[Path | None, Reads("For random pairs and catch trials.")] = None
     settings: DesignSettings = DesignSettings()
     seed: Seed = 0
-    power: Annotated[bool, Help("Also simulate the experiment; needs --scores.")] = False
-    scores: Annotated[Path | None, Reads("Scores of all sentences of the trials.")] = None
-    simulation: PowerSettings = PowerSettings()
     review: Reviews = ()
     earlier: Earlier = ()
 
-    def further_reads(self) -> list[Path]:
-        """The tables of a pilot."""
-        return self.simulation.files if self.power else []
-
     def work(self, reporter: Reporter) -> Outcome[Design]:
-        """Make the design; nothing is written before a simulation, which may refuse its scores."""
+        """Make the design, and write it with a certificate and a summary."""
         settings = self.settings
-        if self.power != (self.scores is not None):
-            raise InputError("`power` simulates participants from `scores`: give both.")
-        if self.simulation.pilot is not None and not self.power:
-            raise InputError("`pilot` says how often people agree, for `power`: give both.")
         if self.sentences is None and (settings.random_per_group or settings.catch_per_group):
             raise InputError(
                 "Random pairs and catch trials are made of natural sentences: give `sentences`, or "
                 "0 for `random_per_group` and `catch_per_group`."
             )
-        table = None if self.scores is None else read_log_probs(self.scores)
         natural = [] if self.sentences is None else read_stimuli(self.sentences)
         stood = EarlierStimuli.read(self.review, self.earlier)
         reviewed = stood.review()
@@ -149,15 +136,11 @@ class MakeDesign(Step[Design], name="design", version=2):
             told = {name: each for name, each in figures.items() if "on both sides" not in name}
             summary = replace(summary, figures=figures_table(told))
         summary = replace(summary, told={**summary.told, **flagged})
-        simulated = None
-        if table is not None:
-            simulated = self.simulation.simulate(rows, table, self.seed, reporter)
         write_trials(self.out, rows)
         certificate = design.certificate
         certificate.save(Path(f"{self.out}.certificate.json"))
         write_text(Path(f"{self.out}.summary.md"), summary_report(summary).markdown())
         write_figure(partial(summary_figure, summary), Path(f"{self.out}.summary.png"))
-        further = () if simulated is None else write_power(simulated, self.out)
         facts = {
             "groups": settings.groups,
             "scale": str(settings.scale),
@@ -166,7 +149,7 @@ class MakeDesign(Step[Design], name="design", version=2):
             "earlier": stood.files,
             "changed": changes,
         }
-        for caution in dict.fromkeys((simulated or summary).cautions):
+        for caution in summary.cautions:
             reporter.warn(caution)
         minutes = max(1, round(max(summary.minutes)))
         reporter.say(
@@ -181,7 +164,7 @@ class MakeDesign(Step[Design], name="design", version=2):
             reporter.say(f"  {counted(len(changes), 'row')} changed: {changed}.")
         for note in filter(None, (summary.told["shared"], summary.told["catch"])):
             reporter.say(note)
-        return Outcome(design, facts, writes=further)
+        return Outcome(design, facts)
 
 
 def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:

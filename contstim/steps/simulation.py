@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.analysis import SMALLEST_EFFECT
@@ -38,17 +38,16 @@ if TYPE_CHECKING:
     from contstim.experiments.design.artificial import ArtificialParticipants
     from contstim.experiments.responses.table import Response
     from contstim.reporter import Reporter
-    from contstim.stimuli import Trial
 
 
 @dataclass(frozen=True, kw_only=True)
 class PowerSettings:
     """Options of simulating the experiment, with new people and new items."""
 
-    PANEL: ClassVar[str] = "Simulation of the experiment (with --power)"
-
     participants: Annotated[int, Help("Participants in a group.", at_least=1)] = ANSWERS
-    power_groups: Annotated[int | None, Help("Groups, if other than --groups.", at_least=1)] = None
+    power_groups: Annotated[int | None, Help("Groups, if not those of trials.", at_least=1)] = (
+        None
+    )
     ceiling: Annotated[
         float | None,
         Help("How often a person agrees with most; by default as in 2023, or --pilot."),
@@ -71,33 +70,6 @@ class PowerSettings:
         measured = MeasuredPeople() if self.pilot is None else read_measured(self.pilot)
         return measured if self.ceiling is None else measured.with_random(self.ceiling)
 
-    def simulate(
-        self, trials: Sequence[Trial], scores: ScoreTable, seed: int, reporter: Reporter
-    ) -> DesignPower:
-        """Simulate the experiment of some trials, with new people and new items.
-
-        Raises:
-            InputError: see `measured`.
-        """
-        return design_power(
-            trials,
-            scores,
-            measured=self.measured(),
-            groups=self.power_groups,
-            participants=self.participants,
-            simulations=self.simulations,
-            smallest_effect=self.smallest_effect,
-            seed=seed,
-            progress=partial(reporter.progress, "simulating"),
-        )
-
-    @property
-    def files(self) -> list[Path]:
-        """The tables of the pilot."""
-        if self.pilot is None:
-            return []
-        return [self.pilot / "tables" / f"{name}.csv" for name in ("models", "groups")]
-
 
 _POWER_ENDINGS = (".power.csv", ".power-sizes.csv", ".power.md", ".power.png")
 
@@ -105,8 +77,7 @@ _POWER_ENDINGS = (".power.csv", ".power-sizes.csv", ".power.md", ".power.png")
 class SimulatePower(Step[DesignPower], name="power", version=2):
     """Simulate an experiment with new people and items, and say which models it would tell apart.
 
-    Writes a report (`….power.md`), tables of rates and of sizes, and a figure. `contstim design
-    --power` does the same with the design.
+    Writes a report (`….power.md`), tables of rates and of sizes, and a figure.
 
     Example: `contstim power --trials trials.csv --scores trial-scores.csv --out trials.csv`
     """
@@ -119,35 +90,35 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
 
     def further_reads(self) -> list[Path]:
         """The tables of a pilot."""
-        return self.settings.files
+        pilot = self.settings.pilot
+        if pilot is None:
+            return []
+        return [pilot / "tables" / f"{name}.csv" for name in ("models", "groups")]
 
     def work(self, reporter: Reporter) -> Outcome[DesignPower]:
         """Simulate experiments, and write what they would find."""
-        trials, table = read_trials(self.trials), read_log_probs(self.scores)
-        power = self.settings.simulate(trials, table, self.seed, reporter)
-        write_power(power, self.out)
+        settings, scores = self.settings, ScoreTable.read(self.scores)
+        require_log_probabilities(self.scores, scores.models, "A simulation with noise in nats")
+        power = design_power(
+            read_trials(self.trials),
+            scores,
+            measured=settings.measured(),
+            groups=settings.power_groups,
+            participants=settings.participants,
+            simulations=settings.simulations,
+            smallest_effect=settings.smallest_effect,
+            seed=self.seed,
+            progress=partial(reporter.progress, "simulating"),
+        )
+        table, sizes, report, figure = self.writes()
+        picture = Picture(figure.stem, b"", ALTERNATIVE)
+        write_text(report, power_report(power, picture).markdown())
+        write_table(table, power_table(power))
+        write_table(sizes, size_table(power))
+        write_figure(partial(power_figure, power), figure)
         for caution in power.cautions:
             reporter.warn(caution)
         return Outcome(power, {"seed": self.seed})
-
-
-def read_log_probs(scores: Path) -> ScoreTable:
-    """Scores of trials, which simulated people follow: they must be log-probabilities."""
-    table = ScoreTable.read(scores)
-    require_log_probabilities(scores, table.models, "A simulation with noise in nats")
-    return table
-
-
-def write_power(power: DesignPower, out: Path) -> tuple[Path, ...]:
-    """Write the table and, beside it, that of sizes, the report and the figure; their paths."""
-    written = tuple(Path(f"{out}{ending}") for ending in _POWER_ENDINGS)
-    table, sizes, report, figure = written
-    picture = Picture(figure.stem, b"", ALTERNATIVE)
-    write_text(report, power_report(power, picture).markdown())
-    write_table(table, power_table(power))
-    write_table(sizes, size_table(power))
-    write_figure(partial(power_figure, power), figure)
-    return written
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ DESIGN = (
     "design --pairs pairs.csv --triplets triplets.csv --sentences natural.txt --groups 4 --twins"
 )
 SMALL = "--random-per-group 2 --catch-per-group 1"
+POWER = "power --trials designed.csv"
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (folder / "tokens.csv").write_text(tokens)
     (folder / "counts.csv").write_text("model_1,model_2,per_pair\nngram,rnn,0\nbert,gpt,4\n")
+    succeed(folder, *f"{DESIGN} {SMALL} --out designed.csv".split())
     return folder
 
 
@@ -130,8 +132,7 @@ def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:
 
 
 def test_no_groups_are_not_those_of_the_design(folder: Path) -> None:
-    power = "--power --scores all.csv --power-groups 0"
-    done = run(folder, *f"{DESIGN} {SMALL} {power} --out x.csv".split())
+    done = run(folder, *f"{POWER} --scores all.csv --power-groups 0 --out x.csv".split())
     assert done.returncode == 2
     assert "--power-groups must be 1 or more, not 0" in done.stderr
 
@@ -274,14 +275,11 @@ BAD = {
             "random-per-group must be 0 or more, not -1",
         ),
         (f"{DESIGN} {SMALL} --seconds-per-trial 0 --out x.csv", "must be more than 0"),
-        (f"{DESIGN} {SMALL} --power --out x.csv", "give both"),
-        (f"{DESIGN} {SMALL} --scores all.csv --out x.csv", "give both"),
-        (f"{DESIGN} {SMALL} --pilot . --out x.csv", "give both"),
-        (f"{DESIGN} {SMALL} --power --scores all.csv --pilot . --out x.csv", "Cannot read tables"),
-        (f"{DESIGN} {SMALL} --power --scores scores.csv --out x.csv", "Score the trials first"),
-        (f"{DESIGN} {SMALL} --power --scores all.csv --ceiling 2 --out x.csv", "less than 1"),
+        (f"{POWER} --scores all.csv --pilot . --out x.csv", "Cannot read tables"),
+        (f"{POWER} --scores scores.csv --out x.csv", "Score the trials first"),
+        (f"{POWER} --scores all.csv --ceiling 2 --out x.csv", "less than 1"),
         (
-            f"{DESIGN} {SMALL} --power --scores all.csv --participants 0 --out x.csv",
+            f"{POWER} --scores all.csv --participants 0 --out x.csv",
             "participants must be 1 or more",
         ),
         ("design --pairs triplets.csv --out x.csv", "give --sentences"),

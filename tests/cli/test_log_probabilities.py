@@ -96,9 +96,10 @@ def test_a_simulation_reads_what_the_scores_are_from_their_record(folder: Path) 
         assert isinstance(done.exception, InputError), damage
     record.write_text(known)
     design = ("--sentences", "natural.txt", "--groups", "1", "--random-per-group", "1")
-    rest = ("--catch-per-group", "1", "--power", "--scores", "s.csv", "--out", "d.csv")
-    assert "nats per token" in refused("design", *design, *rest)
-    assert not (folder / "d.csv").exists()
+    rest = ("--catch-per-group", "1", "--out", "d.csv")
+    assert CliRunner().invoke(app, ["design", *design, *rest]).exit_code == 0
+    assert "nats per token" in refused("power", "--trials", "d.csv", *inputs[2:])
+    assert not (folder / "r.csv.power.csv").exists()
 
 
 @pytest.mark.usefixtures("folder")

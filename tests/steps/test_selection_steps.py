@@ -128,25 +128,16 @@ def test_a_summary_counts_no_nats_by_another_limit_than_the_selection(tmp_path: 
 def test_a_design_and_its_power(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs, scores, out = (tmp_path / name for name in ("pairs.csv", "s.csv", "trials.csv"))
     write_pairs(pairs, some_pairs(4))
-    scores_of_trials(scores)
     before = files(tmp_path)
-    step = MakeDesign(
-        out=out, pairs=pairs, settings=NO_FILLERS, scores=scores, power=True, simulation=FEW, seed=3
-    )
-    design = step.run()
+    design = MakeDesign(out=out, pairs=pairs, settings=NO_FILLERS, seed=3).run()
     assert [trial.trial_id for trial in read_trials(out)] == [t.trial_id for t in design.trials]
     require_record_of_all(out, before)
-    # The same simulation as a step of its own, of the trials as they were written
+    scores_of_trials(scores)
     (tmp_path / "alone").mkdir()
     stem = tmp_path / "alone" / "study"
     SimulatePower(trials=out, scores=scores, out=stem, settings=FEW, seed=3).run()
     alone = tmp_path / "alone" / "study.power.csv"
-    assert alone.read_text() == Path(f"{out}.power.csv").read_text()
-    text = alone.with_suffix(".md").read_text()
-    assert (
-        text.replace("(study.power.png)", "(trials.csv.power.png)")
-        == Path(f"{out}.power.md").read_text()
-    )
+    assert "(study.power.png)" in alone.with_suffix(".md").read_text()
     written = record(alone)
     assert set(written["inputs"]) == {"../trials.csv", "../s.csv"}
     endings = ("power.csv", "power-sizes.csv", "power.md", "power.png")
@@ -154,18 +145,17 @@ def test_a_design_and_its_power(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_design_that_cannot_be_simulated_is_not_written(tmp_path: Path) -> None:
+def test_trials_without_scores_are_not_simulated(tmp_path: Path) -> None:
     pairs, scores, out = (tmp_path / name for name in ("pairs.csv", "s.csv", "trials.csv"))
     write_pairs(pairs, some_pairs(4))
     random_table().write(scores)  # of other sentences
-    before = files(tmp_path)
-    with pytest.raises(InputError):
-        MakeDesign(
-            out=out, pairs=pairs, settings=NO_FILLERS, scores=scores, power=True, simulation=FEW
-        ).run()
-    assert files(tmp_path) == before
     with pytest.raises(InputError, match="give `sentences`"):
         MakeDesign(out=out, pairs=pairs).run()
+    MakeDesign(out=out, pairs=pairs, settings=NO_FILLERS).run()
+    before = files(tmp_path)
+    with pytest.raises(InputError):
+        SimulatePower(trials=out, scores=scores, out=out, settings=FEW).run()
+    assert files(tmp_path) == before
 
 
 @pytest.mark.usefixtures("unpainted")
