@@ -36,15 +36,11 @@ if TYPE_CHECKING:
     from contstim.evaluation.criteria import evaluate_acceptability as evaluate_acceptability
     from contstim.evaluation.desiderata import evaluate_desiderata as evaluate_desiderata
     from contstim.experiments.analysis.mixed.comparison import compare_mixed as compare_mixed
-    from contstim.experiments.analysis.mixed.models import (
-        MixedSettings as MixedSettings,
-        fit_mixed as fit_mixed,
-    )
+    from contstim.experiments.analysis.mixed.models import MixedSettings as MixedSettings
+    from contstim.experiments.analysis.mixed.models import fit_mixed as fit_mixed
     from contstim.experiments.analysis.page import write_analysis as write_analysis
-    from contstim.experiments.analysis.run import (
-        Analysis as Analysis,
-        analyze as analyze,
-    )
+    from contstim.experiments.analysis.run import Analysis as Analysis
+    from contstim.experiments.analysis.run import analyze as analyze
     from contstim.experiments.design.artificial import (
         artificial_participants as artificial_participants,
         simulate_responses as simulate_responses,
@@ -55,53 +51,37 @@ if TYPE_CHECKING:
     from contstim.experiments.design.verification import verify_design as verify_design
     from contstim.experiments.platforms.jspsych import export_jspsych as export_jspsych
     from contstim.experiments.reproduce.published import fetch_published as fetch_published
-    from contstim.experiments.responses.table import (
-        Response as Response,
-        read_responses as read_responses,
-    )
+    from contstim.experiments.responses.table import Response as Response
+    from contstim.experiments.responses.table import read_responses as read_responses
     from contstim.filters import filter_sentences as filter_sentences
-    from contstim.models.base import (
-        Convention as Convention,
-        LanguageModel as LanguageModel,
-        Replacements as Replacements,
-        Scorer as Scorer,
-    )
-    from contstim.models.catalog import (
-        load_model as load_model,
-        load_models as load_models,
-        load_scorer as load_scorer,
-        load_scorers as load_scorers,
-    )
+    from contstim.models.base import Convention as Convention
+    from contstim.models.base import LanguageModel as LanguageModel
+    from contstim.models.base import Replacements as Replacements
+    from contstim.models.base import Scorer as Scorer
+    from contstim.models.catalog import load_model as load_model
+    from contstim.models.catalog import load_models as load_models
+    from contstim.models.catalog import load_scorer as load_scorer
+    from contstim.models.catalog import load_scorers as load_scorers
     from contstim.models.ngram.training import train_ngram as train_ngram
     from contstim.models.scoring import score_sentences as score_sentences
     from contstim.models.training.acceptability import train_acceptability as train_acceptability
     from contstim.models.training.recurrent import train_recurrent as train_recurrent
-    from contstim.models.training.settings import (
-        RecurrentSettings as RecurrentSettings,
-        TrainingSettings as TrainingSettings,
-        TransformerSettings as TransformerSettings,
-    )
+    from contstim.models.training.settings import RecurrentSettings as RecurrentSettings
+    from contstim.models.training.settings import TrainingSettings as TrainingSettings
+    from contstim.models.training.settings import TransformerSettings as TransformerSettings
     from contstim.models.training.transformers import train_transformer as train_transformer
-    from contstim.models.vocabularies import (
-        default_vocabulary as default_vocabulary,
-        shared_vocabulary as shared_vocabulary,
-    )
+    from contstim.models.vocabularies import default_vocabulary as default_vocabulary
+    from contstim.models.vocabularies import shared_vocabulary as shared_vocabulary
     from contstim.optimization.search.recipes import RECIPES as RECIPES
     from contstim.optimization.search.synthesize import synthesize_pair as synthesize_pair
-    from contstim.optimization.search.synthesize import (
-        synthesize as synthesize,
-        synthesize_triplet as synthesize_triplet,
-    )
+    from contstim.optimization.search.synthesize import synthesize as synthesize
+    from contstim.optimization.search.synthesize import synthesize_triplet as synthesize_triplet
     from contstim.optimization.selection.natural import select_natural as select_natural
-    from contstim.optimization.selection.question import (
-        NaturalQuestion as NaturalQuestion,
-        TripletQuestion as TripletQuestion,
-    )
+    from contstim.optimization.selection.question import NaturalQuestion as NaturalQuestion
+    from contstim.optimization.selection.question import TripletQuestion as TripletQuestion
     from contstim.optimization.selection.triplets import select_triplets as select_triplets
-    from contstim.optimization.selection.verification import (
-        verify_natural as verify_natural,
-        verify_triplets as verify_triplets,
-    )
+    from contstim.optimization.selection.verification import verify_natural as verify_natural
+    from contstim.optimization.selection.verification import verify_triplets as verify_triplets
     from contstim.reporting.review import review_page as review_page
     from contstim.reviews import read_reviews as read_reviews
     from contstim.scale import Scale as Scale
@@ -109,33 +89,23 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence as Sentence
     from contstim.steps.analysis import AnalyzeResponses as AnalyzeResponses
     from contstim.steps.design import MakeDesign as MakeDesign
-    from contstim.steps.platforms import (
-        export_step as export_step,
-        import_step as import_step,
-    )
+    from contstim.steps.platforms import export_step as export_step
+    from contstim.steps.platforms import import_step as import_step
     from contstim.steps.review import WriteReviewPage as WriteReviewPage
     from contstim.steps.scoring import ScoreSentences as ScoreSentences
-    from contstim.steps.selection import (
-        SelectPairs as SelectPairs,
-        SelectTriplets as SelectTriplets,
-    )
+    from contstim.steps.selection import SelectPairs as SelectPairs
+    from contstim.steps.selection import SelectTriplets as SelectTriplets
     from contstim.steps.sentences import FindSentences as FindSentences
-    from contstim.steps.simulation import (
-        SimulatePower as SimulatePower,
-        SimulateResponses as SimulateResponses,
-    )
-    from contstim.steps.training import (
-        TRAININGS as TRAININGS,
-        TrainNgram as TrainNgram,
-    )
+    from contstim.steps.simulation import SimulatePower as SimulatePower
+    from contstim.steps.simulation import SimulateResponses as SimulateResponses
+    from contstim.steps.training import TRAININGS as TRAININGS
+    from contstim.steps.training import TrainNgram as TrainNgram
     from contstim.steps.triplets import SearchTriplets as SearchTriplets
     from contstim.steps.vocabulary import MakeVocabulary as MakeVocabulary
-    from contstim.stimuli import (
-        Pair as Pair,
-        Trial as Trial,
-        Triplet as Triplet,
-        read_trials as read_trials,
-    )
+    from contstim.stimuli import Pair as Pair
+    from contstim.stimuli import Trial as Trial
+    from contstim.stimuli import Triplet as Triplet
+    from contstim.stimuli import read_trials as read_trials
     from contstim.store import Store as Store
     from contstim.study.handing_on.archive import archive_study as archive_study
     from contstim.study.planning import plan_study as plan_study
