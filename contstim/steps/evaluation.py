@@ -8,38 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.corpus import read_lines, read_sentences
 from contstim.errors import ContstimError, InputError
+from contstim.evaluation import comparison, desiderata, minimal_pairs
 from contstim.evaluation.acceptability import judgement_files, read_judgements
 from contstim.evaluation.acceptability_report import acceptability_findings
 from contstim.evaluation.accuracies import MinimalPairEvaluation, evaluate_minimal_pairs
-from contstim.evaluation.comparison import (
-    comparison_findings,
-    contest_commands,
-    contest_search,
-    contest_start,
-    contest_triplets,
-    gather,
-    read_tables,
-    select_command,
-)
 from contstim.evaluation.criteria import AcceptabilityEvaluation, evaluate_acceptability
-from contstim.evaluation.desiderata import (
-    Desiderata,
-    evaluate_desiderata,
-    sample_items,
-    with_reference,
-)
 from contstim.evaluation.desiderata_report import desiderata_findings
 from contstim.evaluation.folder import write_findings
 from contstim.evaluation.judged_scores import JudgedScores, model_scores, published_scores
 from contstim.evaluation.learning_curves import train_on_parts
 from contstim.evaluation.minimal_pair_report import minimal_pair_findings
-from contstim.evaluation.minimal_pairs import (
-    pair_files,
-    published_files,
-    read_human_agreement,
-    read_minimal_pairs,
-    read_published_accuracies,
-)
 from contstim.evaluation.scores import pair_scores_from_table, score_pairs
 from contstim.evaluation.settings import (
     ACCEPTABILITY,
@@ -126,8 +104,8 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
 
     def files_of_data(self) -> Iterable[Path | None]:
         """The pairs, and published results beside them."""
-        yield from published_files(self.data, self.people, self.published)
-        yield from pair_files(self.data)
+        yield from minimal_pairs.published_files(self.data, self.people, self.published)
+        yield from minimal_pairs.pair_files(self.data)
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
         """Score the pairs, and write the findings."""
@@ -136,11 +114,11 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
         if bool(self.settings.sizes) != bool(self.text):
             raise InputError("Learning curves need both `sizes` and `text`.")
         # Before models are loaded: a wrong folder or column is told at once
-        files = pair_files(self.data)
-        pairs = read_minimal_pairs(files, self.settings)
-        answers, summary = published_files(self.data, self.people, self.published)
-        agreement = read_human_agreement(answers)
-        accuracies = read_published_accuracies(summary)
+        files = minimal_pairs.pair_files(self.data)
+        pairs = minimal_pairs.read_minimal_pairs(files, self.settings)
+        answers, summary = minimal_pairs.published_files(self.data, self.people, self.published)
+        agreement = minimal_pairs.read_human_agreement(answers)
+        accuracies = minimal_pairs.read_published_accuracies(summary)
         with self.execution.scorers(self.models, self.loading, reporter.say) as loaded:
             trained = self._train_on_parts(loaded, reporter)
             models = [*loaded, *(model for model, _ in trained)]
@@ -246,7 +224,7 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
         )
 
 
-class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
+class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desiderata"):
     """Ask of scoring rules what any measure of likelihood should do (Kauf & Ivanova 2023).
 
     Scores should fall with a sentence's length, rise with a word's frequency in a neutral sentence,
@@ -268,26 +246,28 @@ class EvaluateDesiderata(_Evaluation[Desiderata], name="evaluate desiderata"):
 
     def specifications(self) -> tuple[str, ...]:
         """Specifications of the models, and of a reference that is none of them."""
-        texts, _ = with_reference(self.models, self.reference)
+        texts, _ = desiderata.with_reference(self.models, self.reference)
         return tuple(model.specification for model in parse_models(texts))
 
-    def work(self, reporter: Reporter) -> Outcome[Desiderata]:
+    def work(self, reporter: Reporter) -> Outcome[desiderata.Desiderata]:
         """Score sentences and words, and write the findings."""
         settings, counts = self.settings, read_frequencies(self.frequencies)
         given = list(read_lines(self.word_list)) if self.word_list else None
-        chosen, words = sample_items(read_stimuli(self.sentences), counts, settings, given)
+        chosen, words = desiderata.sample_items(
+            read_stimuli(self.sentences), counts, settings, given
+        )
         # Of a model in a folder, the counts of its words
         of_folder = self.frequencies.is_dir()
         words_from = frequency_file(self.frequencies) if of_folder else self.frequencies
         # Every word is scored in every carrier.
         total = len(chosen) + len(settings.carrier) * len(words)
-        specifications, compared = with_reference(self.models, self.reference)
+        specifications, compared = desiderata.with_reference(self.models, self.reference)
         with (
             self.execution.scorers(specifications, self.loading, reporter.say) as loaded,
             self.opened() as store,
         ):
             _tell_unknown_words(loaded, chosen, reporter)
-            results = evaluate_desiderata(
+            results = desiderata.evaluate_desiderata(
                 # A reference of its own is the last of those loaded, and is not evaluated
                 loaded[: len(self.models)],
                 chosen,
@@ -336,7 +316,7 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
         """Score the sentences, write the findings, and search where that is asked for."""
         if self.synthesize and len(self.models) < 2:
             raise InputError("`synthesize` needs two models: name them (`models`).")
-        tables = read_tables(self.scores)
+        tables = comparison.read_tables(self.scores)
         models = load_scorers(self.models, self.loading)
         texts = read_stimuli(self.sentences) if self.sentences else None
         # Without sentences of its own, a comparison is of those that the tables hold.
@@ -344,15 +324,17 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
         total = len(set(texts or ())) or max(sizes, default=0)
         progress = LOCAL_SCORING.progress(reporter, total)
         with self.opened() as store:
-            table, left_out = gather(tables, models, texts, store=store, progress=progress)
+            table, left_out = comparison.gather(
+                tables, models, texts, store=store, progress=progress
+            )
         _tell_unknown_words(models, table.sentences or (), reporter)
-        commands, contest = [select_command(self.out, table)], None
+        commands, contest = [comparison.select_command(self.out, table)], None
         # A contest between two models needs both loaded, not their scores alone
         if len(models) > 1:
             try:
-                start, words = contest_start(models, table, self.vocabulary)
-                contest = start, words, contest_search(words)
-                commands += contest_commands(
+                start, words = comparison.contest_start(models, table, self.vocabulary)
+                contest = start, words, comparison.contest_search(words)
+                commands += comparison.contest_commands(
                     models, start, contest[2], self.vocabulary, self.loading.prompt
                 )
             except ContstimError as error:
@@ -361,13 +343,15 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
                 if self.synthesize or self.vocabulary:
                     raise
                 reporter.say(f"No commands to synthesize sentences: {error}")
-        findings = comparison_findings(table, top=self.top, left_out=left_out, commands=commands)
+        findings = comparison.comparison_findings(
+            table, top=self.top, left_out=left_out, commands=commands
+        )
         data = filter(None, (*self.scores, self.sentences, self.vocabulary))
         _tell_left_out("sentence", left_out, reporter)
         shown = ["Set them against each other:", *(f"  {command}" for command in commands)]
         writes = []
         if self.synthesize and contest:
-            triplets = contest_triplets(models, *contest, seed=self.seed)
+            triplets = comparison.contest_triplets(models, *contest, seed=self.seed)
             writes = [self.out / "synthesized.csv"]
             write_triplets(writes[0], triplets)
             for each in triplets:

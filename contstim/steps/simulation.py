@@ -45,9 +45,7 @@ class PowerSettings:
     """Options of simulating the experiment, with new people and new items."""
 
     participants: Annotated[int, Help("Participants in a group.", at_least=1)] = ANSWERS
-    power_groups: Annotated[int | None, Help("Groups, if not those of trials.", at_least=1)] = (
-        None
-    )
+    power_groups: Annotated[int | None, Help("Groups, if not those of trials.", at_least=1)] = None
     ceiling: Annotated[
         float | None,
         Help("How often a person agrees with most; by default as in 2023, or --pilot."),

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.measures import (
-    choice_agreement,
-    evaluate,
-    known_mean,
-    rank_squares,
-    signed_ranks,
-)
+from contstim.experiments.analysis import measures
 from contstim.experiments.analysis.ratings import pair_mask, roles, scope_mask
 from contstim.stimuli import CONTROVERSIAL, Condition
 
@@ -59,7 +53,7 @@ def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
     sums, counts = np.zeros((2, n_models, n_models))
     for group in ratings.groups:
         # (n_models, 1, n_trials) against (n_participants, n_trials), summed over participants
-        agreed = choice_agreement(group.ratios[:, None], group.preferences).sum(axis=1)
+        agreed = measures.choice_agreement(group.ratios[:, None], group.preferences).sum(axis=1)
         for column in np.flatnonzero(_of(group, condition)):
             trial = group.trials[column]
             rivals = [ratings.models.index(name) for name in (trial.model_1, trial.model_2)]
@@ -153,7 +147,7 @@ def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> It
     """
     for pair in rivals(ratings, condition):
         masks = [pair_mask(g.trials, condition, pair, ratings.models) for g in ratings.groups]
-        scores = evaluate(ratings, measure, masks)
+        scores = measures.evaluate(ratings, measure, masks)
         first, second = (ratings.models.index(model) for model in pair)
         # Both models have the same trials here, so the ceilings of the first are those of both.
         yield {
@@ -161,10 +155,10 @@ def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> It
             "model_1": pair[0],
             "model_2": pair[1],
             "measure": measure.name,
-            "value_1": known_mean(scores.values[:, first]),
-            "value_2": known_mean(scores.values[:, second]),
-            "lower": known_mean(scores.lower[:, first]),
-            "upper": known_mean(scores.upper[:, first]),
+            "value_1": measures.known_mean(scores.values[:, first]),
+            "value_2": measures.known_mean(scores.values[:, second]),
+            "lower": measures.known_mean(scores.lower[:, first]),
+            "upper": measures.known_mean(scores.upper[:, first]),
             "n_trials": sum(int(mask.any(axis=0).sum()) for mask in masks),
             "n_ratings": int(scores.n_trials[:, first].sum()),
         }
@@ -210,13 +204,13 @@ def _failures(
     # ranks of who has a preference on fewer trials than all n weigh more. What a trial adds to the
     # numerator, divided by it, is the trial's term; a model that ties everywhere has no terms.
     k, n = np.count_nonzero(ratios), len(columns)
-    own, full = rank_squares(preferences, np.ones(n)), n * (n + 1) * (2 * n + 1) / 6
+    own, full = measures.rank_squares(preferences, np.ones(n)), n * (n + 1) * (2 * n + 1) / 6
     weights = np.sqrt(np.divide(full, own, out=np.zeros_like(own), where=own > 0))
-    people = (signed_ranks(preferences) * weights[:, None]).mean(axis=0)
+    people = (measures.signed_ranks(preferences) * weights[:, None]).mean(axis=0)
     scale = np.sqrt(k * (k + 1) * (2 * k + 1) * n * (n + 1) * (2 * n + 1)) / 6
-    errors = -signed_ranks(ratios) * people / (scale or 1.0)
+    errors = -measures.signed_ranks(ratios) * people / (scale or 1.0)
     if not group.scale.is_graded:
-        errors = (1 - choice_agreement(ratios, preferences).mean(axis=0)) / n
+        errors = (1 - measures.choice_agreement(ratios, preferences).mean(axis=0)) / n
     chose = [(preferences < 0).sum(axis=0).tolist(), (preferences > 0).sum(axis=0).tolist()]
     for place, column in enumerate(columns):
         trial = group.trials[column]

@@ -11,22 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.analysis import figures, reliability
 from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.effects import averaged
 from contstim.experiments.analysis.families import CEILING
-from contstim.experiments.analysis.figures import (
-    drawings,
-    names_in_figures,
-    require_rivals,
-    shown,
-)
 from contstim.experiments.analysis.ratings import DESCRIPTIONS
-from contstim.experiments.analysis.reliability import (
-    SURE,
-    by_sureness,
-    judged_trials,
-    mean_reliability,
-)
 from contstim.experiments.analysis.tables import result_tables, training_texts_table, with_origin
 from contstim.experiments.analysis.trivial_rivals import against_rivals
 from contstim.experiments.responses.checks import HARMLESS
@@ -86,7 +75,7 @@ def report(
         limits = counted(len(cautions), "limit of these results", "limits of these results")
         parts.append(Details(limits, [Bullets(cautions)], is_open=len(cautions) <= _FEW))
     parts.append(Heading("In detail"))
-    for result in shown(analysis):
+    for result in figures.shown(analysis):
         about = DESCRIPTIONS[result.scope].capitalize()
         parts.append(Details(about, [*_scope(result, analysis, images)]))
     for kind in ("agreement", "dominance", "roles", "ranks"):
@@ -142,7 +131,7 @@ def _preface(analysis: Analysis, told: Mapping[str, str]) -> Iterator[Part]:
         table = Table(("left out", "why"), [*excluded.items()], texts=2)
         yield Details("Who was left out, and why", [table])
     yield from map(Paragraph, filter(None, [told["notable"]]))
-    names = names_in_figures(analysis).items()
+    names = figures.names_in_figures(analysis).items()
     if short := [(label, name) for name, label in names if label != name]:
         yield Details("Models' names in figures", [Table(("in figures", "model"), short, texts=2)])
 
@@ -253,20 +242,21 @@ def _choices(analysis: Analysis, told: Mapping[str, str]) -> Iterator[Part]:
 
 def _reliability(analysis: Analysis, told: Mapping[str, str], image: bytes) -> Iterator[Part]:
     """Sureness of people by condition, and the trials that they are least and most sure of."""
-    judged, scale = judged_trials(analysis.ratings), analysis.ratings.scale
+    judged, scale = reliability.judged_trials(analysis.ratings), analysis.ratings.scale
     yield Paragraph(told["reliability"], note=True)
     yield Picture("reliability", image, "shrunken mean ratings of all trials, by condition")
     conditions = [
         (
-            *(condition, f"{len(trials):,}", f"{mean_reliability(trials):.2f}"),
-            f"{np.mean([r.sureness >= SURE for *_, r in trials]):.1%}",
+            *(condition, f"{len(trials):,}", f"{reliability.mean_reliability(trials):.2f}"),
+            f"{np.mean([r.sureness >= reliability.SURE for *_, r in trials]):.1%}",
         )
         for condition, trials in judged.items()
     ]
     yield Table(
-        ("condition", "trials", "reliability", f"{SURE:.0%} sure of a preference"), conditions
+        ("condition", "trials", "reliability", f"{reliability.SURE:.0%} sure of a preference"),
+        conditions,
     )
-    ordered = by_sureness(judged)
+    ordered = reliability.by_sureness(judged)
     surest = ordered[::-1][: max(0, min(_EXTREMES, len(ordered) - _EXTREMES))]
     header = ("trial", "sentence", "preferred by", "likely preferred", "rating", "shrunken")
     for heading, chosen in (("Least sure", ordered[:_EXTREMES]), ("Most sure", surest)):
@@ -434,7 +424,7 @@ def write_analysis(
     """
     folder = Path(folder)
     if pair:
-        require_rivals(analysis.ratings.trials, pair)
+        figures.require_rivals(analysis.ratings.trials, pair)
     seen = seen or {}
     files: list[Path] = []
     results = result_tables(analysis) | {"training_texts": training_texts_table(seen)}
@@ -444,7 +434,7 @@ def write_analysis(
             write_table(files[-1], with_origin(columns, analysis.origin))
     images, warning = {}, analysis.origin.warning
     with styled():
-        for name, figure in drawings(analysis, pair):
+        for name, figure in figures.drawings(analysis, pair):
             # The page holds the very images that are written
             images[name] = save(figure, folder / "figures" / name, warning=warning)
             files += [folder / "figures" / f"{name}{ending}" for ending in (".pdf", ".png")]

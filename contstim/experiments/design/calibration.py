@@ -26,11 +26,7 @@ from contstim.documents import read_text
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.ratings import Scope
-from contstim.experiments.design.golan2023 import (
-    PUBLISHED_FOLLOWING,
-    PUBLISHED_KINDS,
-    PUBLISHED_RATERS,
-)
+from contstim.experiments.design import golan2023
 from contstim.experiments.design.population import AS_MEASURED, CLOSE, DISTANT, Population
 from contstim.records import record_path
 from contstim.tables import read_table
@@ -77,8 +73,8 @@ class MeasuredKind:
 
 def _published() -> dict[Scope, MeasuredKind]:
     return {
-        Scope(name): MeasuredKind(ceiling, best, rivals, PUBLISHED_RATERS, items)
-        for name, (ceiling, items, (best, *rivals)) in PUBLISHED_KINDS.items()
+        Scope(name): MeasuredKind(ceiling, best, rivals, golan2023.PUBLISHED_RATERS, items)
+        for name, (ceiling, items, (best, *rivals)) in golan2023.PUBLISHED_KINDS.items()
     }
 
 
@@ -95,7 +91,7 @@ class MeasuredPeople:
     """
 
     kinds: Mapping[Scope, MeasuredKind] = field(default_factory=_published)
-    following: float = PUBLISHED_FOLLOWING
+    following: float = golan2023.PUBLISHED_FOLLOWING
     source: str = "experiment 1 of Golan et al. (2023), on the trials of GPT-2, " + _BEST
     best: str = "GPT-2"
     simulated: bool = False

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis import SMALLEST_EFFECT
-from contstim.experiments.analysis.families import (
-    FALSE_DISCOVERY_RATE,
-    crossed_instead,
-    family_cautions,
-)
+from contstim.experiments.analysis import SMALLEST_EFFECT, families
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
 from contstim.experiments.design.golan2023 import ANSWERS
 from contstim.experiments.design.population import AS_MEASURED, even_orders, preferences_by_scope
@@ -307,9 +302,9 @@ class DesignPower:
         """Limits of the tests, and of the pilot."""
         pilot = (ARTIFICIAL_PILOT,) * self.measured.simulated
         if self.units == "crossed":
-            return (*pilot, crossed_instead(self.groups))
+            return (*pilot, families.crossed_instead(self.groups))
         limits = [(scope, of_scope.detectability) for scope, of_scope in self.scopes.items()]
-        return (*pilot, *family_cautions(limits, self.units, self.alpha))
+        return (*pilot, *families.family_cautions(limits, self.units, self.alpha))
 
     def to_frame(self) -> DataFrame:
         """A row for each scope, population and comparison; see `power_table`."""
@@ -326,7 +321,7 @@ def design_power(
     groups: int | None = None,
     participants: int = ANSWERS,
     simulations: int = 1000,
-    alpha: float = FALSE_DISCOVERY_RATE,
+    alpha: float = families.FALSE_DISCOVERY_RATE,
     smallest_effect: float = SMALLEST_EFFECT,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda _done, _total: None,

@@ -11,15 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.experiments.analysis import measures
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.families import CEILING
-from contstim.experiments.analysis.measures import (
-    ACCURACY,
-    COSINE,
-    rank_squares,
-    signed_rank_cosine,
-    signed_ranks,
-)
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.reproduce.golan2023_data import read_experiment
@@ -125,7 +119,7 @@ def _size(analysis: Analysis) -> Iterator[Claim]:
 
 
 def _random(analysis: Analysis) -> Iterator[Claim]:
-    result = analysis.result(Scope.RANDOM, ACCURACY)
+    result = analysis.result(Scope.RANDOM, measures.ACCURACY)
     # A participant's accuracy times their number of trials is how many choices were predicted; a
     # tie makes it a half.
     scores = result.evaluation
@@ -152,7 +146,7 @@ def _random(analysis: Analysis) -> Iterator[Claim]:
 
 
 def _controversial(analysis: Analysis) -> Iterator[Claim]:
-    better = analysis.result(Scope.NATURAL, ACCURACY).beaten_by("gpt2")
+    better = analysis.result(Scope.NATURAL, measures.ACCURACY).beaten_by("gpt2")
     others = _ordered(set(_ORDER) - {"gpt2", "roberta"})
     yield "natural controversial pairs: gpt2 is better than", others, _ordered(better)
     for scope, about, published in (
@@ -161,12 +155,12 @@ def _controversial(analysis: Analysis) -> Iterator[Claim]:
         (Scope.ACCEPT, "natural vs. synthetic, accepting", "none"),
         (Scope.REJECT, "natural vs. synthetic, rejecting", ", ".join(_ORDER)),
     ):
-        below = analysis.result(scope, ACCURACY).below_ceiling()
+        below = analysis.result(scope, measures.ACCURACY).below_ceiling()
         yield f"{about}: not below the ceiling", published, _ordered(set(_ORDER) - below)
 
 
 def _overall(analysis: Analysis) -> Iterator[Claim]:
-    result = analysis.result(Scope.OVERALL, COSINE)
+    result = analysis.result(Scope.OVERALL, measures.COSINE)
     scores = result.evaluation
     means = dict(zip(scores.models, scores.values.mean(axis=0), strict=True))
     ours = _listed(_digits(means[model]) for model in _ORDER)
@@ -196,11 +190,11 @@ def _published_ceiling(ratings: Ratings) -> float:
     """
     cosines = []
     for group in ratings.groups:
-        ranks = signed_ranks(group.preferences)
-        unit = ranks / np.sqrt(rank_squares(ranks, np.ones(ranks.shape)))[:, None]
+        ranks = measures.signed_ranks(group.preferences)
+        unit = ranks / np.sqrt(measures.rank_squares(ranks, np.ones(ranks.shape)))[:, None]
         others = [np.delete(unit, person, axis=0).mean(axis=0) for person in range(len(unit))]
         # Each person's own cosine with the others: (n_participants, n_participants), its diagonal
-        cosines.append(np.diag(signed_rank_cosine(np.stack(others), group.preferences)))
+        cosines.append(np.diag(measures.signed_rank_cosine(np.stack(others), group.preferences)))
     return float(np.concatenate(cosines).mean())
 
 

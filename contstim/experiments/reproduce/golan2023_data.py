@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from contstim.errors import InputError
 from contstim.experiments.design.building import pair_trial, triplet_trials
 from contstim.experiments.platforms.platform import Platform, Reader
-from contstim.experiments.reproduce.published import (
-    read_natural_pairs,
-    read_stimulus_scores,
-    read_triplets,
-)
+from contstim.experiments.reproduce import published
 from contstim.experiments.responses.alignment import Imported
 from contstim.experiments.responses.table import UNKNOWN, Response
 from contstim.options import Help
@@ -52,11 +48,11 @@ def read_experiment(
     rows = _shown_pairs(ratings_file)
     groups = _groups([pair for pair, *_ in rows], ratings_file)
     # The 1,440 controversial trials by their sentences, in either order; groups follow below.
-    made = [pair_trial(pair) for pair in read_natural_pairs(contstimlang_folder)]
-    for triplet in read_triplets(contstimlang_folder, selected=True):
+    made = [pair_trial(pair) for pair in published.read_natural_pairs(contstimlang_folder)]
+    for triplet in published.read_triplets(contstimlang_folder, selected=True):
         made += triplet_trials(triplet, twins=True)
     selected = {frozenset((trial.sentence_1, trial.sentence_2)): trial for trial in made}
-    order = read_stimulus_scores(contstimlang_folder).rows
+    order = published.read_stimulus_scores(contstimlang_folder).rows
     trials: dict[frozenset[Sentence], Trial] = {}
     responses = []
     for row, (pair, rating, position, rt_ms) in enumerate(rows):
@@ -176,7 +172,7 @@ def import_golan2023(
         folder, settings.data / "contstimlang-fork" / "data"
     )
     if settings.scores_out is not None:
-        read_stimulus_scores(folder).write(settings.scores_out)
+        published.read_stimulus_scores(folder).write(settings.scores_out)
     return Imported(published_trials, responses)
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from contstim.documents import shortened
 from contstim.errors import InputError
+from contstim.experiments.responses import table
 from contstim.experiments.responses.checks import (
     CheckReport,
     Problem,
@@ -19,18 +20,6 @@ from contstim.experiments.responses.checks import (
     check_responses,
 )
 from contstim.experiments.responses.questionnaire import QuestionAnswer
-from contstim.experiments.responses.table import (
-    UNKNOWN,
-    UNRATED,
-    Count,
-    Mark,
-    Position,
-    Rating,
-    Response,
-    Text,
-    Time,
-    mistake,
-)
 from contstim.tables import listed, whole_number
 from contstim.wording import counted
 
@@ -62,17 +51,17 @@ class RecordedAnswer(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     where: str
-    participant: Annotated[Text, Field(min_length=1)]
-    trial_id: Text
+    participant: Annotated[table.Text, Field(min_length=1)]
+    trial_id: table.Text
     left: Annotated[int, BeforeValidator(whole_number), Field(ge=1, le=2)]
-    rating: Rating = UNRATED
-    position: Position = UNKNOWN
-    rt_ms: Time = math.nan
-    rt_s: Time = math.nan
-    simulated: Mark = False
-    input: Text = ""
-    blurs: Count = None
-    away_ms: Time = math.nan
+    rating: table.Rating = table.UNRATED
+    position: table.Position = table.UNKNOWN
+    rt_ms: table.Time = math.nan
+    rt_s: table.Time = math.nan
+    simulated: table.Mark = False
+    input: table.Text = ""
+    blurs: table.Count = None
+    away_ms: table.Time = math.nan
     row: Any = None
 
 
@@ -85,7 +74,7 @@ def recorded(where: str, **cells: object) -> RecordedAnswer:
     try:
         return RecordedAnswer.model_validate({"where": where, **cells})
     except ValidationError as error:
-        raise InputError(f"{where}: {mistake(error.errors()[0])}") from None
+        raise InputError(f"{where}: {table.mistake(error.errors()[0])}") from None
 
 
 @dataclass(frozen=True)
@@ -102,7 +91,7 @@ class Imported:
     """
 
     trials: tuple[Trial, ...]
-    responses: tuple[Response, ...]
+    responses: tuple[table.Response, ...]
     notes: tuple[str, ...] = ()
     unmatched: tuple[ResponseFinding, ...] = ()
     questions: tuple[QuestionAnswer, ...] = ()
@@ -131,7 +120,7 @@ def import_files(
         InputError: no answer finds a trial, and what `read` raises.
     """
     by_id = {trial.trial_id: trial for trial in trials}
-    responses: list[Response] = []
+    responses: list[table.Response] = []
     notes: list[str] = []
     lost: dict[str, dict[str, str]] = defaultdict(dict)  # by participant, where each trial stands
     questions: list[QuestionAnswer] = []
@@ -162,10 +151,10 @@ def import_files(
     return Imported(tuple(trials), tuple(responses), *further)
 
 
-def _canonical(answer: RecordedAnswer, trial: Trial) -> Response:
+def _canonical(answer: RecordedAnswer, trial: Trial) -> table.Response:
     # Three decimals: seconds times 1000 would else end in digits of rounding
     rt_ms = answer.rt_ms if math.isnan(answer.rt_s) else round(1_000 * answer.rt_s, 3)
-    return Response(
+    return table.Response(
         answer.participant,
         trial.group,
         trial.trial_id,
@@ -206,7 +195,7 @@ def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswe
 
 def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
     """The same with one rating of each trial by each participant; notes say whose were left out."""
-    chosen: dict[tuple[str, str], Response] = {}
+    chosen: dict[tuple[str, str], table.Response] = {}
     repeated: dict[str, list[str]] = defaultdict(list)
     for response in imported.responses:
         key = (response.participant, response.trial_id)

@@ -24,15 +24,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
-from contstim.models.batching import (
-    Budget,
-    computing,
-    forward_in_batches,
-    log_softmax32,
-    out_of_memory,
-    single_input,
-    to_device,
-)
+from contstim.models import batching
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.costs import count
 from contstim.models.merging import NetworkCall, answer, stacked
@@ -84,7 +76,7 @@ class CausalNetwork:
         self._model = checkpoint.model
         self._device = torch.device(checkpoint.device)
         self._chooses_places = "logits_to_keep" in signature(self._model.forward).parameters
-        self._budget = Budget.for_device(self._device)
+        self._budget = batching.Budget.for_device(self._device)
         size = int(self._model.config.get_text_config().vocab_size)
         classes = token_classes(checkpoint.tokenizer, size) if by_words else None
         self._normaliser = Normaliser(classes, self._device)
@@ -95,8 +87,8 @@ class CausalNetwork:
 
     def begin(self, context: Tokens) -> Prefix:
         """Read a context of at least one token; its log-probability is 0."""
-        with computing(), single_input(len(context), self._device):
-            row = to_device(np.array([context], np.int64), self._device)
+        with batching.computing(), batching.single_input(len(context), self._device):
+            row = batching.to_device(np.array([context], np.int64), self._device)
             count(1, len(context))
             logits, cache = self._forward(_NOTHING, row, places=1)
             next_log_probs = self._normaliser.log_softmax(logits[0, -1]).double().cpu().numpy()
@@ -104,9 +96,9 @@ class CausalNetwork:
 
     def extend(self, prefix: Prefix, ids: Tokens) -> Prefix:
         """Read one more token or several, and add their log-probability."""
-        with computing(), single_input(len(prefix.ids) + len(ids), self._device):
+        with batching.computing(), batching.single_input(len(prefix.ids) + len(ids), self._device):
             count(1, len(ids))
-            row = to_device(np.array([ids], np.int64), self._device)
+            row = batching.to_device(np.array([ids], np.int64), self._device)
             logits, cache = self._read(prefix, row, None, keeps=self._keeps_prefixes)
             after = self._normaliser.log_softmax(logits[0, -1])
             later = np.array(ids[1:], np.int64)
@@ -141,11 +133,11 @@ class CausalNetwork:
             rows: one or more tokens each.
             tokens: (n_vocabulary,), which.
         """
-        chosen = to_device(np.flatnonzero(tokens), self._device)
+        chosen = batching.to_device(np.flatnonzero(tokens), self._device)
 
         def mass(logits: Tensor, spots: IntArray, _next: IntArray) -> Tensor:
-            of_spots = torch.logsumexp(log_softmax32(logits)[:, chosen], dim=-1)
-            return of_spots[to_device(spots, logits.device)].double()
+            of_spots = torch.logsumexp(batching.log_softmax32(logits)[:, chosen], dim=-1)
+            return of_spots[batching.to_device(spots, logits.device)].double()
 
         return self._within_rows(prefix, rows, mass)
 
@@ -189,7 +181,7 @@ class CausalNetwork:
         def write(places: tuple[IntArray, IntArray], terms: Tensor) -> None:
             values[places] = terms.cpu().numpy()
 
-        forward_in_batches(paths, run, pad=0, budget=self._budget)
+        batching.forward_in_batches(paths, run, pad=0, budget=self._budget)
         return values
 
     def _read(
@@ -278,7 +270,7 @@ class CausalNetwork:
             attention = torch.cat([attention.new_ones(len(ids), n_before), attention], dim=1)
         shared = prefix.cache is not None
         if not shared:
-            before = to_device(np.array(prefix.ids, np.int64), ids.device)
+            before = batching.to_device(np.array(prefix.ids, np.int64), ids.device)
             ids = torch.cat([before.expand(len(ids), -1), ids], dim=1)
         output = self._model(
             input_ids=ids,
@@ -301,7 +293,7 @@ class CausalNetwork:
             return False
         row = torch.tensor([self._trial], device=self._device)
         half = 2 * len(self._trial) // 3
-        with computing():
+        with batching.computing():
             whole, _ = self._forward(_NOTHING, row)
             prefix = self._read_so_far(row, half)
             if prefix.cache is None:
@@ -324,7 +316,7 @@ class CausalNetwork:
             return False
         row = torch.tensor([self._trial], device=self._device)
         half = len(self._trial) // 2
-        with computing():
+        with batching.computing():
             try:
                 whole, _ = self._forward(_NOTHING, row)
                 beginning, middle = self._read_so_far(row, 1), self._read_so_far(row, half)
@@ -340,7 +332,7 @@ class CausalNetwork:
                     after, _ = self._forward(again, row[:, half:])
                     parts.append((after, whole[:, half:]))
             except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
-                if out_of_memory(error):
+                if batching.out_of_memory(error):
                     raise
                 return False
         return all(_agree(part, expected, whole) for part, expected in parts)

@@ -13,23 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from weakref import WeakValueDictionary
 
 from contstim.errors import ModelError
-from contstim.models.checkpoints.checks import (
-    check_behaviour,
-    check_tokenizer,
-    check_weights,
-    check_words,
-    without_weights,
-)
+from contstim.models import tensors
+from contstim.models.checkpoints import checks
 from contstim.models.checkpoints.source import check_folder, open_source, stamp
 from contstim.models.loading import DEFAULT_LOADING, Loading
-from contstim.models.tensors import (
-    check_map,
-    fingerprint,
-    fingerprint_of_tokenizer,
-    input_device,
-    is_spread,
-    spreading,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +65,7 @@ class Checkpoint:
     @property
     def has_weights(self) -> bool:
         """True if the network can score; without weights it has only its shape."""
-        return is_spread(self.model) or all(
+        return tensors.is_spread(self.model) or all(
             weight.device.type != "meta" for weight in self.model.parameters()
         )
 
@@ -98,8 +85,8 @@ class Checkpoint:
         Without weights, the hash of the tokenizer alone.
         """
         if not self.has_weights:
-            return fingerprint_of_tokenizer(self.tokenizer)
-        return fingerprint(self.model, self.tokenizer)
+            return tensors.fingerprint_of_tokenizer(self.tokenizer)
+        return tensors.fingerprint(self.model, self.tokenizer)
 
     @cached_property
     def window(self) -> int | None:
@@ -265,7 +252,7 @@ def load_tokenizer(location: str, *, trust_remote_code: bool = False) -> tuple[A
             source.check()
             config = source.load(transformers.AutoConfig).get_text_config()
         tokenizer = source.load(transformers.AutoTokenizer)
-        check_words(location, tokenizer)
+        checks.check_words(location, tokenizer)
         return tokenizer, config
 
     return open_source(location, load, trust_remote_code=trust_remote_code)
@@ -288,31 +275,31 @@ def _open(
     what, auto_name = _KINDS[kind]
     auto = getattr(transformers, auto_name)
     if not loading.weights:
-        shape = without_weights(auto, config, trust_remote_code=trust_remote_code)
-        check_tokenizer(location, tokenizer, shape)
+        shape = checks.without_weights(auto, config, trust_remote_code=trust_remote_code)
+        checks.check_tokenizer(location, tokenizer, shape)
         return Checkpoint(shape, tokenizer, location, loading.device, kind)
     if isinstance(loading.device_map, Mapping):
-        shape = without_weights(auto, config, trust_remote_code=trust_remote_code)
-        check_map(location, shape, loading.device_map)
+        shape = checks.without_weights(auto, config, trust_remote_code=trust_remote_code)
+        tensors.check_map(location, shape, loading.device_map)
     offload = mkdtemp(prefix="contstim-") if loading.device_map is not None else ""
     try:
         model, report = source.load(
-            auto, config=config, output_loading_info=True, **spreading(loading, offload)
+            auto, config=config, output_loading_info=True, **tensors.spreading(loading, offload)
         )
     except BaseException:
         shutil.rmtree(offload, ignore_errors=True)
         raise
     if offload:
         weakref.finalize(model, shutil.rmtree, offload, ignore_errors=True)
-    check_weights(location, what, model, report, new_head=bool(labels))
-    check_tokenizer(location, tokenizer, model)
-    device: str = input_device(model) if is_spread(model) else loading.device
-    if not is_spread(model):
+    checks.check_weights(location, what, model, report, new_head=bool(labels))
+    checks.check_tokenizer(location, tokenizer, model)
+    device: str = tensors.input_device(model) if tensors.is_spread(model) else loading.device
+    if not tensors.is_spread(model):
         if device == "cpu":
             from contstim.models.onednn import use_onednn
 
             use_onednn(model)
         model = model.to(device)
     checkpoint = Checkpoint(model, tokenizer, location, device, kind)
-    check_behaviour(checkpoint)
+    checks.check_behaviour(checkpoint)
     return checkpoint

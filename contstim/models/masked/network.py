@@ -22,13 +22,7 @@ import torch
 from torch import Tensor
 
 from contstim.errors import ModelError
-from contstim.models.batching import (
-    Budget,
-    forward_in_batches,
-    single_input,
-    to_device,
-    unique_rows,
-)
+from contstim.models import batching
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.merging import NetworkCall, answer, stacked
 
@@ -71,11 +65,11 @@ class MaskedNetwork:
         self.model: torch.nn.Module = checkpoint.model
         self.device = torch.device(checkpoint.device)
         self._narrow: torch.nn.Module | None = None
-        with single_input(3, self.device):
+        with batching.single_input(3, self.device):
             whole = self._logits_of_trial()
         classes = token_classes(tokenizer, whole.shape[-1]) if by_words else None
         self.normaliser = Normaliser(classes, self.device)
-        self.budget = Budget.for_device(self.device)
+        self.budget = batching.Budget.for_device(self.device)
         # The module nearest to the head saves least, so it comes last
         body: Any = self.model.base_model
         attentions = [m for name, m in body.named_modules() if name.endswith(".attention")]
@@ -162,7 +156,7 @@ class MaskedNetwork:
                 what it adds to earlier results it must add in the function that it returns, see
                 `forward_in_batches`.
         """
-        distinct, twin = unique_rows(rows)
+        distinct, twin = batching.unique_rows(rows)
         row = twin[row]
 
         def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write | None:
@@ -175,10 +169,12 @@ class MaskedNetwork:
             )
             by_spot = np.argsort(spots, kind="stable")
             whole = all(len(distinct[number]) == ids.shape[1] for number in batch)
-            call = self.call(ids, None if whole else attention, to_device(places, ids.device))
+            call = self.call(
+                ids, None if whole else attention, batching.to_device(places, ids.device)
+            )
             return use(answer(call), asked[by_spot], spots[by_spot])
 
-        forward_in_batches(distinct, run, pad=self.pad, budget=self.budget)
+        batching.forward_in_batches(distinct, run, pad=self.pad, budget=self.budget)
 
     def call(self, ids: Tensor, attention: Tensor | None, places: Tensor) -> NetworkCall:
         """A call for the logits at some places of a batch; see `logits`."""

@@ -14,15 +14,8 @@ import torch
 from contstim.errors import InputError, ModelError
 from contstim.models.batching import fitting_memory
 from contstim.models.loading import resolve_device
+from contstim.models.training import record
 from contstim.models.training.loop import BUILDING, Trainer, seeded
-from contstim.models.training.record import (
-    CHECKPOINT,
-    Training,
-    forget_checkpoint,
-    is_begun,
-    read_checkpoint,
-    write_checkpoint,
-)
 from contstim.models.training.settings import TrainingPrecision
 from contstim.models.training_text import write_training_text
 from contstim.sentence import Sentence
@@ -57,7 +50,7 @@ def train_network(
     device: Device,
     precision: TrainingPrecision,
     on_progress: Callable[[Progress], None] | None = None,
-) -> Training:
+) -> record.Training:
     """Train from the start, or from the last checkpoint of the same run, and save the model.
 
     A finished run is not repeated.
@@ -89,9 +82,9 @@ def train_network(
     }
     if validation is not None:
         identity["validation_sha256"] = _digest(validation)
-    begun = is_begun(out, identity)
-    if begun and not (out / CHECKPOINT).is_file():  # finished
-        return Training.read(out)
+    begun = record.is_begun(out, identity)
+    if begun and not (out / record.CHECKPOINT).is_file():  # finished
+        return record.Training.read(out)
     training, apart = sentences, validation
     if apart is None:
         training, apart = split_sentences(sentences, settings)
@@ -104,9 +97,9 @@ def train_network(
         task = build(training)
         trainer = Trainer(task, training, apart, settings, device=place, bf16=bf16)
     if begun:
-        read_checkpoint(out, trainer)
+        record.read_checkpoint(out, trainer)
     else:
-        write_checkpoint(out, identity, trainer)
+        record.write_checkpoint(out, identity, trainer)
     ended = _run(trainer, out, identity, on_progress)
     facts = {
         "settings": identity,
@@ -123,9 +116,9 @@ def train_network(
     # checkpoint goes last: a run that is killed in between is finished by the next one.
     task.save(out)
     write_training_text(out, chain(training, apart))
-    finished = Training(out, trainer.curve, ended, facts)
+    finished = record.Training(out, trainer.curve, ended, facts)
     finished.write()
-    forget_checkpoint(out)
+    record.forget_checkpoint(out)
     return finished
 
 
@@ -136,11 +129,12 @@ def _run(
     try:
         with fitting_memory(_TOO_LARGE):
             return trainer.run(
-                report or (lambda _now: None), lambda: write_checkpoint(out, identity, trainer)
+                report or (lambda _now: None),
+                lambda: record.write_checkpoint(out, identity, trainer),
             )
     except ModelError:
         if not trainer.curve:  # nothing is lost with the checkpoint, and the folder is free again
-            forget_checkpoint(out)
+            record.forget_checkpoint(out)
             with suppress(OSError):  # it holds something else
                 out.rmdir()
         raise

@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.errors import InfeasibleError
-from contstim.optimization.selection.flow import (
-    NEVER,
-    SOLVER,
-    dual_prices,
-    solver_version,
-    transportation,
-)
+from contstim.optimization.selection import flow
 from contstim.optimization.selection.programs import LinearRule, best_choice
 from contstim.optimization.selection.question import (
     NaturalCertificate,
@@ -189,7 +183,7 @@ def _best(stratum: Stratum, standing: list[Pair], taken: frozenset[tuple[str, ..
     # One sentence more than the total demand: so each source's cheapest idle one is among them.
     arcs = _cheapest_arcs(stratum, stratum.free(taken, standing), int(needs.sum()) + 1)
     source, sentence, _ = arcs
-    used, shortfall = transportation(needs, *arcs)
+    used, shortfall = flow.transportation(needs, *arcs)
     reachable = np.bincount(source, minlength=len(needs))
     stay = len(standing)
     part = _Part(stratum, standing, taken, needs, reachable, shortfall, shortfall, stay)
@@ -261,13 +255,13 @@ def _prices(stratum: Stratum, arcs: Arcs, chosen: IntArray, needs: IntArray) -> 
     n_models, n_sentences = stratum.doubled.shape
     reject, accept = np.array(list(permutations(range(n_models), 2))).T
     ranks = stratum.doubled[:, sentence[chosen]]  # (n_models, n_chosen)
-    costs = np.where(stratum.admits(ranks[reject], ranks[accept]), ranks[reject], NEVER)
+    costs = np.where(stratum.admits(ranks[reject], ranks[accept]), ranks[reject], flow.NEVER)
     # No rearrangement saves as much as this: it stands for "no sentence is idle".
     cheapest = np.full(len(needs), (len(needs) + 1) * 2 * n_sentences + 1)
     idle = ~np.isin(sentence, sentence[chosen])
     np.minimum.at(cheapest, source[idle], cost[idle])
     cheapest[needs == 0] = 0
-    return dual_prices(costs, source[chosen], cheapest)
+    return flow.dual_prices(costs, source[chosen], cheapest)
 
 
 def match_by_length(
@@ -303,8 +297,8 @@ def _certify(
         objective=objective,
         bound=bound,
         status="optimal",  # verified, like all the rest, before anybody sees it
-        solver=SOLVER,
-        version=solver_version(),
+        solver=flow.SOLVER,
+        version=flow.solver_version(),
         tie_rule=TIE_RULE,
         candidates=candidates,
         kept=sum(len(part.standing) for part in parts),

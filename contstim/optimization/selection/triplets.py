@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InfeasibleError
+from contstim.optimization.selection import triplet_rules
 from contstim.optimization.selection.programs import (
     best_choice,
     priced_bound,
@@ -24,17 +25,6 @@ from contstim.optimization.selection.question import (
     demand,
 )
 from contstim.optimization.selection.reviewed import ReviewedTriplets
-from contstim.optimization.selection.triplet_rules import (
-    EXACT,
-    TIE_RULES,
-    as_bound,
-    build_rules,
-    by_model_pair,
-    edges_of,
-    has_enough,
-    triplet_costs,
-    usable_triplets,
-)
 from contstim.optimization.selection.verification import verify_triplets
 from contstim.tables import listed
 
@@ -89,10 +79,10 @@ def select_triplets(
     question = question or TripletQuestion()
     if question.objective == "readable":
         question = replace(question, enough=question.floor)  # which the certificate is to say
-    triplets = usable_triplets(triplets)
-    needs = demand(question, by_model_pair(triplets))
-    rules = build_rules(triplets, question, needs, tokens or {})
-    costs, values = triplet_costs(triplets, question, sum(needs.values()))
+    triplets = triplet_rules.usable_triplets(triplets)
+    needs = demand(question, triplet_rules.by_model_pair(triplets))
+    rules = triplet_rules.build_rules(triplets, question, needs, tokens or {})
+    costs, values = triplet_rules.triplet_costs(triplets, question, sum(needs.values()))
     after = None if review is None else ReviewedTriplets.of(review, triplets)
     most_kept, shared = None, False
     if after is not None:
@@ -112,26 +102,30 @@ def select_triplets(
     # Two bounds: one that anybody can recompute from the prices, and the solver's own, less its
     # tolerance; after branch and bound the second is often tighter.
     proved = priced_bound(costs.tolist(), rules, choice.prices)
-    by_prices = as_bound(proved, question.objective)
-    by_solver = as_bound(choice.bound - EXACT, question.objective)
+    by_prices = triplet_rules.as_bound(proved, question.objective)
+    by_solver = triplet_rules.as_bound(choice.bound - triplet_rules.EXACT, question.objective)
     bound = (min if question.objective == "controversiality" else max)(by_prices, by_solver)
     objective = fsum(values[choice.chosen])
     kept: dict[str, Any] = {}
     if after is not None and most_kept is not None:
         kept = _kept(after, choice, most_kept, rules[:-1], len(triplets)) | {"shared": shared}
-    optimal = abs(bound - objective) <= 2 * EXACT and kept.get("kept") == kept.get("kept_bound")
+    optimal = abs(bound - objective) <= 2 * triplet_rules.EXACT and kept.get("kept") == kept.get(
+        "kept_bound"
+    )
     certificate = TripletCertificate(
         objective=objective,
         bound=bound,
         status="optimal" if optimal else "gap",
         solver=choice.solver,
         version=metadata.version("scipy"),  # which brings HiGHS
-        tie_rule=TIE_RULES[question.objective],
+        tie_rule=triplet_rules.TIE_RULES[question.objective],
         candidates=len(triplets),
         question=question,
         price_bound=by_prices,
         prices=tuple(choice.prices.items()),
-        edges=tuple((*names, edges) for names, edges in edges_of(triplets, question).items()),
+        edges=tuple(
+            (*names, edges) for names, edges in triplet_rules.edges_of(triplets, question).items()
+        ),
         **kept,
     )
     selection = TripletSelection(chosen, certificate)
@@ -167,7 +161,7 @@ def _kept(
         "reviewed": after.reviewed,
         "rejected": after.rejected,
         "kept": kept,
-        "kept_bound": min(by_prices, floor(EXACT - most_kept.bound)),
+        "kept_bound": min(by_prices, floor(triplet_rules.EXACT - most_kept.bound)),
         "kept_price_bound": by_prices,
         "kept_prices": tuple(most_kept.prices.items()),
         "against": tuple(broken.items()),
@@ -189,7 +183,9 @@ def _infeasible(
         f"them, each by the number in brackets, such as {named}. Give more triplets, ask for "
         "fewer, or relax a rule."
     )
-    able = Counter((t.model_1, t.model_2) for t in triplets if has_enough(t, question))
+    able = Counter(
+        (t.model_1, t.model_2) for t in triplets if triplet_rules.has_enough(t, question)
+    )
     every = Counter((t.model_1, t.model_2) for t in triplets)
     if enough := [f"{'-'.join(p)} {able[p]} of {n}" for p, n in every.items() if able[p] < n]:
         message += (

@@ -261,7 +261,7 @@ def test_the_figure_of_reliability_has_a_dot_for_each_trial(found: Analysis, fol
 def test_the_same_analysis_writes_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "drawings", lambda *of: islice(drawings(*of), 2))
+    monkeypatch.setattr(drawing, "drawings", lambda *of: islice(drawings(*of), 2))
     made = simulate(("a", "b"), conditions=(Condition.RANDOM_NATURAL,))
     for name in "ab":
         write_analysis(analysed(made), tmp_path / name, title="t")
