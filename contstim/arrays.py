@@ -89,5 +89,4 @@ def _read_array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
         )
     # read_array reads the header itself
     file.seek(0)
-    array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-    return array
+    return np.lib.format.read_array(file, allow_pickle=False)

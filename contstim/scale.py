@@ -75,8 +75,7 @@ class Scale(StrEnum):
         degree = np.ceil(np.abs(distance) * DEGREES / len(self.sure))
         # 1 to 16 from the middle, 17 to 33, 34 to 50: each is called by its last answer
         farthest = np.floor(degree * len(self.sure) / DEGREES)
-        grouped: FloatArray = self.middle + np.sign(distance) * farthest
-        return grouped
+        return self.middle + np.sign(distance) * farthest
 
 
 _ANSWERS = {

@@ -241,8 +241,7 @@ def doubled_ranks(values: FloatArray) -> IntArray:
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)  # rank of the last of each group of ties
     # ranks last - count + 1 … last share their mean, doubled: 2 last - count + 1
-    doubled: IntArray = (2 * last - counts + 1)[inverse]
-    return doubled
+    return (2 * last - counts + 1)[inverse]
 
 
 def _kendall_tau_a(x: FloatArray, y: FloatArray) -> float:

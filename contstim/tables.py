@@ -260,8 +260,7 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
 
 def _plain(column: Column) -> Sequence[Any]:
     """Python numbers instead of NumPy's: their text reads back to the same double."""
-    plain: Sequence[Any] = column.tolist() if hasattr(column, "tolist") else column
-    return plain
+    return column.tolist() if hasattr(column, "tolist") else column
 
 
 def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, list[Any]]:

@@ -76,8 +76,7 @@ class CommandGroup(TyperGroup):
     def targets(self) -> Targets:
         """Where each command is, by name."""
         targets = self._targets or found("contstim.cli.program:TARGETS")
-        own: Targets = targets() if callable(targets) else targets
-        return own
+        return targets() if callable(targets) else targets
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names of the commands."""

@@ -92,8 +92,7 @@ class ClassifierModel(Scorer):
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Signed confidences, (n_sentences,); see `Scorer.scores` for what it raises."""
         acceptable = self.probabilities(sentences)
-        scores: FloatArray = np.where(acceptable > 0.5, acceptable, acceptable - 1)
-        return scores
+        return np.where(acceptable > 0.5, acceptable, acceptable - 1)
 
     def probabilities(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Probability of the label acceptable, (n_sentences,).

@@ -247,13 +247,11 @@ class Transformed(Scorer):
         baseline: FloatArray | float = 0.0
         if self._unigram is not None:
             baseline = _words_alone(self._unigram, sentences)
-        scores: FloatArray = (self._model.log_probs(sentences) - baseline) / self._sizes(sentences)
-        return scores
+        return (self._model.log_probs(sentences) - baseline) / self._sizes(sentences)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `Scorer.standard_errors`; what is subtracted is exact."""
-        errors: FloatArray = self._model.standard_errors(sentences) / self._sizes(sentences)
-        return errors
+        return self._model.standard_errors(sentences) / self._sizes(sentences)
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
         """See `Scorer.token_counts`."""

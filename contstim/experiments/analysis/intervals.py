@@ -133,8 +133,7 @@ class Uncertainty(NamedTuple):
 
     def p_values(self) -> FloatArray:
         """(…) two-sided, of no difference: the largest 1 - level whose interval holds zero."""
-        p_values: FloatArray = np.minimum(1.0, 2 * self._one_sided(np.abs(self.estimate)))
-        return p_values
+        return np.minimum(1.0, 2 * self._one_sided(np.abs(self.estimate)))
 
     def equivalence_p_value(self, margin: float) -> float:
         """The larger p-value of two one-sided tests: is the difference smaller than a margin?
@@ -219,8 +218,7 @@ class Uncertainty(NamedTuple):
         if self.is_value:
             lowest, highest = self.ends
             single = (self.estimate - lowest) * (highest - self.estimate)
-        answers: FloatArray = (single + added) / (variance + added / units)
-        return answers
+        return (single + added) / (variance + added / units)
 
 
 def uncertainty_of(

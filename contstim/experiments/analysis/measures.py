@@ -138,8 +138,7 @@ def signed_ranks(values: FloatArray, counts: FloatArray | None = None) -> FloatA
     last = np.flip(np.minimum.accumulate(last, axis=-1), axis=-1)
     ranks = np.empty(values.shape)
     np.put_along_axis(ranks, order, (below + last + 1) / 2, axis=-1)
-    signed: FloatArray = np.sign(values) * ranks
-    return signed
+    return np.sign(values) * ranks
 
 
 def resampled_ranks(values: FloatArray, weights: FloatArray | None) -> FloatArray:
@@ -162,8 +161,7 @@ def resampled_ranks(values: FloatArray, weights: FloatArray | None) -> FloatArra
     counts = np.where(zeros[:, None], 0, weights @ members)  # (n_lists, n_samples, n_runs)
     # A run of c values that ends at place u has the ranks u - c + 1 to u, on average u - (c - 1)/2.
     ranks = np.cumsum(counts, axis=-1) - (counts - 1) / 2
-    lists: FloatArray = np.sign(values)[:, None] * np.take_along_axis(ranks, runs[:, None], -1)
-    return lists
+    return np.sign(values)[:, None] * np.take_along_axis(ranks, runs[:, None], -1)
 
 
 def rank_squares(values: FloatArray, counts: FloatArray) -> FloatArray:
@@ -263,8 +261,7 @@ def _of_one_norm(ranks: FloatArray, squares: FloatArray) -> FloatArray:
     all has ranks of zero, whatever the norm of the others.
     """
     differ = ((squares != squares.max(axis=0)) & (squares > 0)).any(axis=0)
-    vectors: FloatArray = ranks / np.sqrt(np.where(differ & (squares > 0), squares, 1))[..., None]
-    return vectors
+    return ranks / np.sqrt(np.where(differ & (squares > 0), squares, 1))[..., None]
 
 
 @dataclass(frozen=True)

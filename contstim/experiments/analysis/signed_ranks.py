@@ -193,8 +193,7 @@ def signed_rank_p_values(differences: FloatArray) -> FloatArray:
 
 
 def _rounded(differences: FloatArray) -> FloatArray:
-    rounded: FloatArray = np.round(differences, _DIGITS)
-    return rounded
+    return np.round(differences, _DIGITS)
 
 
 def _signed_ranks(differences: FloatArray) -> FloatArray:
@@ -249,5 +248,4 @@ def _sign_p_values(doubled: Iterable[int]) -> FloatArray:
     for rank in ranks:
         ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
     lower, upper = np.cumsum(ways), np.cumsum(ways[::-1])[::-1]
-    p_values: FloatArray = np.minimum(1.0, 2 * np.minimum(lower, upper) / 2.0 ** len(ranks))
-    return p_values
+    return np.minimum(1.0, 2 * np.minimum(lower, upper) / 2.0 ** len(ranks))

@@ -81,8 +81,7 @@ class ArtificialParticipants:
         finite = np.minimum(sizes, np.finfo(np.float64).max)  # quantiles of inf are nan
         n = len(self.scale.sure)
         shares = np.arange(1, n) / n
-        limits: FloatArray = np.quantile(finite, shares) if finite.size else np.zeros(n - 1)
-        return limits
+        return np.quantile(finite, shares) if finite.size else np.zeros(n - 1)
 
     def ratings(self, number: int) -> dict[str, int]:
         """Ratings of participant `number`, from 1, for every trial of every group."""

@@ -96,8 +96,7 @@ class Population:
         following = rng.standard_normal((experiments, participants, 1))
         hidden = rng.standard_normal((experiments, participants, n_rows))
         hidden += signal * (1 + self.following * following) + items[:, None]
-        prefers: BoolArray = hidden > 0
-        return prefers
+        return hidden > 0
 
 
 def votes_agreement(shares: FloatArray, raters: int) -> FloatArray:
@@ -156,8 +155,7 @@ class TrialPreferences:
     @cached_property
     def sides(self) -> FloatArray:
         """(n_trials, n_models): 1 where a model prefers sentence_2, -1 sentence_1, 0 for a tie."""
-        sides: FloatArray = np.sign(self.differences)
-        return sides
+        return np.sign(self.differences)
 
     def of_trials(self, rows: IntArray) -> TrialPreferences:
         """Some of the trials, in this order."""

@@ -186,8 +186,7 @@ class Precision:
             participants: in each group.
         """
         people = (self.people + self.answers) / participants
-        errors: FloatArray = np.sqrt((self.items + people) / groups)
-        return errors
+        return np.sqrt((self.items + people) / groups)
 
     def standard_error(self, groups: int, participants: int) -> float:
         """The root mean square of those of all pairs."""
@@ -209,8 +208,7 @@ class Precision:
         with np.errstate(invalid="ignore", divide="ignore"):
             crossed = np.where(each > 0, groups * total**2 / each, 1.0) * self.evenness
         # With one trial a group nothing tells how items scatter: groups are compared.
-        freedom: FloatArray = np.maximum(1.0, np.where(self.trials > 0, crossed, between))
-        return freedom
+        return np.maximum(1.0, np.where(self.trials > 0, crossed, between))
 
     def power(self, effect: float, groups: int, participants: int) -> float:
         """Power of a single crossed test at .05 for models that differ by so much.

@@ -301,5 +301,4 @@ class Mixture:
         """
         log_f = self.log_h(log_probs) - self.log_reached
         log_f[-self.n_samples :] = self.score(log_probs)
-        gains: FloatArray = log_f[self.target] - log_f[self.source]
-        return gains
+        return log_f[self.target] - log_f[self.source]

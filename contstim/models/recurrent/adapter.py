@@ -132,8 +132,7 @@ class RecurrentModel(LanguageModel):
         scores, rest = self._bounds(before, after)[numbers], np.zeros(len(numbers))
         run, rows = self._rest(before, after, rest), list(numbers[:, None])
         forward_in_batches(rows, run, pad=0, budget=self._budget, width=len(sentence))
-        log_probs: FloatArray = (scores + rest)[twin]
-        return log_probs
+        return (scores + rest)[twin]
 
     def for_another_search(self) -> Self:
         """See `Scorer.for_another_search`."""

@@ -103,8 +103,7 @@ class Objective:
         bounds = np.broadcast_to(upper_bounds, best.shape)
         for row, (accepting, bound) in enumerate(zip(self.accepting, bounds, strict=True)):
             np.copyto(best[row], bound if accepting else -np.inf, where=np.isnan(best[row]))
-        promising: BoolArray = np.logical_and(self.feasible(best), self.loss(best) < loss)
-        return promising
+        return np.logical_and(self.feasible(best), self.loss(best) < loss)
 
 
 @dataclass(frozen=True)

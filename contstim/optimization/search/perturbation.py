@@ -127,8 +127,7 @@ class Perturbation:
         cautious = mean - np.array(objective.accepting)[:, None] * spread
         feasible = objective.feasible(cautious)
         order = np.argsort(-objective.slack(mean[:, feasible]), kind="stable")
-        slackest: IntArray = columns[feasible][order[: self.max_drafts]]
-        return slackest
+        return columns[feasible][order[: self.max_drafts]]
 
 
 @dataclass(frozen=True)
@@ -247,8 +246,7 @@ class PricedLosses:
         at any price.
         """
         losses, shortfalls = self._known(sentence, index)
-        priced: FloatArray = losses + self.price * shortfalls
-        return priced
+        return losses + self.price * shortfalls
 
     def best(self, sentence: Sentence, index: int) -> tuple[Sentence, float]:
         """The sentence with the best word at a position, and its loss."""

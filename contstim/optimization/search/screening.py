@@ -363,8 +363,7 @@ def most_improving(
             candidates = candidates[most[candidates] >= least * (1 - _SLACK)]
     improvement = expected(candidates)
     order = np.lexsort((candidates, -improvement))[:limit]  # of equal ones, the first word first
-    chosen: IntArray = candidates[order[improvement[order] > min_expected_improvement]]
-    return chosen
+    return candidates[order[improvement[order] > min_expected_improvement]]
 
 
 def expected_improvement(
@@ -410,5 +409,4 @@ def _improvement(objective: Objective, loss: float, log_probs: FloatArray) -> Fl
 def _normal_draws(n_models: int) -> FloatArray:
     """(2 * _SAMPLES, n_models), in opposite pairs, the same for all words."""
     half = np.random.default_rng(0).standard_normal((_SAMPLES, n_models))
-    draws: FloatArray = np.concatenate([half, -half])
-    return draws
+    return np.concatenate([half, -half])

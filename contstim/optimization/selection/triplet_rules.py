@@ -314,8 +314,7 @@ def quantile_edges(values: FloatArray, n: int) -> FloatArray:
     shares = np.linspace(0, 1, n + 1)
     inexact = n * shares != np.arange(n + 1)
     shares[inexact] = np.nextafter(shares[inexact], 1)
-    edges: FloatArray = np.quantile(values, shares)
-    return edges
+    return np.quantile(values, shares)
 
 
 def quantile_groups(values: FloatArray, edges: FloatArray) -> IntArray:

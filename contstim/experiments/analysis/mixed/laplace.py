@@ -296,8 +296,7 @@ class _Curvature:
     @property
     def trial_variances(self) -> FloatArray:
         if self._trials_retained:
-            variances: FloatArray = np.diag(self._inverse)
-            return variances
+            return np.diag(self._inverse)
         return self._inverse_of_e(self._inverse @ self._times)[:, 0, 0]
 
     def _inverse_of_e(self, product: FloatArray) -> FloatArray:
@@ -351,8 +350,7 @@ def _log_difference(link: Link, upper: FloatArray, lower: FloatArray) -> FloatAr
     mirrored = lower > 0
     low, high = np.where(mirrored, -upper, lower), np.where(mirrored, -lower, upper)
     log_low, log_high = _log_cdf(link, low), _log_cdf(link, high)
-    difference: FloatArray = log_high + np.log1p(-np.exp(log_low - log_high))
-    return difference
+    return log_high + np.log1p(-np.exp(log_low - log_high))
 
 
 def _log_cdf(link: Link, values: FloatArray) -> FloatArray:
