@@ -10,6 +10,7 @@ import numpy as np
 
 from contstim.errors import InputError, ModelError
 from contstim.evaluation.settings import Method, TieRule
+from contstim.minimal_pair_scores import margins, tied
 from contstim.models.base import require_language_model
 from contstim.models.scoring import score_continuations, score_sentences
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from contstim.store import Store
 
     Progress = Callable[[Scorer, int], None]
-
-_ROUNDING = 2.0**-21  # relative: four times the rounding of a number in single precision
 
 
 @dataclass(frozen=True)
@@ -102,25 +101,13 @@ class PairScores:
 
     @property
     def ties(self) -> BoolArray:
-        """Mask of ties, (n_pairs, n_models): both sides have the same score, or both are -inf.
-
-        Scores are the same where they differ by no more than single precision rounds. Sums of the
-        same terms in another order do: n-gram models that back off have many such pairs, half of
-        which would count as right by chance.
-        """
-        good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
-        same: BoolArray = good == bad  # which -inf and -inf are, although their difference is nan
-        finite = np.isfinite(good) & np.isfinite(bad)
-        size = np.maximum(np.abs(good), np.abs(bad))[finite]
-        same[finite] |= np.abs(good[finite] - bad[finite]) <= _ROUNDING * size
-        return same
+        """Mask of ties, (n_pairs, n_models); see `tied`."""
+        return tied(self.log_probs)
 
     @property
     def margins(self) -> FloatArray:
         """Log-probability of the good side less that of the bad, (n_pairs, n_models); 0 if tied."""
-        good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
-        margins = np.zeros(good.shape)
-        return np.subtract(good, bad, out=margins, where=~self.ties)
+        return margins(self.log_probs)
 
     @property
     def identical(self) -> list[MinimalPair]:

@@ -1,0 +1,139 @@
+"""Minimal pairs with the scores of both sentences under several models, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contstim.errors import InputError
+from contstim.stimuli import CELL_READERS
+from contstim.tables import listed, number, parsed, read_table, text, write_table
+from contstim.wording import repeated
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from contstim.arrays import BoolArray, FloatArray
+    from contstim.sentence import Sentence
+
+_ROUNDING = 2.0**-21  # relative: four times the rounding of a number in single precision
+_SIDES = ("good", "bad")
+_WHOLE = "full-sentence"  # of the methods by which `evaluate blimp` compares, the one of sentences
+
+
+def tied(log_probs: FloatArray) -> BoolArray:
+    """Mask of ties, (n_pairs, n_models): both sides have the same score, or both are -inf.
+
+    Scores are the same where they differ by no more than single precision rounds. Sums of the same
+    terms in another order do: n-gram models that back off have many such pairs, half of which would
+    count as right by chance.
+
+    Args:
+        log_probs: (n_pairs, 2, n_models), nats; the good side comes first.
+    """
+    good, bad = log_probs[:, 0], log_probs[:, 1]
+    same: BoolArray = good == bad  # which -inf and -inf are, although their difference is nan
+    finite = np.isfinite(good) & np.isfinite(bad)
+    size = np.maximum(np.abs(good), np.abs(bad))[finite]
+    same[finite] |= np.abs(good[finite] - bad[finite]) <= _ROUNDING * size
+    return same
+
+
+def margins(log_probs: FloatArray) -> FloatArray:
+    """Log-probability of the good side less that of the bad, (n_pairs, n_models); 0 if tied."""
+    good, bad = log_probs[:, 0], log_probs[:, 1]
+    return np.subtract(good, bad, out=np.zeros(good.shape), where=~tied(log_probs))
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalPairScores:
+    """Log-probabilities of the sentences of minimal pairs.
+
+    Attributes:
+        paradigms: of each pair, by their names.
+        pair_ids: names of the pairs within their paradigms.
+        good: the acceptable sentences.
+        bad: the unacceptable ones.
+        models: names.
+        log_probs: (n_pairs, 2, n_models), nats; those of the acceptable sentences come first.
+    """
+
+    paradigms: tuple[str, ...]
+    pair_ids: tuple[str, ...]
+    good: tuple[Sentence, ...]
+    bad: tuple[Sentence, ...]
+    models: tuple[str, ...]
+    log_probs: FloatArray
+
+    @cached_property
+    def margins(self) -> FloatArray:
+        """Log-probability of the good side less that of the bad, (n_pairs, n_models); 0 if tied."""
+        return margins(self.log_probs)
+
+    def write(self, path: Path | str) -> None:
+        """Write the table, whose columns `read` names.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        columns: dict[str, Any] = {
+            "paradigm": self.paradigms,
+            "pair_id": self.pair_ids,
+            "good": [sentence.text for sentence in self.good],
+            "bad": [sentence.text for sentence in self.bad],
+        }
+        for number_of_model, model in enumerate(self.models):
+            for side, name in enumerate(_SIDES):
+                columns[f"{model}: {name}"] = self.log_probs[:, side, number_of_model]
+        write_table(path, columns)
+
+    @classmethod
+    def read(cls, path: Path | str) -> MinimalPairScores:
+        """Read pairs.csv of `contstim evaluate blimp`, or a table of the same columns.
+
+        These are paradigm, pair_id, good, bad and, for each model, `MODEL: good` and `MODEL: bad`
+        with log-probabilities in nats. Where a column `method` is, its rows of full sentences
+        count.
+
+        Raises:
+            InputError: the file cannot be read, lacks a column or has no pair of sentences, a cell
+                is no text or number, two pairs of a paradigm have one name, or both sentences of a
+                pair are the same.
+        """
+        table = read_table(path)
+        if "method" in table:
+            whole = [method == _WHOLE for method in table["method"]]
+            table = {
+                name: [cell for cell, is_whole in zip(column, whole, strict=True) if is_whole]
+                for name, column in table.items()
+            }
+        names = ("paradigm", "pair_id", *_SIDES)
+        models = [name.removesuffix(": good") for name in table if name.endswith(": good")]
+        lacking = [n for n in (*names, *(f"{m}: bad" for m in models)) if n not in table]
+        if lacking or not models:
+            raise InputError(
+                f"{path} lacks the columns {listed(lacking or ['MODEL: good', 'MODEL: bad'])}: it "
+                "needs those of pairs.csv, which 'contstim evaluate blimp' writes."
+            )
+        if not table["good"]:
+            raise InputError(f"{path} has no pair of sentences.")
+        read_score = partial(number, infinite=True)
+        scores = [
+            [parsed(path, f"{m}: {s}", table[f"{m}: {s}"], read_score, "number") for m in models]
+            for s in _SIDES
+        ]
+        paradigms, pair_ids = (parsed(path, n, table[n], text, "text") for n in names[:2])
+        sides = [parsed(path, n, table[n], *CELL_READERS["Sentence"]) for n in _SIDES]
+        if twice := repeated(zip(paradigms, pair_ids, strict=True)):
+            raise InputError(f"{path} has the pair {twice[0][1]} of {twice[0][0]} twice.")
+        for row, (good, bad) in enumerate(zip(*sides, strict=True)):
+            if good.bare == bad.bare:
+                raise InputError(f"{path}, row {row}: both sentences are {good.text!r}.")
+        log_probs = np.array(scores, np.float64).transpose(2, 0, 1)
+        if (log_probs == np.inf).any():
+            raise InputError(f"{path} has an infinite score: scores are finite or -inf.")
+        good, bad = map(tuple, sides)
+        return cls(tuple(paradigms), tuple(pair_ids), good, bad, tuple(models), log_probs)

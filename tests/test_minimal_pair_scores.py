@@ -1,0 +1,55 @@
+"""Tables of minimal pairs with scores: what is written is read, and damage is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.errors import InputError
+from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.sentence import Sentence
+from contstim.tables import read_table, write_table
+
+SCORES = MinimalPairScores(
+    ("agreement", "binding"),
+    ("0", "0"),
+    (Sentence.parse("The cats sleep."), Sentence.parse("He sees himself.")),
+    (Sentence.parse("The cats sleeps."), Sentence.parse("He sees herself.")),
+    ("a", "b"),
+    np.array([[[-1.0, -2.0], [-3.0, -1.5]], [[-4.0, -np.inf], [-5.0, -np.inf]]]),
+)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    SCORES.write(tmp_path / "pairs.csv")
+    read = MinimalPairScores.read(tmp_path / "pairs.csv")
+    assert (read.log_probs == SCORES.log_probs).all()
+    assert vars(read) | {"log_probs": 0} == vars(SCORES) | {"log_probs": 0}
+    # By hand: -1 - -3, -2 - -1.5; both impossible is a tie
+    assert read.margins.tolist() == [[2.0, -0.5], [1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "message"),
+    [
+        ("good", None, "lacks the columns good"),
+        ("a: bad", None, "lacks the columns a: bad"),
+        ("a: bad", ["-1", "x"], "row 1: 'x' under a: bad is not a number"),
+        ("a: bad", ["-1", "inf"], "infinite score"),
+        ("bad", ["The cats sleep.", "He sees herself."], "row 0: both sentences are"),
+        ("paradigm", ["binding", "binding"], "has the pair 0 of binding twice"),
+        ("method", ["one-prefix", "two-prefix"], "no pair of sentences"),
+    ],
+)
+def test_damage_is_named(tmp_path: Path, name: str, cells: list[str] | None, message: str) -> None:
+    SCORES.write(tmp_path / "pairs.csv")
+    table = read_table(tmp_path / "pairs.csv")
+    if cells is None:
+        del table[name]
+    else:
+        table[name] = cells
+    write_table(tmp_path / "damaged.csv", table)
+    with pytest.raises(InputError, match=message):
+        MinimalPairScores.read(tmp_path / "damaged.csv")
