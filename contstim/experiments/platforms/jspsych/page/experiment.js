@@ -22,7 +22,10 @@ function recordToResume(keep, study, platform) {
 function listenToKeys() {
   document.addEventListener("keydown", (event) => {
     const slid = document.querySelector("#jspsych-content.answered button.next");
-    if (slid && event.key === "Enter" && !event.repeat && event.target.type === "range") slid.click();
+    if (slid && event.key === "Enter" && !event.repeat && event.target.type === "range") {
+      event.preventDefault(); // or the same key presses the button of the page that comes
+      slid.click();
+    }
     const buttons = [...document.querySelectorAll("#jspsych-content button.confidence")];
     if (!buttons.length || event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
     const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
