@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import math
 import sqlite3
@@ -91,7 +92,8 @@ def read_study(folder: Path) -> PageStudy:
     if not path.is_file():
         raise InputError(f"There is no {path}. Name a folder that `contstim export jspsych` wrote.")
     try:
-        study = PageStudy.model_validate(read_json_object(path))
+        # In strict Python a question would have to be one already
+        study = PageStudy.model_validate_json(json.dumps(read_json_object(path)))
     except ValidationError as error:
         wrong = ".".join(map(str, error.errors()[0]["loc"]))
         raise InputError(

@@ -7,9 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from pydantic import Strict
+from typing import TYPE_CHECKING, Any, Literal
 
 from contstim.errors import InputError
 from contstim.experiments.responses.table import APOSTROPHE, cells_of, unescape_formula
@@ -44,7 +42,7 @@ class Question:
     kind: Literal["choice", "number", "text"]
     question: str
     optional: bool
-    choices: Annotated[tuple[str, ...], Strict(strict=False)] = ()
+    choices: tuple[str, ...] = ()
     right: str = ""
     lowest: int = 0
     highest: int = 0

@@ -253,7 +253,7 @@ class PageStudy(BaseModel):
     id: Text
     title: Text
     minutes: int
-    scale: Annotated[Scale, Field(strict=False)]
+    scale: Scale
     check_attempts: int
     break_every: int
     deadline: float
