@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -49,6 +49,15 @@ class Reporter:
             if number % _ITEMS_PER_UPDATE == 0:
                 self.progress(what, number, None)
             yield item
+
+
+def forwarding(reporter: Reporter, **own: Callable[..., None]) -> Reporter:
+    """A reporter that passes on what it is told, save what functions of these names take."""
+    passing: Any = Reporter()
+    for name in ("say", "warn", "progress", "show"):
+        setattr(passing, name, own.get(name) or getattr(reporter, name))
+    passed: Reporter = passing
+    return passed
 
 
 SILENT = Reporter()

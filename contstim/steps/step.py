@@ -43,7 +43,7 @@ from typing import (
 from contstim.errors import ContstimError, InputError
 from contstim.files import is_device
 from contstim.options import Aside, Help, Models, Reads, Writes
-from contstim.reporter import SILENT, Reporter
+from contstim.reporter import SILENT, Reporter, forwarding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -313,11 +313,8 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
             warnings.append(text)
             reporter.warn(text)
 
-    heard: Any = Reporter()
-    heard.say, heard.progress, heard.warn = reporter.say, reporter.progress, warn
-    heard.show = reporter.show
     with reporter:
-        outcome = step.work(heard)
+        outcome = step.work(forwarding(reporter, warn=warn))
     if path is not None:
         # Texts for the user to edit are there now, some anew, and models fetched from the hub
         new = [

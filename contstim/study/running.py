@@ -11,12 +11,12 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError, InfeasibleError, InputError
 from contstim.files import file_lock, write_text
 from contstim.records import Record, recorded_as
-from contstim.reporter import SILENT, Reporter
+from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.steps.step import perform
 from contstim.study.amounts import StudyNumbers
 from contstim.study.page import refuse_foreign_page, write_page
@@ -117,8 +117,9 @@ def run_study(
                     running = stage
                     write_page(study, states, running)
                     try:
-                        shown = _Shown(reporter, partial(write_page, study, states, running))
-                        record = _do(stage, study, shown)
+                        show = _showing(partial(write_page, study, states, running))
+                        with reporter:
+                            record = _do(stage, study, forwarding(reporter, show=show))
                     except InfeasibleError as error:
                         raise InfeasibleError(" ".join((str(error), *few))) from error
                     running, states[index] = None, state_of(stage, "done", record=record)
@@ -138,32 +139,17 @@ def run_study(
     return StudyRun(tuple(done), unchanged, tuple(edited), incomplete)
 
 
-class _Shown(Reporter):
-    """The reporter of a run, and the study's page, on which tables of a stage stand."""
+def _showing(write: Callable[..., None]) -> Callable[[Callable[[], Iterable[Part]]], None]:
+    """Taker of tables of a stage, which stand on the study's page as of every half a minute."""
+    written = -inf
 
-    def __init__(self, reporter: Reporter, write: Callable[..., None]) -> None:
-        self._reporter, self._write, self._written = reporter, write, -inf
+    def show(tables: Callable[[], Iterable[Part]]) -> None:
+        nonlocal written
+        if monotonic() >= written + _PAGE_SECONDS:
+            write(so_far=[*tables()])
+            written = monotonic()
 
-    def __enter__(self) -> Self:
-        self._reporter.__enter__()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._reporter.__exit__(*raised)
-
-    def say(self, text: str) -> None:
-        self._reporter.say(text)
-
-    def warn(self, text: str) -> None:
-        self._reporter.warn(text)
-
-    def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
-        self._reporter.progress(what, done, total, note)
-
-    def show(self, tables: Callable[[], Iterable[Part]]) -> None:
-        if monotonic() >= self._written + _PAGE_SECONDS:
-            self._write(so_far=[*tables()])
-            self._written = monotonic()
+    return show
 
 
 def _unexamined(stage: StudyStage) -> StageState:
