@@ -1,12 +1,15 @@
 """How fast `contstim collect` saves, and whether it loses anything.
 
-    python benchmarks/collecting.py [--quick] [--participants 200] [--seconds 30] [--outages 20]
+    python benchmarks/collecting.py [--quick] [--participants 200] [--seconds 30] [--outages 25]
 
-Load: participants answer over kept-open connections, first one answer a second each at random
-times, then each as soon as the last answer is saved; a save is timed from before the request is
-written until its acknowledgement is read. Outages: 50 participants answer while the server is
-killed (SIGKILL), then while the network between is cut, at random moments; what they were told is
-saved is compared with the database. Server, participants and network share this machine.
+For each scale a study with questions, breaks and a deadline. Load: participants answer over
+kept-open connections, first one answer a second each at random times, then each as soon as the last
+answer is saved; a save is timed from before the request is written until its acknowledgement is
+read. Outages: as many participants answer at once while the server is killed (SIGKILL), then while
+the network between is cut, at random moments; what they were told is saved is compared with the
+database at each outage, and in the end everything that they sent with everything that is kept of
+them. Before every third kill somebody takes part and withdraws, whose name, ID and words must stand
+in no file of the database. Server, participants and network share this machine.
 """
 
 from __future__ import annotations
@@ -19,21 +22,28 @@ import random
 import signal
 import sys
 import tempfile
+import time
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from contstim.scale import Scale
 from contstim.sentence import Sentence
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from contstim.experiments.design.artificial import ArtificialParticipants
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.stimuli import Condition, Kind, Trial, on_scale
 from contstim.testing.participants import RunSettings
 from tests.experiments.collection.outages import Outcome, under_cuts, under_kills
-from tests.experiments.collection.servers import CollectProcess, answer, export
+from tests.experiments.collection.servers import CollectProcess, answer
+from tests.experiments.collection.watched import (
+    WatchedParticipants,
+    export_watched,
+    faults,
+    known,
+)
 
 GROUPS, TRIALS = 10, 60
 
@@ -91,14 +101,15 @@ class Connection:
 
 async def participate(port: int, pause: float, until: float, times: list[float]) -> None:
     connection = Connection(port)
-    joined = await connection.post("participants", {"group": None, "platform": None})
+    joined = await connection.post("participants", {"device": "phone", "viewport": "390x844"})
+    told = {"participant": joined["participant"], "questions": known(1)["questions"]}
     own = [trial.trial_id for trial in design() if str(trial.group) == joined["group"]]
     place = 0
     while perf_counter() < until:
         await asyncio.sleep(random.uniform(0, 2 * pause))
-        sent = [answer(own[place % len(own)], position=place % len(own) + 1)]
-        body = {"participant": joined["participant"], "responses": sent}
-        await connection.post("responses", body, joined["secret"])
+        how = {"rating": 1, "input": "key", "blurs": place % 3, "away_ms": 12.5}
+        sent = [answer(own[place % len(own)], position=place % len(own) + 1, **how)]
+        await connection.post("responses", {**told, "responses": sent}, joined["secret"])
         times.append(connection.seconds)
         place += 1
     connection.close()
@@ -122,15 +133,14 @@ def report_load(name: str, times: list[float], seconds: float) -> None:
 def report_outage(name: str, found: Outcome) -> None:
     print(
         f"  {name:28} {found.outages:3} while answering; {found.acknowledged[-1]:,} acknowledged, "
-        f"{found.rows:,} in the database; lost {found.lost}, duplicates {found.duplicates}"
+        f"{found.rows:,} in the database; lost {found.lost}, duplicates {found.duplicates}; "
+        f"{found.withdrawn} withdrew, traces {len(found.traces)}"
     )
-    if found.lost or found.duplicates:
-        raise SystemExit("something was lost")
+    if found.lost or found.duplicates or found.traces:
+        raise SystemExit("something was lost, doubled, or left of somebody who withdrew")
 
 
 def measure_load(folder: Path, participants: int, seconds: float) -> None:
-    print(f"{participants} participants at once, {os.cpu_count()} processors")
-    print(f"other work on this machine: load {os.getloadavg()[0]:.1f} over the last minute")
     for name, pause in (("one answer a second each", 1.0), ("as fast as acknowledged", 0.0)):
         server = CollectProcess(folder, folder.parent / f"load-{pause}.sqlite")
         server.start()
@@ -143,14 +153,18 @@ def measure_outages(
     folder: Path, trials: tuple[Trial, ...], participants: int, outages: int, seed: int
 ) -> None:
     differences = np.random.default_rng(seed).normal(0, 10, len(trials))
-    people = ArtificialParticipants(trials, differences, 5.0, 0.02, seed)
-    print(f"{participants} participants at once")
+    people = WatchedParticipants(trials, differences, 5.0, 0.02, seed)
     for name, outage in (("kills of the server", under_kills), ("cuts of the network", under_cuts)):
         server = CollectProcess(folder, folder.parent / f"{outage.__name__}.sqlite")
         server.start()
-        visit = RunSettings(server.url, participants, participants, pause=0.025 * outages)
+        pause, begun = 0.025 * outages, time.time()
+        visit = RunSettings(server.url, participants, participants, pause=pause, known=known)
         report_outage(name, outage(server, people, visit, outages, seed))
         server.stop(signal.SIGTERM)
+        journal = server.database.with_suffix(".journal")
+        if wrong := faults(server.database, people, visit, journal, begun):
+            raise SystemExit("\n".join(wrong[:10]))
+        print(f"  {'':28} {participants} sessions complete; every column as it was sent")
 
 
 def main() -> None:
@@ -158,19 +172,22 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a smoke run of seconds")
     parser.add_argument("--participants", type=int, default=200, help="under load")
     parser.add_argument("--seconds", type=float, default=30, help="of load")
-    parser.add_argument("--outages", type=int, default=20, help="kills, and as many cuts; 0: none")
+    parser.add_argument("--outages", type=int, default=25, help="kills, and as many cuts; 0: none")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     if options.quick:
         options.participants, options.seconds, options.outages = 40, 2.0, 2
     random.seed(options.seed)
-    trials = design()
-    with tempfile.TemporaryDirectory() as place:
-        folder = export(Path(place) / "experiment", trials)
-        measure_load(folder, options.participants, options.seconds)
-        if options.outages:
-            people = 10 if options.quick else 50
-            measure_outages(folder, trials, people, options.outages, options.seed)
+    print(f"{options.participants} participants at once, {os.cpu_count()} processors")
+    print(f"other work on this machine: load {os.getloadavg()[0]:.1f} over the last minute")
+    for scale in Scale:
+        print(scale)
+        trials = tuple(on_scale(design(), scale))
+        with tempfile.TemporaryDirectory() as place:
+            folder = export_watched(Path(place) / "experiment", trials)
+            measure_load(folder, options.participants, options.seconds)
+            if options.outages:
+                measure_outages(folder, trials, options.participants, options.outages, options.seed)
 
 
 if __name__ == "__main__":

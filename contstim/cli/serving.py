@@ -11,7 +11,7 @@ import typer
 
 from contstim.cli.commands import parameter, run_step
 from contstim.cli.output import Quiet, remark, warn
-from contstim.errors import InputError, WorkerError
+from contstim.errors import WorkerError
 from contstim.steps.review import WriteReviewPage
 from contstim.wording import counted
 
@@ -57,7 +57,7 @@ def collect(
         typer.Option("--behind-proxy", help="Believe X-Forwarded-For of a proxy on this machine."),
     ] = False,
     whose: Annotated[
-        str, typer.Option(help="Serve nothing: say whose personal completion code this is.")
+        str, typer.Option(help="Serve nothing: say whose completion code, ID or name this is.")
     ] = "",
     withdraw: Annotated[
         str,
@@ -77,14 +77,22 @@ def collect(
     Example: `contstim collect experiment --port 8000`
     """
     with _extra("Collecting"):
+        from contstim.experiments.collection import withdrawal
         from contstim.experiments.collection.participants import StudyOptions
         from contstim.experiments.collection.server import database_of, serve
     from contstim.experiments.platforms.jspsych import unfilled_warning
     from contstim.records import Record, record_path
 
     path = database or database_of(folder)
+    if whose:
+        print(withdrawal.whose(path, whose))
+    if withdraw:
+        gone = withdrawal.withdraw(path, withdraw, datetime.now(UTC).date().isoformat())
+        print(
+            f"{gone} Download responses.csv and participants.csv again, and run the study again; "
+            "copies and archives made before still hold them."
+        )
     if whose or withdraw:
-        print(_about_person(path, whose, withdraw))
         return
     warn(unfilled_warning(folder))
 
@@ -117,21 +125,6 @@ def collect(
         port=port,
         behind_proxy=behind_proxy,
         opened=opened,
-    )
-
-
-def _about_person(database: Path, code: str, withdraws: str) -> str:
-    """Whose a code is, or what was deleted."""
-    from contstim.experiments.collection.withdrawal import whose_code, withdraw
-
-    if code and withdraws:
-        raise InputError("Give either --whose or --withdraw.")
-    if code:
-        return whose_code(database, code)
-    gone = withdraw(database, withdraws, datetime.now(UTC).date().isoformat())
-    return (
-        f"{gone} Download responses.csv and participants.csv again, and run the study again; "
-        "copies and archives made before still hold them."
     )
 
 

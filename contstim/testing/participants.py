@@ -1,7 +1,7 @@
 """Artificial participants who take part over the server's protocol, many at once.
 
 They rehearse a study that `contstim collect` serves, from joining to the code of completion. Each
-tries again while the server or the network is gone; a journal keeps a copy of every answer.
+tries again while the server or the network is gone; a journal keeps what was acknowledged.
 
     people = artificial_participants(trials, scores, "my model", seed=1)
     responses = take_part(people, RunSettings("http://127.0.0.1:8000", 20), Path("run.journal"))
@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import random
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -21,19 +22,21 @@ import httpx2
 
 from contstim.documents import parse_json_object
 from contstim.errors import InputError, WorkerError
-from contstim.experiments.responses.table import Response
+from contstim.experiments.responses.table import UNRATED
 from contstim.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from contstim.experiments.design.artificial import ArtificialParticipants
+    from contstim.experiments.responses.table import Response
 
 _AGAIN = (408, 429, 500, 502, 503, 504)
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 2.0  # seconds
 _SECONDS_TO_CONNECT = 10.0
-_ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")
+_ANSWER = ("trial_id", "rating", "left", "position", "rt_ms", "input", "blurs", "away_ms")
+_NOT_RECORDED = ("", UNRATED, math.nan)  # the latter by identity
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class RunSettings:
         pause: seconds between two answers of a participant.
         patience: seconds of silence after which to give up.
         table: what messages call the participants' trials.
+        known: facts that participant `number` tells with every request beside the answers, such as
+            `device` and `questions`.
     """
 
     url: str
@@ -55,6 +60,7 @@ class RunSettings:
     pause: float = 0.0
     patience: float = 300.0
     table: str = "the participants'"
+    known: Callable[[int], Mapping[str, Any]] = lambda _number: {}
 
 
 def take_part(
@@ -89,20 +95,8 @@ def take_part(
         )
     with closing(Journal(journal, _identity_of_run(people, settings))) as copies:
         asyncio.run(_run(people, settings, copies, progress))
-        return tuple(
-            Response(
-                joined["participant"],
-                int(joined["group"]),
-                **answer,
-                simulated=True,
-                scale=people.scale,
-            )
-            for number in range(1, settings.participants + 1)
-            for copy in [copies.copy(number)]
-            for joined in [copy.joined]
-            if joined is not None
-            for answer in copy.answers.values()
-        )
+        numbers = range(1, settings.participants + 1)
+        return tuple(answer for n in numbers for answer in copies.copy(n).acknowledged(people, n))
 
 
 def _identity_of_run(people: ArtificialParticipants, settings: RunSettings) -> dict[str, Any]:
@@ -175,19 +169,28 @@ async def _check_trials(
 
 @dataclass
 class LocalCopy:
-    """Local copy of one participant's answers, should the server or the network be gone.
+    """Local copy of what the server said to one participant.
 
     Attributes:
         joined: name, secret, group and seed that the server gave; None before.
-        answers: every answer given, saved or not.
-        saved: trials that the server has acknowledged.
+        saved: trials whose answers the server has acknowledged.
         completed: whether the server has said so.
     """
 
     joined: dict[str, Any] | None = None
-    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     saved: set[str] = field(default_factory=set)
     completed: bool = False
+
+    def answers(self, people: ArtificialParticipants, number: int) -> tuple[Response, ...]:
+        """Everything that participant `number` answers, in the order of presentation."""
+        if self.joined is None:
+            return ()
+        name, group, seed = (self.joined[each] for each in ("participant", "group", "seed"))
+        return people.answers(number, name, group=int(group), place=1, seed=seed)
+
+    def acknowledged(self, people: ArtificialParticipants, number: int) -> Iterator[Response]:
+        """Those of the answers that the server has acknowledged."""
+        return (r for r in self.answers(people, number) if r.trial_id in self.saved)
 
 
 class Journal:
@@ -237,8 +240,6 @@ class Journal:
     def _note(self, number: int, **event: Any) -> None:
         copy = self.copy(number)
         copy.joined = event.get("joined", copy.joined)
-        if "answer" in event:
-            copy.answers[event["answer"]["trial_id"]] = event["answer"]
         copy.saved.update(event.get("saved", ()))
         copy.completed |= "code" in event
 
@@ -263,6 +264,7 @@ async def _join(
     joined = journal.copy(number).joined
     address, remedy = "api/participants", ""
     body: dict[str, Any] = {"group": None, "platform": None, "simulated": True}
+    body |= settings.known(number)
     if joined is not None:
         address, body = "api/resume", {name: joined[name] for name in ("participant", "secret")}
         remedy = (
@@ -273,8 +275,7 @@ async def _join(
     reply = await request_json(http, request, settings.patience, remedy)
     names = ("participant", "secret", "group", "seed")
     journal.record(number, joined={name: reply[name] for name in names})
-    for answer in reply["answered"]:  # whatever this copy says, the server's answers stand
-        journal.record(number, answer=answer, saved=[answer["trial_id"]])
+    journal.record(number, saved=[answer["trial_id"] for answer in reply["answered"]])
 
 
 async def _answer_everything(
@@ -284,7 +285,7 @@ async def _answer_everything(
     journal: Journal,
     number: int,
 ) -> None:
-    """Answer what is left, each answer kept here before the server has it, and complete.
+    """Answer what is left, and complete.
 
     Raises:
         WorkerError: the server refuses, or is silent for too long.
@@ -293,20 +294,19 @@ async def _answer_everything(
     if copy.completed or joined is None:
         return
     headers = {"Authorization": f"Bearer {joined['secret']}"}
-    name, group, seed = joined["participant"], int(joined["group"]), joined["seed"]
+    known = {**settings.known(number), "participant": joined["participant"]}
 
     async def post(address: str, **content: Any) -> dict[str, Any]:
-        body = {"participant": name, **content}
+        body = {**known, **content}
         request = http.build_request("POST", address, json=body, headers=headers)
         return await request_json(http, request, settings.patience)
 
-    for response in people.answers(number, name, group=group, place=1, seed=seed):
+    for response in copy.answers(people, number):
         if response.trial_id in copy.saved:
             continue
-        journal.record(number, answer={field: getattr(response, field) for field in _ANSWER})
-        # With what an outage kept from being saved; the server takes a repetition for a success
-        unsaved = [a for trial, a in copy.answers.items() if trial not in copy.saved]
-        reply = await post("api/responses", responses=unsaved)
+        given = {name: getattr(response, name) for name in _ANSWER}
+        recorded = {name: cell for name, cell in given.items() if cell not in _NOT_RECORDED}
+        reply = await post("api/responses", responses=[{"rating": None, **recorded}])
         journal.record(number, saved=reply["saved"])
         await asyncio.sleep(settings.pause)
     reply = await post("api/complete")

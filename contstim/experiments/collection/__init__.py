@@ -28,7 +28,7 @@ connections  how many at once, and how long each may be silent
 service      the exported folder, addresses, and what answers at each
 server       the running server, its token and its log
 tables       responses.csv and participants.csv; how `contstim import` reads what was kept
-withdrawal   whose a completion code is, and how somebody's rows are deleted
+withdrawal   whose a name or completion code is, and how somebody's rows are deleted
 reviewing    a reviewer's page, and review.csv kept up to date as they decide
 
 Artificial participants who take part over HTTP are in `contstim.testing.participants`.

@@ -35,14 +35,9 @@ T = TypeVar("T")
 Arguments = ParamSpec("Arguments")
 
 APPLICATION_ID = 0x636F6E63  # "conc", so that a study's store is not mistaken for this
-LAYOUT = 3
-_OLDER = 2  # which is read, and becomes this layout where a server writes to it
+LAYOUT = 4
 
 BUSY_SECONDS = 5.0
-LAST_NUMBER = (
-    "SELECT max(coalesce(max(number), 0), coalesce((SELECT CAST(value AS INTEGER) FROM study "
-    "WHERE name = 'last number'), 0)) FROM participant"
-)  # that any participant ever had, also who is gone
 _MOST_AT_ONCE = 500  # requests in a commit
 _LOCKED_BYTE = (1 << 31) - 1  # of the database: beyond its content and SQLite's own locks
 
@@ -91,7 +86,7 @@ class Recorder:
         try:
             with ExitStack() as opened:
                 file = opened.enter_context(_opened(path))
-                self._connection = opened.enter_context(_connected(path))
+                self._connection = opened.enter_context(connected(path))
                 _lock(path, file)  # by now it lasts, see there
                 _begin(self._connection, path, fingerprint, server)
                 self._secret = stored_key(self._connection, "secret")
@@ -219,8 +214,8 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 @contextmanager
-def _connected(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that has read the database, and so holds a lock of SQLite until it is closed."""
+def connected(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that writes; it has read, and so holds a lock of SQLite until it is closed."""
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )
@@ -269,21 +264,6 @@ def _server_of(path: Path) -> str:
     return "another server"
 
 
-def _execute(connection: sqlite3.Connection, file: str) -> None:
-    """Execute the statements of one of our files within a transaction, which a script would end."""
-    text = resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
-    for statement in text.split(";\n"):
-        connection.execute(statement)
-
-
-def _renew(connection: sqlite3.Connection) -> None:
-    """Move what a database of the older layout holds into tables of this one."""
-    for table in ("participant", "identity", "response"):
-        connection.execute(f"ALTER TABLE {table} RENAME TO {table}_{_OLDER}")
-    _execute(connection, "tables.sql")
-    _execute(connection, "tables_of_2.sql")
-
-
 def _has_tables(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
 
@@ -296,14 +276,16 @@ def _begin(connection: sqlite3.Connection, path: Path, fingerprint: str, server:
     """
     connection.execute("BEGIN IMMEDIATE")
     if not _has_tables(connection):
-        _execute(connection, "tables.sql")
+        # One by one, for a script would end the transaction
+        for statement in (
+            resources.files(__package__).joinpath("tables.sql").read_text().split(";\n")
+        ):
+            connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {LAYOUT}")
         values = {"fingerprint": fingerprint}
         values |= {name: secrets.token_hex(32) for name in ("secret", "salt")}
         connection.executemany("INSERT INTO study VALUES (?, ?)", values.items())
-    elif _recognise(connection, path) == _OLDER:
-        _renew(connection)
     connection.execute("INSERT OR REPLACE INTO study VALUES ('server', ?)", (server,))
     stored = connection.execute("SELECT value FROM study WHERE name = 'fingerprint'").fetchone()
     if stored != (fingerprint,):
@@ -324,11 +306,7 @@ def open_readable(path: Path) -> sqlite3.Connection:
             _require_one_name(path)
         uri = f"{path.resolve().as_uri()}?mode=ro"
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
-        if _recognise(connection, path) == _OLDER:
-            with closing(connection) as older:
-                connection = sqlite3.connect(":memory:", isolation_level=None)
-                older.backup(connection)
-            _renew(connection)
+        _recognise(connection, path)
         connection.row_factory = sqlite3.Row
         connection.execute("BEGIN")
     except sqlite3.Error as error:
@@ -346,14 +324,19 @@ def _require_one_name(path: Path) -> None:
         raise StoreError(f"{path} has {names} names (hard links), and may be in use under another.")
 
 
-def _recognise(connection: sqlite3.Connection, path: Path) -> int:
-    """Layout of a database of answers.
+def _recognise(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse what is no database of answers of this layout.
 
     Raises:
         StoreError: it is something else, or of another version.
     """
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (layout,) = connection.execute("PRAGMA user_version").fetchone()
-    if kind != APPLICATION_ID or layout not in (LAYOUT, _OLDER):
-        raise StoreError(f"{path} is not a database of answers of this version of contstim.")
-    return int(layout)
+    if kind != APPLICATION_ID:
+        raise StoreError(f"{path} is not a database of answers.")
+    if layout != LAYOUT:
+        raise StoreError(
+            f"{path} is a database of answers of another version of contstim: it has layout "
+            f"{layout}, this version reads and writes {LAYOUT}. Read it with the version that "
+            "wrote it, or name another database."
+        )

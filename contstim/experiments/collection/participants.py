@@ -7,16 +7,15 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from contstim.experiments.collection.database import LAST_NUMBER
-from contstim.experiments.collection.requests import RequestRefusal
+from contstim.experiments.collection.requests import ParticipantRequest, RequestRefusal
 from contstim.experiments.platforms.jspsych.study import STUDY, VISIT
 from contstim.experiments.responses.table import SIMULATED_NAME
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
-    from contstim.experiments.collection.requests import JoinRequest, ReceivedAnswer
+    from contstim.experiments.collection.requests import JoinRequest, SaveRequest
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,7 @@ class StudyOptions:
 
 _ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")  # which the page goes on with
 _KEPT = (*_ANSWER, "input", "blurs", "away_ms")
+_LONGEST_QUESTIONNAIRE = 256 * 1024  # characters
 
 
 def join(
@@ -71,7 +71,7 @@ def join(
             "UPDATE participant SET simulated = max(simulated, ?) WHERE participant = ?",
             (simulated, known),
         )
-        return resume(connection, known, now, second_tab=False)
+        return resume(connection, ParticipantRequest(participant=known), now)
     if not is_open(connection, asked, options):
         sentence = "This study has all the participants it needs. Thank you."
         raise RequestRefusal(403, sentence, full=True)
@@ -80,8 +80,8 @@ def join(
     group = asked.group or least_filled(connection, groups, now - 60 * options.dropout)
     number = connection.execute(
         "INSERT INTO participant "
-        "(participant, study_group, seed, joined, seen, simulated, device, viewport, number) "
-        f"VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1 + ({LAST_NUMBER})) RETURNING number",
+        "(participant, study_group, seed, joined, seen, simulated, device, viewport) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
         (name, group, seed, now, now, simulated, asked.device, asked.viewport),
     ).fetchone()[0]
     if person is not None:
@@ -116,22 +116,20 @@ def _identified(
 def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: float) -> str:
     """The first group with fewest people who have finished or were seen since then.
 
-    Who dropped out is not counted, so their place is given to somebody else; who comes back after
-    all is counted again.
+    Who dropped out or failed the check of the instructions is not counted, so their place is given
+    to somebody else; who comes back after all is counted again.
     """
     filled = dict(
         connection.execute(
             "SELECT study_group, count(*) FROM participant "
-            "WHERE completed IS NOT NULL OR seen >= ? GROUP BY study_group",
+            "WHERE completed IS NOT NULL OR (seen >= ? AND NOT failed) GROUP BY study_group",
             (since,),
         ).fetchall()
     )
     return min(groups, key=lambda group: filled.get(group, 0))
 
 
-def resume(
-    connection: sqlite3.Connection, name: str, now: float, *, second_tab: bool
-) -> dict[str, Any]:
+def resume(connection: sqlite3.Connection, asked: ParticipantRequest, now: float) -> dict[str, Any]:
     """A participant who comes back, as the browser is told.
 
     The random name that everybody outside the database sees, the group whose trials are shown, the
@@ -140,41 +138,43 @@ def resume(
     Raises:
         RequestRefusal: there is no participant of this name.
     """
-    number, group, seed = _find(connection, name)
-    _touch(connection, number, now)
-    connection.execute(
-        "UPDATE participant SET second_tabs = second_tabs + ? WHERE number = ?",
-        (second_tab, number),
-    )
+    number, group, seed = _told(connection, asked, now)
     rows = connection.execute(
         "SELECT trial_id, rating, left_sentence, position, rt_ms FROM response "
         "WHERE number = ? ORDER BY position, trial_id",
         (number,),
     )
     answered = [dict(zip(_ANSWER, row, strict=True)) for row in rows]
-    return {"participant": name, "group": group, "seed": seed, "answered": answered}
+    return {"participant": asked.participant, "group": group, "seed": seed, "answered": answered}
 
 
-def _find(connection: sqlite3.Connection, name: str) -> tuple[int, str, int]:
-    """Number, group and seed of a participant."""
+def _told(
+    connection: sqlite3.Connection, asked: ParticipantRequest, now: float
+) -> tuple[int, str, int]:
+    """Number, group and seed of a participant, of whom is noted what the request tells.
+
+    Requests are repeated and overtake one another, so each tells everything, and nothing is taken
+    back: greater numbers stand, and answers to further questions are added.
+    """
     row: tuple[int, str, int] | None = connection.execute(
-        "SELECT number, study_group, seed FROM participant WHERE participant = ?", (name,)
+        "UPDATE participant SET seen = ?, second_tabs = max(second_tabs, ?), "
+        "failed = max(failed, ?), "
+        "questions = iif(length(questions) > ?, questions, json_patch(questions, ?)) "
+        "WHERE participant = ? RETURNING number, study_group, seed",
+        (
+            *(now, asked.second_tabs, asked.failed, _LONGEST_QUESTIONNAIRE),
+            *(json.dumps(asked.questions), asked.participant),
+        ),
     ).fetchone()
     if row is None:
         raise RequestRefusal(403, "Participant and secret do not belong together.")
     return row
 
 
-def _touch(connection: sqlite3.Connection, number: int, now: float) -> None:
-    """Note that somebody was here."""
-    connection.execute("UPDATE participant SET seen = ? WHERE number = ?", (now, number))
-
-
 def save(
     connection: sqlite3.Connection,
     trials: Mapping[str, frozenset[str]],
-    name: str,
-    answers: Sequence[ReceivedAnswer],
+    asked: SaveRequest,
     now: float,
 ) -> list[str]:
     """Keep a participant's answers, the first one to each trial; the trials that are kept.
@@ -182,39 +182,36 @@ def save(
     Args:
         connection: within a transaction.
         trials: group → identifiers of its trials.
-        name: of the participant.
-        answers: at least one.
+        asked: who answers, and what.
         now: seconds since 1970.
 
     Raises:
         RequestRefusal: a trial is not in the participant's group; then no answer is kept.
     """
-    number, group, _ = _find(connection, name)
-    if not all(answer.trial_id in trials[group] for answer in answers):
+    number, group, _ = _told(connection, asked, now)
+    if not all(answer.trial_id in trials[group] for answer in asked.responses):
         raise RequestRefusal(422, f"There is no such trial in group {group}.")
     # Pages repeat what they have not heard of: the first answer to a trial stands
     connection.executemany(
         "INSERT INTO response (number, received, trial_id, rating, left_sentence, position, rt_ms, "
         "input, blurs, away_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        [(number, now, *(getattr(answer, name) for name in _KEPT)) for answer in answers],
+        [(number, now, *(getattr(answer, name) for name in _KEPT)) for answer in asked.responses],
     )
-    _touch(connection, number, now)
-    return list(dict.fromkeys(answer.trial_id for answer in answers))
+    return list(dict.fromkeys(answer.trial_id for answer in asked.responses))
 
 
 def complete(
     connection: sqlite3.Connection,
     trials: Mapping[str, frozenset[str]],
-    name: str,
-    questions: Mapping[str, str],
+    asked: ParticipantRequest,
     now: float,
 ) -> None:
-    """Note that a participant has finished, and what they answered to questions.
+    """Note that a participant has finished.
 
     Raises:
         RequestRefusal: answers are missing.
     """
-    number, group, _ = _find(connection, name)
+    number, group, _ = _told(connection, asked, now)
     (saved,) = connection.execute(
         "SELECT count(*) FROM response WHERE number = ?", (number,)
     ).fetchone()
@@ -222,10 +219,5 @@ def complete(
         raise RequestRefusal(409, f"{missing} answers have not arrived yet.", missing=missing)
     # Who asks again, because the code was lost on the way, has finished when they first asked
     connection.execute(
-        "UPDATE participant SET seen = ?, completed = coalesce(completed, ?) WHERE number = ?",
-        (now, now, number),
+        "UPDATE participant SET completed = coalesce(completed, ?) WHERE number = ?", (now, number)
     )
-    if questions:
-        connection.execute(
-            "INSERT OR REPLACE INTO questionnaire VALUES (?, ?)", (number, json.dumps(questions))
-        )

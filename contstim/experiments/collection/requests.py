@@ -141,28 +141,26 @@ class ReceivedAnswer(_Body):
 
 
 class ParticipantRequest(_Body):
-    """A participant asks for something; the secret is in the header, or here."""
+    """A participant asks for something, and tells what is known by now.
+
+    Attributes:
+        secret: here, or in the header.
+        questions: answers to questions beside the trials, by their names.
+        second_tabs: how often the page was opened in a further tab.
+        failed: true once the check of the instructions was wrong too often.
+    """
 
     participant: Text
     secret: Text | None = None
-
-
-class ResumeRequest(ParticipantRequest):
-    """A participant comes back, perhaps in a second tab beside one that is open."""
-
-    second_tab: bool | None = None
-
-
-class CompleteRequest(ParticipantRequest):
-    """A participant has finished, and answered questions beside the trials, by their names."""
-
     questions: Annotated[dict[Text, OptionalText], Field(max_length=200)] = {}
+    second_tabs: Annotated[int, Field(ge=0, le=_LAST_POSITION)] = 0
+    failed: bool = False
 
 
 class SaveRequest(ParticipantRequest):
     """A participant's answers; the first that is wrong ends the check."""
 
-    responses: Annotated[list[ReceivedAnswer], FailFast(), Field(min_length=1)]
+    responses: Annotated[list[ReceivedAnswer], FailFast()]
 
 
 class ReceivedDecision(_Body):

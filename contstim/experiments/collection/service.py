@@ -24,11 +24,9 @@ from contstim.errors import InputError, StoreError
 from contstim.experiments.collection import participants
 from contstim.experiments.collection.database import equal_secrets
 from contstim.experiments.collection.requests import (
-    CompleteRequest,
     JoinRequest,
     ParticipantRequest,
     RequestRefusal,
-    ResumeRequest,
     SaveRequest,
     Throttle,
     address,
@@ -216,36 +214,31 @@ class Service:
 
     async def resume(self, request: Request) -> Response:
         """Tell a participant which answers the server holds."""
-        asked = check_fields(await read_json(request, self._limits), ResumeRequest)
-        now, again = self._admit(request, asked), bool(asked.second_tab)
-        found = await self._recorder.run(
-            participants.resume, asked.participant, now, second_tab=again
-        )
+        asked = check_fields(await read_json(request, self._limits), ParticipantRequest)
+        now = self._admit(request, asked)
+        found = await self._recorder.run(participants.resume, asked, now)
         return self._welcome(found, status=200)
 
     async def save(self, request: Request) -> Response:
         """Keep answers; they are on disk when this returns."""
         content = await read_json(request, self._limits)
-        asked = check_fields(content, ParticipantRequest)
-        now = self._admit(request, asked)  # before anything else is told about the request
-        answers = check_fields(content, SaveRequest).responses
+        # Before anything else is told about the request
+        now = self._admit(request, check_fields(content, ParticipantRequest))
+        asked = check_fields(content, SaveRequest)
         allowed = {*self._study.scale.answers, *([None] if self._study.deadline else [])}
-        if not allowed.issuperset(answer.rating for answer in answers):
+        if not allowed.issuperset(answer.rating for answer in asked.responses):
             raise RequestRefusal(422, f"Ratings are {self._study.scale.meaning}.")
-        saved = await self._recorder.run(
-            participants.save, self._study.trials, asked.participant, answers, now
-        )
+        saved = await self._recorder.run(participants.save, self._study.trials, asked, now)
         return json_response({"saved": saved})
 
     async def complete(self, request: Request) -> Response:
         """Hand out the completion code, if every answer is kept."""
-        asked = check_fields(await read_json(request, self._limits), CompleteRequest)
-        now, name = self._admit(request, asked), asked.participant
-        given = asked.questions
-        await self._recorder.run(participants.complete, self._study.trials, name, given, now)
+        asked = check_fields(await read_json(request, self._limits), ParticipantRequest)
+        now = self._admit(request, asked)
+        await self._recorder.run(participants.complete, self._study.trials, asked, now)
         code = self._code
         if code is None and self._redirect is None:  # a platform would not know a code of ours
-            code = self._recorder.completion_code(name)
+            code = self._recorder.completion_code(asked.participant)
         return json_response({"code": code, "redirect": self._redirect})
 
     async def download(self, request: Request) -> Response:

@@ -68,6 +68,10 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
             (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if state != "ok":
                 raise sqlite3.DatabaseError(shortened(state))
+            # SQLite takes the end of a page that is missing for zeros
+            (page,) = connection.execute("PRAGMA page_size").fetchone()
+            if database.stat().st_size % page:
+                raise sqlite3.DatabaseError("its end is missing")
             rows = connection.execute(
                 'SELECT participant, CAST(study_group AS INTEGER) AS "group", trial_id, rating, '
                 'left_sentence AS "left", position, rt_ms, simulated, input, blurs, away_ms, '
@@ -76,18 +80,14 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
             ).fetchall()
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise StoreError(f"Cannot read {database}, which is damaged: {error}.") from error
-    known = ({k: cell for k, cell in dict(row).items() if cell is not None} for row in rows)
+    unknown = {"rating": UNRATED, "rt_ms": math.nan}
     return tuple(
         Response(
-            **{
-                "rating": UNRATED,
-                "rt_ms": math.nan,
-                **cells,
-                "simulated": bool(cells["simulated"]),
-                "received": _utc(cells["received"]),
-            }
+            **unknown
+            | {name: cell for name, cell in dict(row).items() if cell is not None}
+            | {"simulated": bool(row["simulated"]), "received": _utc(row["received"])}
         )
-        for cells in known
+        for row in rows
     )
 
 
@@ -95,8 +95,7 @@ def collected_questions(database: Path) -> tuple[QuestionAnswer, ...]:
     """What each participant answered to questions beside the trials."""
     with closing(open_readable(database)) as connection:
         rows = connection.execute(
-            "SELECT participant, answers FROM questionnaire JOIN participant USING (number) "
-            "ORDER BY number"
+            "SELECT participant, questions FROM participant ORDER BY number"
         ).fetchall()
     told = ((person, json.loads(answers).items()) for person, answers in rows)
     return tuple(QuestionAnswer(who, *each) for who, given in told for each in given)
@@ -114,13 +113,21 @@ PARTICIPANTS = """
 """
 
 
+_TIMES = ("joined", "seen", "completed")
+_COLUMNS = (
+    *("number", "participant", "group", "seed", "state", "answered", "simulated", *_TIMES),
+    *("code", "device", "viewport", "second_tabs"),
+)
+
+
 def participants_csv(database: Path, since: float, *, plain: bool = False) -> str:
     """The text of participants.csv: a row for everybody who joined.
 
-    Columns: number, participant, group, seed, state (complete, active, left), answered, simulated
-    (true or false), joined, seen and completed (UTC), code (which the page shows on completion,
-    unless the study has a code or link for all), device, viewport, second_tabs (how often the
-    person opened the page in a second tab), and who somebody is on a platform, a column a field.
+    Columns: number, participant, group, seed, state (complete, failed, active, left), answered,
+    simulated (true or false), joined, seen and completed (UTC), code (which the page shows on
+    completion, unless the study has a code or link for all), device, viewport, second_tabs (how
+    often the person opened the page in a further tab), and who somebody is on a platform, a column
+    a field.
 
     Args:
         database: which a server may go on writing.
@@ -129,27 +136,27 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
     """
     with closing(open_readable(database)) as connection:
         salt, secret = (stored_key(connection, name) for name in ("salt", "secret"))
-        rows = connection.execute(PARTICIPANTS).fetchall()
+        rows = [
+            {
+                **dict(row),
+                "group": int(row["study_group"]),
+                "state": _state(row, since),
+                "simulated": str(bool(row["simulated"])).lower(),
+                "code": code_of(secret, row),
+                **{name: _utc(row[name]) for name in _TIMES},
+            }
+            for row in connection.execute(PARTICIPANTS)
+        ]
     identities = [json.loads(row["fields"]) for row in rows]
     fields = dict.fromkeys([*PROLIFIC, *(name for each in identities for name in each)])
+    ending = "plain" if plain else "hash"
     return _csv(
-        {
-            "number": [row["number"] for row in rows],
-            "participant": [row["participant"] for row in rows],
-            "group": [int(row["study_group"]) for row in rows],
-            "seed": [row["seed"] for row in rows],
-            "state": [_state(row, since) for row in rows],
-            "answered": [row["answered"] for row in rows],
-            "simulated": [str(bool(row["simulated"])).lower() for row in rows],
-            **{name: [_utc(row[name]) for row in rows] for name in ("joined", "seen", "completed")},
-            "code": [code_of(secret, row) for row in rows],
-            **{name: [row[name] for row in rows] for name in ("device", "viewport", "second_tabs")},
-            **{
-                f"{name.lower()}_{'plain' if plain else 'hash'}": [
-                    _identity(salt, name, each.get(name, ""), plain=plain) for each in identities
-                ]
-                for name in fields
-            },
+        {name: [row[name] for row in rows] for name in _COLUMNS}
+        | {
+            f"{name.lower()}_{ending}": [
+                _identity(salt, name, each.get(name, ""), plain=plain) for each in identities
+            ]
+            for name in fields
         }
     )
 
@@ -169,6 +176,8 @@ def _identity(salt: str, field: str, value: str, *, plain: bool) -> str:
 def _state(row: sqlite3.Row, since: float) -> str:
     if row["completed"] is not None:
         return "complete"
+    if row["failed"]:
+        return "failed"
     return "active" if row["seen"] >= since else "left"
 
 

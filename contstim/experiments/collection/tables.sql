@@ -1,9 +1,10 @@
 -- What holds for the whole database: keys, the fingerprint of what is asked, and its server.
-CREATE TABLE IF NOT EXISTS study (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE study (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
--- Times are seconds since 1970, UTC.
+-- Nobody is given the number of somebody who is gone. Times are seconds since 1970, UTC; questions are what people answered beside the trials, as JSON by
+-- the questions' names.
 CREATE TABLE participant (
-    number INTEGER PRIMARY KEY,
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
     participant TEXT NOT NULL UNIQUE,
     study_group TEXT NOT NULL,
     seed INTEGER NOT NULL,
@@ -13,7 +14,9 @@ CREATE TABLE participant (
     simulated INTEGER NOT NULL DEFAULT 0,
     device TEXT,
     viewport TEXT,
-    second_tabs INTEGER NOT NULL DEFAULT 0
+    second_tabs INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    questions TEXT NOT NULL DEFAULT '{}'
 ) STRICT;
 
 -- Who somebody is on a recruiting platform stands apart, so that it can be deleted by itself: all
@@ -37,9 +40,3 @@ CREATE TABLE response (
     away_ms REAL,
     PRIMARY KEY (number, trial_id)
 ) STRICT, WITHOUT ROWID;
-
--- What people answered to questions beside the trials, as JSON by the questions' names.
-CREATE TABLE questionnaire (
-    number INTEGER PRIMARY KEY REFERENCES participant (number) ON DELETE CASCADE,
-    answers TEXT NOT NULL
-) STRICT;

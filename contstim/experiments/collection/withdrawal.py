@@ -1,4 +1,4 @@
-"""One person's rows in a database of answers: who has a completion code, and who withdraws."""
+"""One person's rows in a database of answers: whose a name or code is, and who withdraws."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError, StoreError
 from contstim.experiments.collection.database import (
-    BUSY_SECONDS,
-    LAST_NUMBER,
+    connected,
     open_readable,
     stored_key,
 )
@@ -22,19 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def whose_code(database: Path, code: str) -> str:
-    """Sentence on the participant who got a personal completion code.
-
-    Raises:
-        InputError: nobody got it.
-        StoreError: there is no such database, or it is damaged.
-    """
-    with closing(open_readable(database)) as connection:
-        secret = stored_key(connection, "secret")
-        for row in connection.execute(PARTICIPANTS):
-            if (own := code_of(secret, row)) and own == code.strip().upper():
-                return _about(row)
-    raise InputError(f"{code!r} is nobody's completion code in {database}.")
+def whose(database: Path, who: str) -> str:
+    """Sentence on the participant whose ID, completion code or name this is; see `withdraw`."""
+    row, kind = _found(database, who)
+    return f"The {kind} of {_about(row)}."
 
 
 def withdraw(database: Path, who: str, day: str) -> str:
@@ -51,6 +41,19 @@ def withdraw(database: Path, who: str, day: str) -> str:
         InputError: nobody is called so, or several participants are.
         StoreError: the database cannot be used.
     """
+    row, kind = _found(database, who)
+    try:
+        with connected(database) as connection:
+            busy = _delete(connection, row["number"], day)
+    except sqlite3.Error as error:
+        raise StoreError(f"Nothing is deleted from {database}: {error}.") from error
+    log = " The database's log may hold them until the server stops." if busy else ""
+    # Without the name, which is to stand in no file any more
+    return f"Deleted: the participant whose {kind} it is: {_standing(row)}.{log}"
+
+
+def _found(database: Path, who: str) -> tuple[sqlite3.Row, str]:
+    """The one participant who is called so, and the kind of name that it is."""
     with closing(open_readable(database)) as readable:
         secret, wanted = stored_key(readable, "secret"), who.strip()
         rows = readable.execute(PARTICIPANTS).fetchall()
@@ -64,45 +67,24 @@ def withdraw(database: Path, who: str, day: str) -> str:
     if len(found) > 1:
         several = "; ".join(f"the {kind} of {_about(row)}" for row, kind in found)
         raise InputError(
-            f"{who!r} is not one person in {database}: {several}. Give the name of the one who "
-            "withdraws; participants.csv tells them apart by all that is known of them."
+            f"{who!r} is not one person in {database}: {several}. Give the name of the one who is "
+            "meant; participants.csv tells them apart by all that is known of them."
         )
-    ((row, kind),) = found
-    try:
-        busy = _delete(database, row["participant"], day)
-    except sqlite3.Error as error:
-        raise StoreError(f"Nothing is deleted from {database}: {error}.") from error
-    log = " The database's log may hold them until the server stops." if busy else ""
-    # Without the name, which is to stand in no file any more
-    return f"Deleted: the participant whose {kind} it is: {_standing(row)}.{log}"
+    return found[0]
 
 
-def _delete(database: Path, participant: str, day: str) -> bool:
+def _delete(connection: sqlite3.Connection, number: int, day: str) -> bool:
     """Delete rows in one transaction; true if the log of changes could not be emptied."""
-    uri = f"{database.resolve().as_uri()}?mode=rw"
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
-    with closing(connection):
-        for pragma in ("secure_delete = ON", "synchronous = FULL", "foreign_keys = ON"):
-            connection.execute(f"PRAGMA {pragma}")
-        connection.execute("BEGIN IMMEDIATE")
-        # Of every table that speaks of participants, that of participants last
-        tables = connection.execute(
-            "SELECT t.name FROM sqlite_schema AS t, pragma_table_info(t.name) AS c "
-            "WHERE t.type = 'table' AND c.name = 'number' ORDER BY t.name = 'participant'"
-        ).fetchall()
-        select = "SELECT number FROM participant WHERE participant = ?"
-        (number,) = connection.execute(select, (participant,)).fetchone()
-        # Nobody is ever given the number again
-        connection.execute(f"INSERT OR REPLACE INTO study VALUES ('last number', ({LAST_NUMBER}))")
-        for (table,) in tables:
-            connection.execute(f'DELETE FROM "{table}" WHERE number = ?', (number,))
-        connection.execute(
-            "INSERT INTO study VALUES (?, '1') "
-            "ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1",
-            (f"withdrawn {day}",),
-        )
-        connection.execute("COMMIT")
-        return bool(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+    connection.execute("BEGIN IMMEDIATE")
+    for table in ("identity", "response", "participant"):
+        connection.execute(f"DELETE FROM {table} WHERE number = ?", (number,))
+    connection.execute(
+        "INSERT INTO study VALUES (?, '1') "
+        "ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1",
+        (f"withdrawn {day}",),
+    )
+    connection.execute("COMMIT")
+    return bool(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
 
 
 def _names(secret: str, row: sqlite3.Row) -> dict[str, str]:
@@ -110,7 +92,9 @@ def _names(secret: str, row: sqlite3.Row) -> dict[str, str]:
     # Not the running number, which may be somebody else's ID, nor the platform's study or visit
     fields = json.loads(row["fields"]).items()
     ids = {value: name for name, value in fields if name not in {STUDY, *VISIT}}
-    names = ids | {row["participant"]: "name", code_of(secret, row): "completion code"}
+    code = code_of(secret, row)
+    names = ids | {row["participant"]: "name"}
+    names |= dict.fromkeys((code, code.lower()), "completion code")
     return {name: kind for name, kind in names.items() if name}
 
 

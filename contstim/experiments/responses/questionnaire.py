@@ -46,7 +46,7 @@ class Question:
     right: str = ""
     lowest: int = 0
     highest: int = 0
-    shown: Annotated[tuple[str, ...], Strict(strict=False)] = ()
+    shown: tuple[str, ...] = ()
 
 
 def _one_of(*allowed: str) -> Callable[[Any], str]:

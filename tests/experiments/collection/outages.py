@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import sqlite3
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
+from signal import SIGINT
 from threading import Event, Thread
 
+import httpx2
+
+from contstim.experiments.collection.withdrawal import withdraw
 from contstim.experiments.design.artificial import ArtificialParticipants
+from contstim.experiments.responses.table import UNRATED
 from contstim.testing.participants import Journal, RunSettings, take_part
 from tests.experiments.collection.conftest import Served
-from tests.experiments.collection.servers import CollectProcess
+from tests.experiments.collection.servers import CollectProcess, answer
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,8 @@ class Outcome:
         lost: of these, how many the database lacks or holds otherwise.
         duplicates: answers beyond the first of a participant to a trial.
         rows: answers in the database in the end.
+        withdrawn: people who joined, answered and withdrew between the outages.
+        traces: what still stood of them in a file of the database after the server's end.
     """
 
     outages: int
@@ -38,6 +47,8 @@ class Outcome:
     lost: int
     duplicates: int
     rows: int
+    withdrawn: int = 0
+    traces: tuple[str, ...] = ()
 
 
 def under_kills(
@@ -47,17 +58,49 @@ def under_kills(
     kills: int,
     seed: int,
 ) -> Outcome:
-    """Kill the server at random moments; start it again at once."""
+    """Kill the server at random moments; start it again at once.
+
+    Before every third kill somebody joins, answers and withdraws: by an ID, a name or a code.
+    """
     chance = random.Random(seed)
+    marks: list[str] = []
 
     def outage() -> None:
+        if chance.random() < 1 / 3:
+            marks.extend(_withdrawal(server, len(marks)))
         time.sleep(chance.uniform(0.05, 0.8))
         server.stop()
         time.sleep(chance.uniform(0.0, 0.2))
         server.start()
         server.wait_until_it_answers()
 
-    return _under(outage, server, people, run, kills)
+    found = _under(outage, server, people, run, kills)
+    server.stop(SIGINT)
+    files = [path.read_bytes() for path in server.database.parent.glob(f"{server.database.name}*")]
+    left = tuple(mark for mark in marks if any(mark.encode() in file for file in files))
+    return replace(found, withdrawn=len(marks) // 3, traces=left)
+
+
+def _withdrawal(server: CollectProcess, number: int) -> tuple[str, str, str]:
+    """Take part, and be gone; marks by which the person would be found again."""
+    who, said = f"leaver-{number}-id", f"leaver-{number}-remark"
+    with httpx2.Client(base_url=server.url, trust_env=False, timeout=60) as http:
+        study = http.get("/study.json").json()
+        wish = {"platform": {"PROLIFIC_PID": who, "STUDY_ID": "s"}}
+        joined = http.post("/api/participants", json=wish).json()
+        known = {name: joined[name] for name in ("participant", "secret")}
+        known["questions"] = {"remarks": said}
+        own = [trial["trial_id"] for trial in study["groups"][joined["group"]]]
+        given = [answer(trial, rating=1, position=n) for n, trial in enumerate(own, start=1)]
+        by_code = number % 9 == 6
+        sent = given if by_code else given[:2]
+        http.post("/api/responses", json={**known, "responses": sent}).raise_for_status()
+        if by_code:
+            who_is_it = http.post("/api/complete", json=known).json()["code"]
+        else:
+            who_is_it = who if number % 9 == 0 else joined["participant"]
+    withdraw(server.database, who_is_it, "2026-11-28")
+    return joined["participant"], who, said
 
 
 def under_cuts(
@@ -75,13 +118,7 @@ def under_cuts(
             time.sleep(chance.uniform(0.05, 0.6))
             wire.cut(swallow=chance.random() < 0.5, seconds=chance.uniform(0.05, 0.3))
 
-        through = RunSettings(
-            f"http://127.0.0.1:{wire.port}",
-            run.participants,
-            run.at_once,
-            run.pause,
-            run.patience,
-        )
+        through = replace(run, url=f"http://127.0.0.1:{wire.port}")
         return _under(outage, server, people, through, cuts)
 
 
@@ -95,78 +132,76 @@ def _under(
     journal = server.database.with_suffix(".journal")
     failures: list[BaseException] = []
 
-    def answer() -> None:
+    def answer_all() -> None:
         try:
             take_part(people, run, journal)
         except BaseException as error:
             failures.append(error)
 
-    answering = Thread(target=answer)
+    answering = Thread(target=answer_all)
     answering.start()
     counts: list[int] = []
     lost = done = 0
-    while done < times and _under_way(answering, journal, run, counts[-1] if counts else 0):
+    while done < times and _under_way(answering, journal, counts[-1] if counts else 0):
         outage()
         done += answering.is_alive()
-        told = acknowledged(journal, run.participants)
+        told = acknowledged(journal, people, run)  # before what is held is read
         counts.append(len(told))
-        lost += len(told - held(server.database))
+        lost += len(told - {*held(server.database)})
     answering.join()
     if failures:
         raise failures[0]
-    told = acknowledged(journal, run.participants)
-    rows, distinct = _counts(server.database)
-    final = lost + len(told - held(server.database))
-    return Outcome(done, (*counts, len(told)), final, rows - distinct, rows)
+    told, rows = acknowledged(journal, people, run), held(server.database)
+    final = lost + len(told - {*rows})
+    doubled = len(rows) - len({row[:2] for row in rows})
+    return Outcome(done, (*counts, len(told)), final, doubled, len(rows))
 
 
-def _under_way(answering: Thread, journal: Path, run: RunSettings, before: int) -> bool:
+def _under_way(answering: Thread, journal: Path, before: int) -> bool:
     """Wait until participants are told again that something is saved; False if they are done."""
-    while answering.is_alive() and len(acknowledged(journal, run.participants)) <= before:
+    while answering.is_alive() and _times_told(journal) <= before:
         time.sleep(0.02)
     return answering.is_alive()
 
 
-def acknowledged(path: Path, participants: int) -> set[tuple[str, str, int, int, int]]:
-    """What participants were told is saved: participant, trial, rating, left, position."""
+def _times_told(journal: Path) -> int:
+    return journal.read_text().count('"saved": ["') if journal.exists() else 0
+
+
+Answer = tuple[str, str, int | None, int, int, float | None, str | None, int | None, float | None]
+
+
+def acknowledged(path: Path, people: ArtificialParticipants, run: RunSettings) -> set[Answer]:
+    """What participants were told is saved: participant, trial, rating, left, position, …."""
     if not path.exists():
         return set()
     copy = path.with_suffix(".copy")
     copy.write_bytes(path.read_bytes())
-    run = json.loads(copy.read_text().partition("\n")[0] or '{"run": {}}')["run"]
-    journal = Journal(copy, run)
-    try:
+    first = json.loads(copy.read_text().partition("\n")[0] or '{"run": {}}')["run"]
+    with closing(Journal(copy, first)) as journal:
+        numbers = range(1, run.participants + 1)
         return {
-            (own.joined["participant"], trial, one["rating"], one["left"], one["position"])
-            for own in map(journal.copy, range(1, participants + 1))
-            if own.joined is not None
-            for trial in own.saved
-            for one in [own.answers[trial]]
+            (
+                *(one.participant, one.trial_id, None if one.rating == UNRATED else one.rating),
+                *(one.left, one.position, _known(one.rt_ms)),
+                *(one.input or None, one.blurs, _known(one.away_ms)),
+            )
+            for number in numbers
+            for one in journal.copy(number).acknowledged(people, number)
         }
-    finally:
-        journal.close()
 
 
-_HELD = """SELECT participant, trial_id, rating, left_sentence, position
-    FROM response JOIN participant USING (number)"""
+def _known(milliseconds: float) -> float | None:
+    return None if math.isnan(milliseconds) else milliseconds
 
 
-def held(database: Path) -> set[tuple[str, str, int, int, int]]:
+def held(database: Path) -> list[Answer]:
     """What the database holds, in the same form."""
-    connection = sqlite3.connect(database)
-    try:
-        return set(connection.execute(_HELD).fetchall())
-    finally:
-        connection.close()
-
-
-def _counts(database: Path) -> tuple[int, int]:
-    connection = sqlite3.connect(database)
-    try:
-        rows = connection.execute(_HELD).fetchall()
-        return len(rows), len({row[:2] for row in rows})
-    finally:
-        connection.close()
+    with closing(sqlite3.connect(database)) as connection:
+        return connection.execute(
+            "SELECT participant, trial_id, rating, left_sentence, position, rt_ms, input, blurs, "
+            "away_ms FROM response JOIN participant USING (number)"
+        ).fetchall()
 
 
 class Wire:

@@ -63,6 +63,21 @@ def test_a_dropout_frees_the_place_and_a_finisher_does_not(serve: Serve) -> None
     assert [served.join()["group"] for _ in range(4)] == ["2", "1", "2", "3"]
 
 
+def test_who_fails_the_check_frees_the_place_unless_they_finish_after_all(serve: Serve) -> None:
+    served = serve()
+    first, _ = served.join(), served.join()
+    body = {name: first[name] for name in ("participant", "secret")}
+    for failed in (True, False):  # an earlier request that arrives late takes nothing back
+        told = {**body, "responses": [], "failed": failed}
+        assert served.http.post("/api/responses", json=told).json() == {"saved": []}
+    rows = list(csv.DictReader(io.StringIO(served.download("participants").text)))
+    assert [row["state"] for row in rows] == ["failed", "active"]
+    assert [served.join()["group"] for _ in range(2)] == ["1", "3"]
+    served.save(first, *(answer(f"t1-{n}") for n in range(4)))
+    served.complete(first)
+    assert [served.join()["group"] for _ in range(2)] == ["2", "3"]
+
+
 def test_who_is_slow_but_answers_keeps_the_place(serve: Serve) -> None:
     served = serve(dropout=10)
     slow = served.join()

@@ -84,7 +84,11 @@ def test_a_true_participant_who_sends_nonsense_is_answered(served: Served) -> No
         address=st.sampled_from(ADDRESSES),
         wrong=st.dictionaries(st.sampled_from([*answer("t1-0")]), anything, max_size=2),
         more=st.dictionaries(
-            st.sampled_from([*joined, "responses", "platform"]), anything, max_size=1
+            st.sampled_from(
+                [*joined, "responses", "platform", "questions", "second_tabs", "failed"]
+            ),
+            anything,
+            max_size=1,
         ),
     )
     def send(address: str, wrong: dict[str, Any], more: dict[str, Any]) -> None:

@@ -366,14 +366,25 @@ def test_other_ratings_are_refused(
     assert (refused.status_code, refused.json()["error"][:12]) == (422, "Ratings are ")
 
 
-def test_answers_to_questions_come_with_completion_and_out_of_the_database(serve: Serve) -> None:
+def test_answers_to_questions_come_as_they_are_given_and_out_of_the_database(serve: Serve) -> None:
+    """Before the first answer to a trial; each request adds to them, and takes none back."""
     served = serve()
     joined = served.join(group="1")
-    served.save(joined, *(answer(f"t1-{n}") for n in range(4)))
-    body = {"participant": joined["participant"], "questions": {"age": "31", "remarks": "=1"}}
-    headers = {"Authorization": f"Bearer {joined['secret']}"}
-    for _ in range(2):  # the code was lost on the way
-        assert served.http.post("/api/complete", json=body, headers=headers).status_code == 200
-    told = collected_questions(served.database)
-    assert [(each.question, each.answer) for each in told] == [("age", "31"), ("remarks", "=1")]
-    assert {each.participant for each in told} == {joined["participant"]}
+    known = {"participant": joined["participant"], "secret": joined["secret"]}
+
+    def tell(address: str, questions: dict[str, str], status: int = 200, **more: Any) -> None:
+        body = {**known, "questions": questions, **more}
+        assert served.http.post(f"/api/{address}", json=body).status_code == status
+
+    def told() -> list[tuple[str, str]]:
+        given = collected_questions(served.database)
+        assert {each.participant for each in given} <= {joined["participant"]}
+        return [(each.question, each.answer) for each in given]
+
+    tell("responses", {"age": "30", "null": "\0"}, responses=[])
+    assert told() == [("age", "30"), ("null", "\0")]
+    tell("complete", {"age": "32"}, status=409)  # refused, and so not kept
+    tell("responses", {"age": "31"}, responses=[answer(f"t1-{n}") for n in range(4)])
+    for given in ({"age": "31", "remarks": "=1"}, {"age": "31"}):  # the latter of another tab
+        tell("complete", given)
+    assert told() == [("age", "31"), ("null", "\0"), ("remarks", "=1")]

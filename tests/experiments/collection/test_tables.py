@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from contstim.errors import StoreError
 from contstim.experiments.collection.database import Recorder
-from contstim.experiments.collection.service import read_study
 from contstim.experiments.collection.tables import (
     PLATFORM,
     collected_responses,
-    participants_csv,
 )
 from contstim.experiments.responses.table import read_responses
 from contstim.testing.platform import PlantedAnswers, ReadContract
@@ -171,9 +170,9 @@ def test_how_it_was_answered_stands_beside_the_answer(serve: Serve, tmp_path: Pa
     served.now[0] += 61
     how = {"input": "touch", "blurs": 2, "away_ms": 4000.5}
     served.save(joined, answer("t1-0", **how), answer("t1-1", position=2))
-    for again in (True, False, True):
+    for tabs in (1, 2, 1):  # requests overtake one another
         body = {name: joined[name] for name in ("participant", "secret")}
-        assert served.http.post("/api/resume", json={**body, "second_tab": again}).is_success
+        assert served.http.post("/api/resume", json={**body, "second_tabs": tabs}).is_success
     rows = list(csv.DictReader(io.StringIO(served.download("responses").text)))
     assert [row["input"] for row in rows] == ["touch", ""]
     assert [row["blurs"] for row in rows] == ["2", ""]
@@ -191,53 +190,18 @@ def test_how_it_was_answered_stands_beside_the_answer(serve: Serve, tmp_path: Pa
         assert read_responses(tmp_path / "responses.csv") == collected_responses(served.database)
 
 
-OLDER = """
-CREATE TABLE study (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE participant (
-    number INTEGER PRIMARY KEY, participant TEXT NOT NULL UNIQUE, study_group TEXT NOT NULL,
-    seed INTEGER NOT NULL, joined REAL NOT NULL, seen REAL NOT NULL, completed REAL,
-    simulated INTEGER NOT NULL DEFAULT 0
-) STRICT;
-CREATE TABLE identity (
-    number INTEGER PRIMARY KEY REFERENCES participant (number), prolific_pid TEXT NOT NULL,
-    study_id TEXT NOT NULL, session_id TEXT NOT NULL, UNIQUE (prolific_pid, study_id)
-) STRICT;
-CREATE TABLE response (
-    number INTEGER NOT NULL REFERENCES participant (number), trial_id TEXT NOT NULL,
-    rating INTEGER NOT NULL, left_sentence INTEGER NOT NULL, position INTEGER NOT NULL, rt_ms REAL,
-    received REAL NOT NULL, PRIMARY KEY (number, trial_id)
-) STRICT, WITHOUT ROWID;
-INSERT INTO participant VALUES (1, 'pa', '1', 7, 10, 20, 30, 0), (2, 'pb', '2', 8, 11, 21, NULL, 0);
-INSERT INTO identity VALUES (1, '5f''3c', 's1', 'x'), (2, '5f3d', '', '');
-INSERT INTO response VALUES (1, 't1-0', 6, 2, 1, 812.5, 15);
-INSERT INTO study VALUES ('secret', '00ff'), ('salt', 'ff00'), ('server', 'one');
-PRAGMA application_id = 0x636F6E63;
-PRAGMA user_version = 2;
-"""
-
-
-def test_a_database_of_the_earlier_layout_is_read_and_goes_on(serve: Serve, tmp_path: Path) -> None:
-    """Read as it stands, byte for byte, until a server takes it over; people stay who they are."""
-    folder, path = small_study(tmp_path / "study"), tmp_path / "older.sqlite"
-    with closing(sqlite3.connect(path)) as older:
-        older.executescript(OLDER)
-        older.execute(
-            "INSERT INTO study VALUES (?, ?)", ("fingerprint", read_study(folder).fingerprint)
-        )
-        older.commit()
-    before = path.read_bytes()
-    (kept,) = collected_responses(path)
-    assert (kept.participant, kept.rating, kept.left, kept.rt_ms) == ("pa", 6, 2, 812.5)
-    assert (kept.input, kept.blurs) == ("", None)
-    text = participants_csv(path, 500_000)
-    assert path.read_bytes() == before
-    served = serve(folder, database=path)
-    assert served.download("participants").text == participants_csv(path, 500_000) == text
-    who = {"PROLIFIC_PID": "5f'3c", "STUDY_ID": "s1", "SESSION_ID": "another"}
-    assert served.join(platform=who)["participant"] == "pa"
-    assert served.join(platform={"PROLIFIC_PID": "5f3d"})["participant"] == "pb"
-    assert served.join(platform={"PROLIFIC_PID": "5f3d", "STUDY_ID": "s1"})["participant"] != "pb"
-    assert collected_responses(path) == (kept,)
+def test_a_database_of_another_layout_is_refused_and_left(serve: Serve) -> None:
+    served = serve()
+    joined = served.join(group="1")
+    with closing(sqlite3.connect(served.database)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    before = served.database.read_bytes()
+    for use in (collected_responses, lambda path: Recorder(path, "f")):
+        with pytest.raises(StoreError, match=r"has layout 2, this version reads and writes \d"):
+            use(served.database)
+    assert served.database.read_bytes() == before
+    assert joined["participant"].encode() in before
 
 
 class TestContract(ReadContract):

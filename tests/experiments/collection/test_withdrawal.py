@@ -17,7 +17,7 @@ import pytest
 
 from contstim.errors import InputError, StoreError
 from contstim.experiments.collection.tables import collected_responses, participants_csv
-from contstim.experiments.collection.withdrawal import whose_code, withdraw
+from contstim.experiments.collection.withdrawal import whose, withdraw
 from tests.cli.running import run
 from tests.experiments.collection.conftest import Serve, Served
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
@@ -43,11 +43,12 @@ def test_a_code_says_whose_it_is(serve: Serve) -> None:
     name, code = finished(served)
     served.join()
     for given in (code, f" {code.lower()} "):
-        told = whose_code(served.database, given)
-        assert told == f"{name} (number 1, group 1, 4 answers, complete)"
-    for nobody in ("13AA000000", "", "1", name):
-        with pytest.raises(InputError, match="is nobody's completion code"):
-            whose_code(served.database, nobody)
+        told = whose(served.database, given)
+        assert told == f"The completion code of {name} (number 1, group 1, 4 answers, complete)."
+    assert whose(served.database, name).startswith(f"The name of {name} (number 1, ")
+    for nobody in ("13AA000000", "", "1"):
+        with pytest.raises(InputError, match="is nobody in"):
+            whose(served.database, nobody)
 
 
 @pytest.mark.parametrize("by", ["id", "code", "name"])
@@ -57,8 +58,8 @@ def test_who_withdraws_is_gone_from_every_file_while_the_server_runs(serve: Serv
     name, code = finished(served, platform=ANN)
     other, _ = finished(served, "2", platform=BOB)
     with closing(sqlite3.connect(served.database)) as connection:
-        said = [(1, '["Welsh"]'), (2, '["Manx"]')]
-        connection.executemany("INSERT INTO questionnaire VALUES (?, ?)", said)
+        said = [('["Welsh"]', 1), ('["Manx"]', 2)]
+        connection.executemany("UPDATE participant SET questions = ? WHERE number = ?", said)
         connection.commit()
     kept = [each for each in collected_responses(served.database) if each.participant == other]
     who = {"id": ANN["PROLIFIC_PID"], "code": code, "name": name}[by]
@@ -197,10 +198,10 @@ def test_what_was_acknowledged_and_withdrawn_stays_so_when_the_server_is_killed(
             people.append((joined["participant"], code))
     (ann, ann_code), (bob, bob_code) = people
     told = run(tmp_path, "collect", "study", "--whose", bob_code)
-    assert (told.returncode, told.stdout.split()[0]) == (0, bob)
+    assert (told.returncode, told.stdout.split()[4]) == (0, bob)
     wrong = run(tmp_path, "collect", "study", "--whose", "13AA000000")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "'13AA000000' is nobody's completion code in " in wrong.stderr
+    assert "'13AA000000' is nobody in " in wrong.stderr
     done = run(tmp_path, "collect", "study", "--withdraw", ann_code)
     server.stop(signal.SIGKILL)
     assert done.returncode == 0, done.stderr

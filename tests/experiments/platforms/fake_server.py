@@ -25,6 +25,7 @@ class FakeServer:
         full: whether it takes nobody in any more.
         forgetting: whether it loses all answers once, when it is first asked for a code.
         questions: what the last one answered beside the trials.
+        failed: who failed the check of the instructions.
         completed: for each participant, how many answers were kept when the code was given.
     """
 
@@ -33,6 +34,7 @@ class FakeServer:
     answers: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     completed: dict[str, int] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
     requests: list[str] = field(default_factory=list)
     failing: int = 0
     muttering: int = 0
@@ -82,11 +84,12 @@ class FakeServer:
             return 403, {"error": "unknown participant"}
         if path == "/api/resume":
             return 200, {**person, "answered": self.rows(person["participant"])}
+        self.questions = body.get("questions", self.questions)
+        self.failed |= {body["participant"]} if body.get("failed") else set()
         if path == "/api/responses" and self.refusing:
             return 422, {"error": "The study is over."}
         if path == "/api/responses":
             return self._keep(person, body["responses"])
-        self.questions = body.get("questions", {})
         return self._complete(person)
 
     def _join(self, body: dict[str, Any]) -> dict[str, Any]:

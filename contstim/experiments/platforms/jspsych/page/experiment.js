@@ -56,7 +56,10 @@ class Experiment {
     this.record = recordToResume(this.keep, this.study, this.platform);
     this.sendLeft();
     if (this.record?.done) return this.end();
-    if (this.failed) return this.refuse("check_failed");
+    if (this.record?.failed) {
+      new contstim.Outbox(this.backend, this.record, this.keep).send();
+      return this.refuse("check_failed");
+    }
     if (!this.record && !(await this.isOpen())) return this.refuse("full");
     const jsPsych = initJsPsych({
       display_element: "stage",
@@ -70,7 +73,7 @@ class Experiment {
     this.timeline = [this.record ? this.welcome() : this.consent()];
     if (simulation) await jsPsych.simulate(this.timeline, simulation);
     else await jsPsych.run(this.timeline);
-    if (this.failed) this.refuse("check_failed");
+    if (this.record?.failed) this.refuse("check_failed");
     else if (this.record) await this.finish();
     else this.refuse("disagreed");
     return null;
@@ -86,11 +89,6 @@ class Experiment {
     );
     stage().innerHTML = "";
     return asked;
-  }
-
-  /** True once the check of the instructions was wrong too often, also after a reload. */
-  get failed() {
-    return this.record?.missed >= this.screens.checkAttempts;
   }
 
   refuse(why) {
@@ -139,10 +137,8 @@ class Experiment {
       throw new contstim.Refused(`There is no group ${group} in this study.`);
     }
     screens.waiting("connecting");
-    const earlier = this.record?.participant;
     const wish = {
       record: this.record,
-      second_tab: Boolean(earlier) && (await contstim.secondTab(earlier)),
       device: contstim.deviceOf(navigator),
       viewport: `${innerWidth}x${innerHeight}`,
       group: group === null ? null : String(group),
@@ -152,10 +148,10 @@ class Experiment {
     };
     const joined = await contstim.retrying(() => this.backend.join(wish), screens.delayed);
     this.record = this.merged(joined, wish);
-    if (this.record.participant !== earlier) contstim.secondTab(this.record.participant);
     this.keep.write(this.record);
     this.outbox = new contstim.Outbox(this.backend, this.record, this.keep);
-    if (this.backend.asItHappens && this.outbox.pending.length) this.outbox.send();
+    if (this.backend.asItHappens) this.outbox.send();
+    contstim.countTabs(this.outbox);
     stage().innerHTML = "";
     this.addTrials();
   }
@@ -197,18 +193,16 @@ class Experiment {
       outbox.add(answer);
       shown();
     };
-    const told = (given) => {
-      record.questions = { ...record.questions, ...given };
-      this.keep.write(record);
-    };
+    const told = (given) => outbox.tell({ questions: { ...record.questions, ...given } });
     const missed = () => {
-      record.missed = (record.missed ?? 0) + 1;
-      this.keep.write(record);
-      if (this.failed) this.jsPsych.abortExperiment();
-      return !this.failed;
+      const n = (record.missed ?? 0) + 1;
+      outbox.tell({ missed: n, failed: n >= screens.checkAttempts });
+      if (record.failed) this.jsPsych.abortExperiment();
+      return !record.failed;
     };
     shown();
-    const main = { screens, texts, trials, answered, progress, told, missed };
+    const given = record.questions ?? {};
+    const main = { screens, texts, trials, answered, given, progress, told, missed };
     this.timeline.push(...contstim.mainTimeline(main));
   }
 
@@ -219,7 +213,7 @@ class Experiment {
     addEventListener("beforeunload", this.warn);
     const delayed = (error) => screens.delayed(error, record);
     record.done = await contstim.retrying(async () => {
-      while (outbox.pending.length) await outbox.send(delayed);
+      while (outbox.waiting) await outbox.send(delayed);
       return backend.complete(record);
     }, delayed);
     removeEventListener("beforeunload", this.warn);

@@ -4,9 +4,10 @@
  * The local copy: who takes part here, and every answer, kept in the browser until it is done.
  *
  * A record has participant, secret, group, seed, assigned_by, platform, device, viewport, answers, saved (the
- * trial_ids whose answers are safe elsewhere), missed (how often the check of the instructions was
- * wrong) and, at the end, done, or left where somebody else took this person's place. Where the
- * browser keeps nothing, the record lives as long as the page.
+ * trial_ids whose answers are safe elsewhere), questions, second_tabs, missed (how often the check of
+ * the instructions was wrong), failed (too often), told and heard (how often something beside the
+ * answers was to be sent, and what of it was) and, at the end, done, or left where somebody else took
+ * this person's place. Where the browser keeps nothing, the record lives as long as the page.
  */
 contstim.keeping = (place) => {
   const key = `contstim:${place}`;
@@ -29,7 +30,7 @@ contstim.keeping = (place) => {
       memory = null;
       attempt(() => {
         localStorage.removeItem(key);
-        if (record.answers.length > record.saved.length) {
+        if (contstim.isUnsent(record)) {
           const left = JSON.stringify({ ...record, left: true });
           localStorage.setItem(`${key}:${record.participant}`, left);
         }
@@ -43,7 +44,7 @@ contstim.keeping = (place) => {
         .filter(({ name, copy }) => {
           const record = copy.read();
           const own = name === `${key}:${record?.participant}`; // not that of a simulation
-          return own && record.answers.length > record.saved.length;
+          return own && contstim.isUnsent(record);
         })
         .map(({ copy }) => copy),
   };
@@ -74,6 +75,10 @@ contstim.table = (record) => {
   const columns = [...contstim.COLUMNS, ...(record.simulated ? ["simulated"] : []), ...questions];
   return contstim.writeTable(columns, contstim.rows(record));
 };
+
+/** True if the backend lacks an answer, or was not told what is known beside them. */
+contstim.isUnsent = ({ answers, saved, told = 0, heard = 0 }) =>
+  answers.length > saved.length || told > heard;
 
 /** Hand the person a file. */
 contstim.offer = (name, text) => {

@@ -80,8 +80,20 @@ contstim.Outbox = class {
     return this.record.answers.filter((answer) => !saved.has(answer.trial_id));
   }
 
+  get waiting() {
+    return contstim.isUnsent(this.record);
+  }
+
   add(answer) {
     this.record.answers.push(answer);
+    this.keep.write(this.record);
+    if (this.backend.asItHappens) this.send();
+  }
+
+  /** Keep what is known of the person beside the answers, which goes with whatever is sent. */
+  tell(known) {
+    Object.assign(this.record, known);
+    if (this.backend.asItHappens) this.record.told = (this.record.told ?? 0) + 1;
     this.keep.write(this.record);
     if (this.backend.asItHappens) this.send();
   }
@@ -95,12 +107,14 @@ contstim.Outbox = class {
   }
 
   async drain() {
-    while (this.pending.length) {
+    while (this.waiting) {
+      const { told } = this.record; // more may be told meanwhile
       const saved = await contstim.retrying(
         () => this.backend.save(this.record, this.pending),
         (error) => this.whileWaiting?.(error),
       );
       this.record.saved.push(...saved.filter((name) => !this.record.saved.includes(name)));
+      this.record.heard = told;
       this.keep.write(this.record);
     }
   }

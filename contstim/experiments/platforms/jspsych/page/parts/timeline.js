@@ -103,7 +103,7 @@ contstim.instructionPages = (screens, texts, pairs) => {
 };
 
 /** Everything between consent and the last pair. */
-contstim.mainTimeline = ({ screens, texts, trials, answered, progress, told, missed }) => {
+contstim.mainTimeline = ({ screens, texts, trials, answered, given, progress, told, missed }) => {
   const { label } = texts;
   const remaining = trials.filter((shown) => !answered.has(shown.trial_id));
   const { deadline, breakEvery } = screens;
@@ -114,7 +114,8 @@ contstim.mainTimeline = ({ screens, texts, trials, answered, progress, told, mis
     const text = `<h1>${label("break")}</h1><p>${label("break_text", { n, total: trials.length })}</p>`;
     return [pair, contstim.pagesTimeline(screens, label, [{ html: text }], "break")];
   });
-  const ask = (when) => texts.questions.filter((row) => row.when === when);
+  const ask = (when) =>
+    texts.questions.filter((row) => row.when === when && !Object.hasOwn(given, row.name));
   const asked = (when) => {
     const rows = ask(when);
     return rows.length ? [contstim.questionTrial(screens, label, rows, when, told)] : [];

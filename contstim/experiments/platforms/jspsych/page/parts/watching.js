@@ -39,15 +39,16 @@ contstim.watch = (() => {
   };
 })();
 
-/** True if another tab shows the study to this participant; from now on this one says so too. */
-contstim.secondTab = (participant) =>
-  new Promise((resolve) => {
-    if (typeof BroadcastChannel === "undefined") return resolve(false);
-    const channel = new BroadcastChannel(`contstim:${participant}`);
-    channel.onmessage = ({ data }) => {
-      if (data === "is anybody here?") channel.postMessage("yes");
-      else resolve(true);
-    };
-    channel.postMessage("is anybody here?");
-    return setTimeout(() => resolve(false), 200);
-  });
+/** Count, in every tab alike, the further tabs that are opened beside one of the same participant. */
+contstim.countTabs = (outbox) => {
+  const { record } = outbox;
+  if (typeof BroadcastChannel === "undefined") return;
+  const channel = new BroadcastChannel(`contstim:${record.participant}`);
+  const counted = () => record.second_tabs ?? 0;
+  channel.onmessage = ({ data }) => {
+    if (data <= counted()) return;
+    outbox.tell({ second_tabs: data });
+    channel.postMessage(data); // to the new tab, which does not know that there are others
+  };
+  channel.postMessage(counted() + 1);
+};

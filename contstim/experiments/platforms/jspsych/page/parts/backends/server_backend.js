@@ -4,6 +4,10 @@
 contstim.backends.server = () => {
   const AT_ONCE = 50; // answers in a request
   const authorised = (record) => ({ Authorization: `Bearer ${record.secret}` });
+  const told = (record) => {
+    const { participant, questions, second_tabs, failed } = record;
+    return { participant, questions, second_tabs, failed };
+  };
   return {
     place: location.pathname,
     asItHappens: true,
@@ -15,11 +19,11 @@ contstim.backends.server = () => {
       return (await contstim.post("api/open", { platform })).open;
     },
 
-    async join({ record, second_tab, group, ...about }) {
+    async join({ record, group, ...about }) {
       if (record) {
         const { participant, secret } = record;
         try {
-          return await contstim.post("api/resume", { participant, secret, second_tab });
+          return await contstim.post("api/resume", { participant, secret });
         } catch (error) {
           if (error.status !== 403) throw error; // unknown there: join anew
         }
@@ -31,14 +35,13 @@ contstim.backends.server = () => {
     },
 
     async save(record, answers) {
-      const body = { participant: record.participant, responses: answers.slice(0, AT_ONCE) };
+      const body = { ...told(record), responses: answers.slice(0, AT_ONCE) };
       return (await contstim.post("api/responses", body, authorised(record))).saved;
     },
 
     async complete(record) {
-      const body = { participant: record.participant, questions: record.questions ?? {} };
       try {
-        return await contstim.post("api/complete", body, authorised(record));
+        return await contstim.post("api/complete", told(record), authorised(record));
       } catch (error) {
         if (error.status !== 409) throw error;
         record.saved = []; // the server lacks answers that it once had: send all of them again
