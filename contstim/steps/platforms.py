@@ -104,6 +104,11 @@ class ImportResponses(Step[Imported], name="import"):
         tuple[str, ...], Help("Columns about people to keep, such as age. Repeatable.")
     ] = ()
 
+    def writes(self) -> tuple[Path, ...]:
+        """The tables, and that of answers to questions where there are some."""
+        beside = questions_beside(self.out)
+        return (*super().writes(), *([beside] if beside.is_file() else []))
+
     def work(self, reporter: Reporter) -> Outcome[Imported]:
         """Read the data, and write the responses."""
         reader = self.reader
@@ -147,7 +152,6 @@ class ImportResponses(Step[Imported], name="import"):
         if self.trials_out is not None:
             write_trials(self.trials_out, imported.trials)
         write_responses(self.out, imported.responses)
-        beside = (questions_beside(self.out),) if imported.questions else ()
         if imported.questions:
             write_answers(questions_beside(self.out), imported.questions)
         else:  # those of an earlier import would be told as this one's
@@ -155,7 +159,7 @@ class ImportResponses(Step[Imported], name="import"):
         for note in imported.notes:
             reporter.say(note)
         reporter.warn(origin.warning)
-        return Outcome(imported, facts, shown=[str(report)], writes=beside)
+        return Outcome(imported, facts, shown=[str(report)])
 
 
 def import_step(platform: Platform | str) -> type[ImportResponses] | None:

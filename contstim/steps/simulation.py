@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.analysis import SMALLEST_EFFECT
-from contstim.experiments.design.artificial import artificial_participants, simulate_responses
+from contstim.experiments.design.artificial import (
+    artificial_answers,
+    artificial_participants,
+    simulate_responses,
+)
 from contstim.experiments.design.calibration import MeasuredPeople, read_measured
 from contstim.experiments.design.golan2023 import ANSWERS, PUBLISHED_CEILING, PUBLISHED_RATERS
 from contstim.experiments.design.power import DesignPower, design_power
@@ -19,6 +24,11 @@ from contstim.experiments.design.power_report import (
     power_report,
     power_table,
     size_table,
+)
+from contstim.experiments.responses.questionnaire import (
+    questions_beside,
+    read_questions,
+    write_answers,
 )
 from contstim.experiments.responses.table import write_responses
 from contstim.files import write_text
@@ -155,6 +165,9 @@ class SimulateResponses(
     trials: Annotated[Path, Reads("The table of trials, from `design`.")]
     scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
     model: Annotated[str, Help("Whom participants follow: a column of the scores.", metavar="NAME")]
+    questions: Annotated[
+        Path | None, Reads("Questions that they answer, too: OUT.questions.csv.")
+    ] = None
     out: Annotated[Path, WritesTable("The table of responses to write.")]
     settings: SimulationSettings = SimulationSettings()
     server: Annotated[str | None, Help("Take part in the study that `collect` serves here.")] = None
@@ -163,6 +176,10 @@ class SimulateResponses(
     pause: Annotated[float, Aside("With --server: seconds between two answers.", at_least=0)] = 0.0
     patience: Annotated[float, Aside("With --server: seconds to wait.", at_least=1)] = 300.0
     seed: Seed = 0
+
+    def writes(self) -> tuple[Path, ...]:
+        """The table, and that of answers to questions."""
+        return (self.out, *([questions_beside(self.out)] if self.questions else []))
 
     def work(self, reporter: Reporter) -> Outcome[Sequence[Response]]:
         """Let them answer, and write the table."""
@@ -181,6 +198,13 @@ class SimulateResponses(
         progress = partial(reporter.progress, "participants")
         responses = self._answers(people, participants, progress)
         write_responses(self.out, responses)
+        if self.questions is not None:
+            asked = read_questions(self.questions)
+            people_of = enumerate(dict.fromkeys(each.participant for each in responses), 1)
+            told = (
+                artificial_answers(asked, who, number=n, seed=self.seed) for n, who in people_of
+            )
+            write_answers(questions_beside(self.out), [*chain.from_iterable(told)])
         reporter.say(
             f"{self.out}: {counted(len(responses), 'response')} of "
             f"{counted(participants, 'artificial participant')} who follow {self.model} "

@@ -21,6 +21,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
 from contstim.experiments.platforms.jspsych.study import PageSettings
+from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.files import path_inside
 from contstim.models.training.settings import TRANSFORMER_TRAINING
 from contstim.reviews import ItemKind, read_reviews
@@ -279,8 +280,11 @@ def _design(files: StudyFiles) -> Iterator[StudyStage]:
 
 
 def _people(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
-    """Score the trials, simulate the experiment, and get what people answered."""
+    """Write questions, score the trials, simulate the experiment, and get what people answered."""
     sections, section = files.study.sections, files.study.sections.get("responses")
+    if asked := files.study.questions:
+        writing = WriteQuestions(questions=asked, out=places.QUESTIONS)
+        yield StudyStage("questions", "write the questions to participants", writing)
     simulated = section is not None and section.simulate is not None
     wanted = simulated or places.TRIAL_SCORES in read or {"power", "analysis"} & sections.keys()
     if "design" in sections and wanted:
@@ -294,6 +298,7 @@ def _people(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
     if section.simulate is not None:
         given["participants"] = section.participants or files.planned_participants
         given["model"] = section.simulate
+        given["questions"] = places.QUESTIONS if asked else None
         yield _stage(files, "responses", "simulate participants", SimulateResponses, **given)
     elif (reading := import_step(section.platform)) is not None:
         names = ("duplicates", "scale", "keep")
@@ -320,17 +325,13 @@ def responses_of(files: StudyFiles) -> tuple[Response, ...]:
 
 def _exports(files: StudyFiles) -> Iterator[StudyStage]:
     """Turn trials into an experiment, or into a public data set."""
-    asked = files.study.questions
-    if asked:
-        writing = WriteQuestions(questions=asked, out=places.QUESTIONS)
-        yield StudyStage("questions", "write the questions to participants", writing)
     for platform, settings in files.study.exports.items():
         kind = export_step(platform)
         if kind is None:
             raise AssertionError("A platform without exports is refused when a study is read")
         out = path_inside(RESULTS / "export", platform)
         texts = tuple(out / name for name in kind.exporter.to_edit)
-        if asked and isinstance(settings, PageSettings):
+        if files.study.questions and isinstance(settings, PageSettings):
             settings = replace(settings, questions=places.QUESTIONS)
         step = kind(trials=places.TRIALS, out=out, settings=settings)
         about, prepare = f"write the experiment for {platform}", partial(_take_archived, texts)
@@ -352,6 +353,8 @@ def _analysis(files: StudyFiles) -> Iterator[StudyStage]:
     if "analysis" in sections and responses is not None:
         given: dict[str, Any] = {"responses": responses, "scale": sections["responses"].scale}
         given |= {"scores": places.TRIAL_SCORES, "out": places.ANALYSIS}
+        if sections["analysis"].require and sections["analysis"].participants is None:
+            given["participants"] = questions_beside(responses)
         yield _stage(files, "analysis", "compare models with people", AnalyzeResponses, **given)
 
 

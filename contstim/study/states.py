@@ -111,7 +111,7 @@ def examine(stage: StudyStage) -> StageState:
         return state_of(stage, "interrupted", reasons, record)
     if record is None:
         path = stage.step.record_path()
-        damaged = path is not None and path.exists()
+        damaged = path is not None and path.exists() and Record.read(path) is None
         return state_of(stage, "not done", (f"{path} cannot be read",) if damaged else ())
     before = {
         "options": record.options,

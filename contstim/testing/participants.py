@@ -22,11 +22,13 @@ import httpx2
 
 from contstim.documents import parse_json_object
 from contstim.errors import InputError, WorkerError
+from contstim.experiments.design.artificial import artificial_answers
+from contstim.experiments.responses.questionnaire import Question
 from contstim.experiments.responses.table import UNRATED
 from contstim.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from contstim.experiments.design.artificial import ArtificialParticipants
@@ -126,7 +128,7 @@ async def _run(
     async def answer_everything(number: int) -> None:
         nonlocal completed
         async with slots:
-            await _answer_everything(http, people, settings, journal, number)
+            await _answer_everything(http, people, settings, journal, number, questions)
         completed += 1
         progress(completed, settings.participants)
 
@@ -138,7 +140,7 @@ async def _run(
         trust_env=False,
     ) as http:
         # Before anybody joins, for who joins and cannot answer holds a slot
-        await _check_trials(http, people, settings)
+        questions = await _check_trials(http, people, settings)
         numbers = range(1, settings.participants + 1)
         # One after another: who joins at the same time as others may get any group
         for number in numbers:
@@ -148,7 +150,8 @@ async def _run(
 
 async def _check_trials(
     http: httpx2.AsyncClient, people: ArtificialParticipants, settings: RunSettings
-) -> None:
+) -> list[Question]:
+    """The questions of a study whose trials are the participants'."""
     study = await request_json(http, http.build_request("GET", "study.json"), settings.patience)
     expected: dict[str, set[str]] = {}
     for trial in people.trials:
@@ -165,6 +168,7 @@ async def _check_trials(
             f"The study at {settings.url} shows other trials than {settings.table}; name the table "
             "that it was exported from."
         )
+    return [Question(**each) for each in study.get("questions", ())]
 
 
 @dataclass
@@ -284,6 +288,7 @@ async def _answer_everything(
     settings: RunSettings,
     journal: Journal,
     number: int,
+    questions: Sequence[Question],
 ) -> None:
     """Answer what is left, and complete.
 
@@ -294,7 +299,9 @@ async def _answer_everything(
     if copy.completed or joined is None:
         return
     headers = {"Authorization": f"Bearer {joined['secret']}"}
-    known = {**settings.known(number), "participant": joined["participant"]}
+    said = artificial_answers(questions, joined["participant"], number=number, seed=people.seed)
+    known = {"questions": {each.question: each.answer for each in said}}
+    known |= {**settings.known(number), "participant": joined["participant"]}
 
     async def post(address: str, **content: Any) -> dict[str, Any]:
         body = {**known, **content}

@@ -14,7 +14,9 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.measures import MEASURES
 from contstim.experiments.analysis.ratings import scopes_of
 from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.collection.tables import collected_questions
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
+from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
 from contstim.experiments.responses.table import Response, read_responses
 from contstim.stimuli import Condition, Trial
 from contstim.testing.participants import RunSettings, take_part
@@ -46,13 +48,19 @@ def test_people_who_follow_a_model_are_found_through_the_server_as_without_it(
     serve: Serve, tmp_path: Path
 ) -> None:
     made = simulate(groups=(1, 1), each=2, conditions=CONDITIONS[:2])
-    served = serve(export(tmp_path / "study", made.trials))
+    folder, asked = tmp_path / "study", tmp_path / "asked.csv"
+    asked.write_text("name,when,kind,question,options\nhome,after,choice,Where?,here|there\n")
+    export_jspsych(made.trials, folder, PageSettings(questions=asked))
+    served = serve(folder)
     people = artificial_participants(made.trials, made.scores, "b", noise=0.5, lapses=0.02, seed=4)
     run = RunSettings(f"http://127.0.0.1:{served.port}/", PEOPLE, at_once=8)
     sent = take_part(people, run, tmp_path / "journal")
     (tmp_path / "responses.csv").write_bytes(served.download("responses").content)
     downloaded = read_responses(tmp_path / "responses.csv")
     assert sorted(downloaded, key=repr) == sorted(sent, key=repr)
+    told = {each.participant: each.answer for each in collected_questions(served.database)}
+    assert {*told} == {each.participant for each in sent}
+    assert {*told.values()} <= {"here", "there"}
     direct = simulate_responses(people, PEOPLE)
     assert said(downloaded) == said(direct)
 

@@ -13,6 +13,7 @@ from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.design.golan2023 import PUBLISHED_CEILING, SECONDS_PER_TRIAL
 from contstim.experiments.design.population import preferences_by_scope, votes_agreement
 from contstim.experiments.design.presentation import presentation
+from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import SIMULATED_NAME, Response
 from contstim.scale import Scale
 from contstim.stimuli import Condition
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from contstim.arrays import FloatArray
+    from contstim.experiments.responses.questionnaire import Question
     from contstim.scores import ScoreTable
     from contstim.stimuli import Trial
 
 _TIME_SPREAD = 0.4  # standard deviation of log reaction times
-_RATINGS, _TIMES = 0, 1  # streams of chance
+_RATINGS, _TIMES, _QUESTIONS = 0, 1, 2  # streams of chance
+_FIRST = 0.9  # share of choices that are the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +201,20 @@ def simulate_responses(people: ArtificialParticipants, participants: int) -> tup
             seed=people.seed,
         )
     )
+
+
+def artificial_answers(
+    questions: Iterable[Question], name: str, *, number: int, seed: int
+) -> list[QuestionAnswer]:
+    """Answers to questions beside the trials: the first choice of most, any number, no text."""
+    chance, answers = np.random.default_rng([seed, number, _QUESTIONS]), []
+    for asked in (each for each in questions if each.when != "check"):
+        answer = str(chance.integers(asked.lowest, asked.highest + 1))
+        if asked.kind == "choice":
+            first = chance.random() < _FIRST
+            answer = asked.choices[0 if first else chance.integers(1, len(asked.choices))]
+        answers.append(QuestionAnswer(name, asked.name, "" if asked.kind == "text" else answer))
+    return answers
 
 
 def lower_ceiling(differences: FloatArray, noise: float, raters: int) -> float:

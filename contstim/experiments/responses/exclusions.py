@@ -81,8 +81,8 @@ class Exclusions:
     ] = False
 
     def __post_init__(self) -> None:
-        if bool(self.require) != (self.participants is not None):
-            raise InputError("`require` is about columns of the table `participants`: give both.")
+        if self.participants is not None and not self.require:
+            raise InputError("`participants` is a table for `require`: give both.")
         if wrong := [rule for rule in self.require if "=" not in rule]:
             raise InputError(f"`require` must be COLUMN=VALUE, not {wrong[0]!r}.")
 
@@ -96,7 +96,6 @@ class Exclusions:
                 if limit is not None:
                     yield phrase.format(word, limit), partial(_beyond, f"{side}_{what}", limit)
         for rule in self.require:
-            assert self.participants is not None
             column, _, value = (part.strip() for part in rule.partition("="))
             yield f"{column} other than {value}", partial(_other, self.participants, column, value)
 
@@ -141,8 +140,10 @@ def _measure(what: str, theirs: Sequence[Response]) -> float:
     return float(median(known) if what == "median_rt" else sum(known))
 
 
-def _other(path: Path, column: str, value: str, answers: Answers) -> dict[str, str]:
+def _other(path: Path | None, column: str, value: str, answers: Answers) -> dict[str, str]:
     """Participants of whom a table says something else than a value, or nothing."""
+    if path is None:
+        raise InputError("`require` is about columns of the table `participants`: give both.")
     table = _table(path, "participant")
     if column not in table and {"question", "answer"} <= table.keys():  # as of our own page
         names = ("participant", "question", "answer")

@@ -105,8 +105,15 @@ def archive_study(
             reporter.say(
                 f"Left out, because no stage of the study writes them: {', '.join(astray)}."
             )
-        large = {n for n, p in inputs.items() if p.stat().st_size > largest * _MEGABYTE}
-        out_of_it = left_out_names((*inputs, *results), without) | large
+        answers = study.sections.get("responses")
+        # A server's database says who people are
+        private = answers.data if answers and answers.platform == "collected" else ()
+        kept_back = {
+            name
+            for name, path in inputs.items()
+            if path in private or path.stat().st_size > largest * _MEGABYTE
+        }
+        out_of_it = left_out_names((*inputs, *results), without) | kept_back
         for name in sorted(out_of_it):
             reporter.say(f"{name} is left out; archive.json has its checksum.")
         facts = StudyFacts(study)

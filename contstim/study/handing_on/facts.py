@@ -51,6 +51,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from contstim.experiments.responses.questionnaire import Question
     from contstim.experiments.responses.table import Response
     from contstim.frequencies import WordFrequencies
     from contstim.sentence import Sentence
@@ -419,19 +420,24 @@ class StudyFacts:
         return responses_of(self.files)
 
     @cached_property
-    def questions(self) -> list[str]:
-        """What the people who are analysed answered to questions; see `described`."""
-        path = self.files.responses and questions_beside(self.files.responses)
+    def asked(self) -> tuple[Question, ...]:
+        """Questions beside the trials."""
         stated = (getattr(values, "questions", None) for values in self.study.exports.values())
         kept = (RESULTS / "export").rglob("questions.csv")
         asked = next((each for each in (*stated, *sorted(kept)) if each and each.is_file()), None)
+        return read_questions(asked) if asked else ()
+
+    @cached_property
+    def questions(self) -> list[str]:
+        """What the people who are analysed answered to questions; see `described`."""
+        path = self.files.responses and questions_beside(self.files.responses)
         unknown = self.planned_analysis and not self.analysis  # who is left out
-        if not path or not path.is_file() or asked is None or unknown:
+        if not path or not path.is_file() or unknown:
             return []
         left_out = self.analysis.get("left_out", {})
         who = {name for name, artificial in self.participants.items() if not artificial}
         answers = [a for a in read_answers(path) if a.participant in who - left_out.keys()]
-        return described(read_questions(asked), answers)
+        return described(self.asked, answers)
 
     @cached_property
     def participants(self) -> dict[str, bool]:
@@ -522,7 +528,8 @@ class StudyFacts:
             "words": self.vocabulary.get("left_out", {}),
             "natural sentences": self.record(places.NATURAL).get("left_out", {}),
             "searches of a natural sentence": self.passed_over,
-            "triplets": Counter(each["reason"] for each in alike),
+            # Without the numbers of each search
+            "triplets": Counter(each["reason"].partition(":")[0] for each in alike),
             "participants": self.excluded,
         }
         rows = [(what, why, n) for what, reasons in counts.items() for why, n in reasons.items()]

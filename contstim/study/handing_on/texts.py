@@ -33,7 +33,7 @@ TO_FILL_IN = "To fill in: "
 """Beginning of every question that only the authors can answer."""
 
 _OR_TOOLS = "https://developers.google.com/optimization/"
-_OWN_PAGES = {"jspsych", "jatos"}  # on which our own page shows the trials
+_OWN_PAGES = ("jspsych", "jatos")  # on which our own page shows the trials
 _SEARCH = (
     *("capitals", "plausible", "judge", "fluency", "max_changes", "same_length", "word_cap"),
     *("frame", "tags", "enough"),
@@ -69,7 +69,7 @@ def methods(facts: StudyFacts) -> Report:
         "methods",
         facts,
         left_out=facts.record(NATURAL).get("left_out", {}),
-        own_page=bool(_OWN_PAGES & facts.study.exports.keys()),
+        own_page=next((p for n in _OWN_PAGES if (p := facts.study.exports.get(n))), None),
         excluded=facts.excluded,
     )
 

@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from threading import Thread
@@ -24,6 +25,7 @@ from starlette.applications import Starlette
 
 from contstim.experiments.collection.server import listen
 from contstim.experiments.platforms.jspsych.study import IDENTITY, VISIT
+from contstim.experiments.responses.questionnaire import Question
 from contstim.stimuli import Trial
 from tests.interrupts import hear_interrupts
 
@@ -45,7 +47,7 @@ def write_study(
         "save": {"to": "server"},
         "completion": {},
         "texts": {},
-        "questions": [],
+        "questions": [asdict(Question("age", "before", "number", "Age?", False, highest=99))],
         "identify": [*IDENTITY],
         "visit": [*VISIT],
         "identities": "hashed",

@@ -16,6 +16,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.measures import accuracy_lower
 from contstim.experiments.design.artificial import (
     ArtificialParticipants,
+    artificial_answers,
     artificial_participants,
     calibrate_noise,
     lower_ceiling,
@@ -23,6 +24,7 @@ from contstim.experiments.design.artificial import (
 )
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.checks import check_responses
+from contstim.experiments.responses.questionnaire import Question
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial
 from tests.examples import examples
@@ -44,6 +46,27 @@ def design(n: int, groups: int = 1) -> tuple[Trial, ...]:
         for g in range(1, groups + 1)
         for i in range(n)
     )
+
+
+def test_people_answer_questions_of_every_kind_but_in_words() -> None:
+    """Of nine in ten the first choice is theirs; any number within the limits is as likely."""
+    asked = [
+        Question("age", "before", "number", "Age?", False, lowest=18, highest=21),
+        Question("home", "after", "choice", "Where?", False, ("here", "there", "nowhere")),
+        Question("task", "check", "choice", "What?", False, ("a", "b"), "b"),
+        Question("remarks", "after", "text", "Else?", True),
+    ]
+    n = 2000
+    told = [artificial_answers(asked, "x", number=k, seed=3) for k in range(1, n + 1)]
+    assert {tuple(each.question for each in one) for one in told} == {("age", "home", "remarks")}
+    ages, homes, remarks = (
+        Counter(each.answer for each in column) for column in zip(*told, strict=True)
+    )
+    assert remarks == {"": n}
+    shares = [homes[each] / n for each in asked[1].choices]
+    assert shares == pytest.approx([0.9, 0.05, 0.05], abs=4 * np.sqrt(0.09 / n))
+    assert [*map(int, sorted(ages))] == [18, 19, 20, 21]
+    assert min(ages.values()) / n == pytest.approx(0.25, abs=4 * np.sqrt(0.1875 / n))
 
 
 def test_choices_follow_the_model_as_often_as_noise_and_lapses_let_them() -> None:

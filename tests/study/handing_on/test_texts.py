@@ -405,11 +405,15 @@ def test_the_draft_states_sample_size_and_power_of_the_study(draft: str, results
 def test_methods_tell_what_people_who_are_analysed_said_of_themselves(study: Path) -> None:
     head = "name,when,kind,question,options\n"
     table = head + "age,before,number,Age?,18|99\nremarks,after,text,Anything?,\n"
+    table += "task,check,choice,What?,a|*b\n"
     (study / "asked.csv").write_text(table)
     with chdir(study):
         facts = StudyFacts(read_study("study.toml"))
         facts.study = replace(
-            facts.study, exports={"jspsych": PageSettings(questions=Path("asked.csv"))}
+            facts.study,
+            exports={
+                "jspsych": PageSettings(questions=Path("asked.csv"), deadline=9, break_every=5)
+            },
         )
         one, two, three = [*facts.participants][:3]
         facts.participants = {one: False, two: False, three: True}
@@ -420,6 +424,16 @@ def test_methods_tell_what_people_who_are_analysed_said_of_themselves(study: Pat
         assert facts.files.responses is not None
         write_answers(questions_beside(facts.files.responses), [*answers, remark])
         assert facts.questions == ["age: mean 31.0, 31 to 31"]
+        told = methods(facts).markdown()
+    for fact in (
+        "After 9 seconds without an answer the next pair comes",
+        "After every 5 pairs they may take a break",
+        "Before the instructions they are asked for: age. After the last pair they are asked for: "
+        "remarks. Questions check that they understood the instructions, which they may read "
+        "2 times",
+        "Of themselves they said: age: mean 31.0, 31 to 31.",
+    ):
+        assert fact in told
 
 
 def test_texts_of_a_study_of_choices_speak_of_no_confidence(study: Path) -> None:
