@@ -2,7 +2,7 @@
 
 CSV is read as spreadsheets of all countries write it: cells separated by commas, semicolons or
 tabs, in UTF-8 or, with a byte order mark, UTF-16; decimal commas where cells are not separated by
-commas.
+commas. So is `.tsv`, which is not written.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
         InputError: the file is missing, empty, not UTF-8 or UTF-16, cut off, ragged, names a column
             twice, leaves open which sign its decimals have, or its name is not a table's.
     """
-    return _read(Path(path), table_kind(path), may_be_empty)
+    return _read(Path(path), table_kind(path, (*TABLE_KINDS, ".tsv")), may_be_empty)
 
 
 def read_csv(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     Row = Mapping[str, Any]
+    Columns = tuple[str, ...]
 
 PHENOMENON_OF_TERM = {"s-selection": "argument_structure"}
 """The paper's twelve phenomena hold what the files call by a thirteenth term."""
@@ -30,7 +32,30 @@ PHENOMENON_OF_TERM = {"s-selection": "argument_structure"}
 AGREEMENT = ("individual", "majorities", "items", "answers")
 """Columns of `read_human_agreement`."""
 
-_ENDINGS = (".jsonl", ".csv", ".parquet")
+COLLECTIONS = {
+    "BLiMP": ("sentence_good", "sentence_bad", "UID", "linguistics_term", "pairID"),
+    "BLiMP (Hugging Face)": ("sentence_good", "sentence_bad", "UID", "linguistics_term", "pair_id"),
+    "BLiMP-NL": ("sentence_good", "sentence_bad", "paradigm", "linguistic_phenomenon", ""),
+    "JBLiMP": ("good_sentence", "bad_sentence", "paradigm", "phenomenon", "ID"),
+    "MultiBLiMP": ("sen", "wrong_sen", "lang+phenomenon", "phenomenon", ""),
+    "RuBLiMP": ("source_sentence", "target_sentence", "PID", "phenomenon", "id"),
+    "ZhoBLiMP": ("sentence_good", "sentence_bad", "UID", "phenomenon", "pairID"),
+}
+"""Columns of known collections: acceptable sentence, other sentence, paradigm, phenomenon, pair.
+
+Texts of columns joined by + are read as one; where no column names a pair, its row does.
+
+As published by Warstadt et al. 2020 (also as `nyu-mll/blimp` on Hugging Face), Suijkerbuijk et al.
+2025 (as `juletxara/blimp-nl` there), Someya & Oseki 2023, Jumelet et al. 2025 (version 1.0),
+Taktasheva et al. 2024 and Liu et al. 2024.
+"""
+
+_COLUMNS = ("good_column", "bad_column", "paradigm_column", "phenomenon_column", "pair_column")
+_ENDINGS = (".jsonl", ".csv", ".tsv", ".parquet")
+# Chinese, Japanese, Thai, Lao, Tibetan, Burmese and Khmer, which have no spaces between words
+_UNSPACED = re.compile(
+    "[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+)
 # by method: fields of prefix and critical words, of the good and of the bad side; the flag that a
 # pair has them is `one_prefix_method`, and they are called `one_prefix_prefix` and so on
 _PREFIX_FIELDS = {
@@ -98,17 +123,17 @@ def sample_pairs(pairs: Sequence[MinimalPair], size: int, seed: int) -> list[Min
 def pair_files(path: Path | str) -> list[Path]:
     """The file itself; or the tables of a folder, or of the folder `data` in it, by name.
 
+    Where neither holds tables, their folders may, as those of single languages do.
+
     Raises:
         InputError: there is no such file or folder, or it holds no table.
     """
     path = Path(path)
     if path.is_file():
         return [path]
-    for folder in (path / "data", path):
-        if folder.is_dir():
-            files = sorted(file for file in folder.iterdir() if file.suffix.lower() in _ENDINGS)
-            if files:
-                return files
+    for inside in ("data/*", "*", "data/*/*", "*/*"):
+        if files := sorted(one for one in path.glob(inside) if one.suffix.lower() in _ENDINGS):
+            return files
     raise InputError(
         f"There are no minimal pairs in {path}, no table ({', '.join(_ENDINGS)}) or folder of them."
     )
@@ -125,27 +150,29 @@ def read_minimal_pairs(
 
     Args:
         files: tables.
-        settings: names of the columns, and the sample; BLiMP's names and all pairs by default.
+        settings: names of the columns, and the sample; by default those of the collection (see
+            `COLLECTIONS`), and all pairs.
 
     Raises:
-        InputError: a file cannot be read; a row lacks a field or has it empty (names both); two
-            pairs of a paradigm have the same identifier; a paradigm belongs to two phenomena; there
-            are no rows at all.
+        InputError: a file cannot be read, is of no known collection while columns are not named, or
+            of another than the first; a row lacks a field or has it empty (names both); two
+            pairs of a paradigm have the same identifier; a paradigm belongs to two phenomena;
+            sentences are not segmented into words; there are no rows at all.
     """
     pairs: list[MinimalPair] = []
     places: dict[tuple[str, str], str] = {}
     phenomena: dict[str, str] = {}
+    forms: dict[Columns, str] = {}
     paths = list(map(Path, files))
     for file in paths:
-        for row_number, row in enumerate(_rows(file)):
-            place = f"{file}, row {row_number + 1}"
-            pair = _pair(row, place, settings, default=(file.stem, str(row_number)))
+        start = len(pairs)
+        for place, pair in _pairs_of(file, settings, forms):
             # files of one paradigm may be split, so identifiers are checked over all of them
             key = (pair.paradigm, pair.pair_id)
             if key in places:
                 raise InputError(
                     f"{place}: pair {pair.pair_id} of {pair.paradigm} stands twice; see "
-                    f"{places[key]}."
+                    f"{places[key]}. Of two versions of a collection, give one."
                 )
             if phenomena.setdefault(pair.paradigm, pair.phenomenon) != pair.phenomenon:
                 raise InputError(
@@ -154,9 +181,59 @@ def read_minimal_pairs(
                 )
             places[key] = place
             pairs.append(pair)
+        _refuse_unsegmented(file, pairs[start:])
     if not pairs:
         raise InputError(f"There are no pairs in {listed(paths)}: there are no rows.")
     return sample_pairs(pairs, settings.sample, settings.seed) if settings.sample else pairs
+
+
+def _pairs_of(
+    file: Path, settings: MinimalPairSettings, forms: dict[Columns, str]
+) -> Iterator[tuple[str, MinimalPair]]:
+    """The pairs of a file with their places; its form joins those of the files before it."""
+    rows = _rows(file)
+    first = next(rows, None)
+    if first is None:
+        return
+    columns, collection = _columns(file, first, settings)
+    forms.setdefault(columns, f"{file} is in the form of {collection}")
+    if len(forms) > 1:
+        raise InputError(f"{', '.join(forms.values())}: give one collection, in one form.")
+    for row_number, row in enumerate(chain([first], rows)):
+        place = f"{file}, row {row_number + 1}"
+        yield place, _pair(row, place, columns, default=(file.stem, str(row_number)))
+
+
+def _columns(file: Path, row: Row, settings: MinimalPairSettings) -> tuple[Columns, str]:
+    """Names of the columns of a file, in the order of COLLECTIONS, and the collection's name."""
+    given = [getattr(settings, name) for name in _COLUMNS]
+    fitting: dict[Columns, str] = {}
+    for collection, names in COLLECTIONS.items():
+        pairs = [*zip(given, names, strict=True)]
+        needed = {part for named, name in pairs if named is None for part in name.split("+")}
+        if needed - {""} <= row.keys():
+            fitting[tuple(name if named is None else named for named, name in pairs)] = collection
+    if len(fitting) != 1:
+        known = (f"{name} ({', '.join(filter(None, of))})" for name, of in COLLECTIONS.items())
+        raise InputError(
+            f"{file} has the columns {listed(row, 50)}, which are those of "
+            f"{' and '.join(fitting.values()) or 'no known collection'}. Known are "
+            f"{'; '.join(known)}. For others, name the columns "
+            f"({', '.join(f'`{name}`' for name in _COLUMNS)})."
+        )
+    return fitting.popitem()
+
+
+def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
+    """Refuse a file most sentences of which are one word, in a script without spaces."""
+    sides = [side for pair in pairs for side in (pair.good, pair.bad)]
+    whole = [one for one in sides if len(one.words) == 1 and _UNSPACED.search(one.words[0])]
+    if 2 * len(whole) > len(sides):
+        raise InputError(
+            f"{file}: {len(whole):,} of {len(sides):,} sentences, such as {whole[0].words[0]!r}, "
+            "are not segmented into words. Put spaces between words, as a segmenter does, or name "
+            "columns that have them (`good_column`, `bad_column`)."
+        )
 
 
 def _rows(file: Path) -> Iterator[Row]:
@@ -168,9 +245,7 @@ def _rows(file: Path) -> Iterator[Row]:
         yield dict(zip(columns, cells, strict=True))
 
 
-def _pair(
-    row: Row, place: str, settings: MinimalPairSettings, default: tuple[str, str]
-) -> MinimalPair:
+def _pair(row: Row, place: str, columns: Columns, default: tuple[str, str]) -> MinimalPair:
     """The pair of a row, with a paradigm and an identifier where it names none."""
 
     def text(field: str) -> str:
@@ -208,15 +283,17 @@ def _pair(
         good, bad = (Continuation(sentence(words, *p), len(p)) for p, words in prefixes)
         return good, bad
 
-    paradigm = text(settings.paradigm_column) if settings.paradigm_column else default[0]
+    good, bad, of_paradigm, of_phenomenon, of_pair = columns
+    parts = [of_paradigm] if of_paradigm in row else filter(None, of_paradigm.split("+"))
+    paradigm = " ".join(map(text, parts)) or default[0]
     # the term that the file uses, which need not be the paper's phenomenon
-    term = text(settings.phenomenon_column) if settings.phenomenon_column else paradigm
+    term = text(of_phenomenon) if of_phenomenon else paradigm
     return MinimalPair(
         paradigm=paradigm,
         phenomenon=PHENOMENON_OF_TERM.get(term, term),
-        pair_id=text(settings.pair_column) if settings.pair_column else default[1],
-        good=sentence(settings.good_column),
-        bad=sentence(settings.bad_column),
+        pair_id=text(of_pair) if of_pair else default[1],
+        good=sentence(good),
+        bad=sentence(bad),
         one_prefix=sides(Method.ONE_PREFIX),
         two_prefix=sides(Method.TWO_PREFIX),
     )

@@ -39,11 +39,15 @@ class MinimalPairSettings:
     ] = "ngram"
     order: Annotated[int, Help("Words of the longest n-grams.", at_least=1, at_most=6)] = 3
     epochs: Annotated[int | None, Help("Passes of a network over the text.", at_least=1)] = None
-    good_column: Annotated[str, Help("The acceptable sentence.")] = "sentence_good"
-    bad_column: Annotated[str, Help("The unacceptable one.")] = "sentence_bad"
-    paradigm_column: Annotated[str, Help("The paradigm; '' for the file's name.")] = "UID"
-    phenomenon_column: Annotated[str, Help("Phenomenon; '' for paradigm.")] = "linguistics_term"
-    pair_column: Annotated[str, Help("The pair's identifier; '' for the row's number.")] = "pairID"
+    good_column: Annotated[
+        str | None, Help("The acceptable sentence; by default as known collections name it.")
+    ] = None
+    bad_column: Annotated[str | None, Help("The unacceptable one.")] = None
+    paradigm_column: Annotated[str | None, Help("The paradigm; '' for the file's name.")] = None
+    phenomenon_column: Annotated[str | None, Help("Phenomenon; '' for paradigm.")] = None
+    pair_column: Annotated[str | None, Help("The pair's identifier; '' for the row's number.")] = (
+        None
+    )
     seed: Seed = 0
 
 
