@@ -170,8 +170,9 @@ def option(field: Field) -> Parameter:
     """An option or argument as Typer wants it."""
     note, default = field.note, field.default
     kind: Any = get_args(field.hint)[0]
-    metavar = note.metavar
+    metavar, after = note.metavar, note.range
     if get_origin(kind) is tuple:  # Typer repeats options that are lists
+        after += " Repeatable."
         each: Any = get_args(kind)[0]
         kind, default = (list[each], default) if default is MISSING else (list[each] | None, None)
     elif number := next((each for each in (int, float) if each in (kind, *get_args(kind))), None):
@@ -186,7 +187,7 @@ def option(field: Field) -> Parameter:
         flags = [note.flag or dashed(field.name)] if note.flag or plain else []
         typed = typer.Option(
             *flags,
-            help=f"{note.text}{note.range}",
+            help=note.text + after,
             metavar=metavar or None,
             rich_help_panel=field.panel or None,
         )

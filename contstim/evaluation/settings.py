@@ -27,15 +27,14 @@ class Method(StrEnum):
 class MinimalPairSettings:
     """Options of an evaluation on minimal pairs."""
 
-    method: Annotated[tuple[Method, ...], Help("What to compare; repeatable. By default all.")] = ()
+    method: Annotated[tuple[Method, ...], Help("What to compare. By default all.")] = ()
     ties: Annotated[TieRule, Help("How a tie counts.")] = "wrong"
     sample: Annotated[int | None, Help("Pairs of each paradigm, at random.", at_least=1)] = None
     sizes: Annotated[
         str | None, Help("Train on so many sentences of --text, such as 1000,10000,100000.")
     ] = None
     train: Annotated[
-        Literal["ngram", "rnn", "lstm", "bilstm", "gpt2", "bert"],
-        Help("What to train."),
+        Literal["ngram", "rnn", "lstm", "bilstm", "gpt2", "bert"], Help("What to train.")
     ] = "ngram"
     order: Annotated[int, Help("Words of the longest n-grams.", at_least=1, at_most=6)] = 3
     epochs: Annotated[int | None, Help("Passes of a network over the text.", at_least=1)] = None
@@ -63,20 +62,16 @@ class AcceptabilitySettings:
     """
 
     column: Annotated[
-        tuple[str, ...], Help("A model's column of --scores; repeatable. By default all of scores.")
+        tuple[str, ...], Help("A model's column of --scores. By default all of scores.")
     ] = ()
-    delta: Annotated[
-        tuple[float, ...], Help("δ of the Acceptability Delta Criterion; repeatable.")
-    ] = (0.5, 1.0, 5.0)  # those of Vázquez Martínez (2021)
-    scores_as_given: Annotated[
-        bool, Help("The scores are z-scores already.", flag="--scores-as-given")
-    ] = False
-    human_z_scores: Annotated[
-        bool, Help("Turn the judgements into z-scores too.", flag="--human-z-scores")
-    ] = False
-    allow_missing: Annotated[
-        bool, Help("Leave out what a table of scores lacks.", flag="--allow-missing")
-    ] = False
+    delta: Annotated[tuple[float, ...], Help("δ of the Acceptability Delta Criterion.")] = (
+        0.5,
+        1.0,
+        5.0,
+    )  # those of Vázquez Martínez (2021)
+    scores_as_given: Annotated[bool, Help("The scores are z-scores already.")] = False
+    human_z_scores: Annotated[bool, Help("Turn the judgements into z-scores too.")] = False
+    allow_missing: Annotated[bool, Help("Leave out what a table of scores lacks.")] = False
     id_column: Annotated[str, Help("Identifies a sentence.")] = "id"
     sentence_column: Annotated[str, Help("Its text.")] = "sentence"
     judgement_column: Annotated[str, Help("People's judgement.")] = "judgement"
@@ -97,7 +92,7 @@ class DesiderataSettings:
 
     sample: Annotated[int, Help("Sentences to draw by chance; 0 for all.", at_least=0)] = 0
     words: Annotated[int, Help("Words to draw from the frequencies.", at_least=1)] = 500
-    carrier: Annotated[tuple[str, ...], Help("A sentence with '_' for the word; repeatable.")] = (
+    carrier: Annotated[tuple[str, ...], Help("A sentence with '_' for the word.")] = (
         "My word is _",
         "The next word is _",
         "She wrote down the word _",

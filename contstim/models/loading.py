@@ -47,11 +47,7 @@ class Loading:
         Help("Keep the weights of transformers in 8 or 4 bits; scores differ from the full ones."),
     ] = None
     trust_remote_code: Annotated[
-        bool,
-        Help(
-            "Let transformers run Python code that comes with a checkpoint. Read it first.",
-            flag="--trust-remote-code",
-        ),
+        bool, Help("Let transformers run Python code that comes with a checkpoint. Read it first.")
     ] = False
 
     weights: bool = True  # without them, tokenizers tell how models read words, and nothing scores

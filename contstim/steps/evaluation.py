@@ -184,7 +184,7 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
 
     data: Annotated[Path, Reads("LI-Adger's folder, or a table of judgements.", folder=True)]
     models: GivenModels = ()
-    scores: Annotated[tuple[Path, ...], Reads("Scores by id or sentence; repeatable.")] = ()
+    scores: Annotated[tuple[Path, ...], Reads("Scores by id or sentence.")] = ()
     pairs: Annotated[Path | None, Reads("Minimal pairs; by default all of an item.")] = None
     settings: AcceptabilitySettings = ACCEPTABILITY
     execution: ScoringExecution = LOCAL_SCORING
@@ -302,7 +302,7 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
     --sentences natural.txt --out compared`
     """
 
-    scores: Annotated[tuple[Path, ...], Reads("A table of scores, as of `score`; repeatable.")] = ()
+    scores: Annotated[tuple[Path, ...], Reads("A table of scores, as of `score`.")] = ()
     models: GivenModels = ()
     sentences: Annotated[Path | None, Reads("What to score; by default the tables' sentences.")] = (
         None

@@ -18,7 +18,7 @@ _Limits = TypeVar("_Limits", bound=SearchSettings)
 
 _MODEL = Models(
     "A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME stands for it in files, "
-    "figures and tables. Repeatable.",
+    "figures and tables.",
     flag="--model",
 )
 GivenModels = Annotated[tuple[str, ...], _MODEL]
@@ -29,10 +29,8 @@ Language = Annotated[
     Literal["en", "any"], Help("Rules of English, or what Unicode says of any script.")
 ]
 Blocked = Annotated[Path | None, Help("The block list, one word a line.")]
-Prose = Annotated[bool, Help("The text is running prose: split it into sentences.", flag="--prose")]
-TrustRemoteCode = Annotated[
-    bool, Help("Run Python code of a checkpoint. Read it first.", flag="--trust-remote-code")
-]
+Prose = Annotated[bool, Help("The text is running prose: split it into sentences.")]
+TrustRemoteCode = Annotated[bool, Help("Run Python code of a checkpoint. Read it first.")]
 StoreBeside = Annotated[Path | None, Aside("Where scores are kept; contstim.sqlite beside --out.")]
 
 # Of a folder's other files, the store in it goes on changing
@@ -43,13 +41,9 @@ ReportFolder = Annotated[
 # What reviewers decided
 Reviews = Annotated[
     tuple[Path, ...],
-    Reads(
-        "Reviews of what stood before: all that is not rejected stays. Repeatable.", flag="--review"
-    ),
+    Reads("Reviews of what stood before: all that is not rejected stays.", flag="--review"),
 ]
-Earlier = Annotated[
-    tuple[Path, ...], Aside("With --review: the tables that stood before. Repeatable.")
-]
+Earlier = Annotated[tuple[Path, ...], Aside("With --review: the tables that stood before.")]
 
 OfferedWords = Annotated[
     Path | None, Reads("Words to use; by default those frequent in the models' text.")

@@ -52,8 +52,8 @@ class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
 
     out: Annotated[Path, Writes("The folder to write; a file a paradigm.", record="minimal-pairs")]
     per_paradigm: Annotated[int, Help("Distinct pairs of each paradigm.", at_least=1)] = 1000
-    paradigms: Annotated[tuple[Path, ...], Reads("TOML of your own paradigms; repeatable.")] = ()
-    only: Annotated[tuple[str, ...], Help("A paradigm or phenomenon to make; repeatable.")] = ()
+    paradigms: Annotated[tuple[Path, ...], Reads("TOML of your own paradigms.")] = ()
+    only: Annotated[tuple[str, ...], Help("A paradigm or phenomenon to make.")] = ()
     seed: Seed = 0
 
     def work(self, reporter: Reporter) -> Outcome[None]:

@@ -68,7 +68,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
     out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
     together: Annotated[bool, Help("Also fit models together: what does each add?")] = False
     condition: Annotated[
-        tuple[Condition, ...], Help("Only these trials; by default all but catch. Repeatable.")
+        tuple[Condition, ...], Help("Only these trials; by default all but catch.")
     ] = ()
     people: Annotated[
         Literal["slopes", "intercept", "none"],
@@ -152,7 +152,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
         Path | None, Reads("Text or counts: adds mean word frequency, zipf.", folder=True)
     ] = None
     tokens: Annotated[Path | None, Reads("A table: sentence, tokens of each model.")] = None
-    models: Annotated[tuple[str, ...], Models("Count its tokens. Repeatable.", flag="--model")] = ()
+    models: Annotated[tuple[str, ...], Models("Count its tokens.", flag="--model")] = ()
     exclusions: Exclusions = Exclusions()
     trust_remote_code: TrustRemoteCode = False
 

@@ -100,9 +100,7 @@ class ImportResponses(Step[Imported], name="import"):
         Literal["all", "first", "last"], Help("Of several ratings by a person.")
     ] = "all"
     scale: AnswerScale = None
-    keep: Annotated[
-        tuple[str, ...], Help("Columns about people to keep, such as age. Repeatable.")
-    ] = ()
+    keep: Annotated[tuple[str, ...], Help("Columns about people to keep, such as age.")] = ()
 
     def writes(self) -> tuple[Path, ...]:
         """The tables, and that of answers to questions where there are some."""

@@ -62,8 +62,7 @@ class ReviewSettings:
     language: Language = "en"
     blocked: Blocked = None
     tags: Annotated[
-        Path | None,
-        Help("Parts of speech of another language's words, as for `triplets`."),
+        Path | None, Help("Parts of speech of another language's words, as for `triplets`.")
     ] = None
     judge: Annotated[
         str | None,
@@ -122,10 +121,8 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=2):
     scores: Annotated[Path | None, Reads("Scores of the sentences, as of `score`.")] = None
     responses: Annotated[Path | None, Reads("Answers to these trials: how sure people are.")] = None
     scale: AnswerScale = None
-    review: Annotated[tuple[Path, ...], Reads("A review to show on its items. Repeatable.")] = ()
-    earlier_rounds: Annotated[
-        tuple[Path, ...], Reads("A review of what stood before. Repeatable.")
-    ] = ()
+    review: Annotated[tuple[Path, ...], Reads("A review to show on its items.")] = ()
+    earlier_rounds: Annotated[tuple[Path, ...], Reads("A review of what stood before.")] = ()
     merged: Annotated[Path | None, WritesTable("Also write all of --review as one table.")] = None
     reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
     settings: ReviewSettings = ReviewSettings()

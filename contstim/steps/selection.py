@@ -69,9 +69,7 @@ class PairSettings(NaturalRules):
 
     repeatable: Annotated[Path | None, Reads("With --no-repeats: words that may repeat.")] = None
     counts: GivenCounts = None
-    exclude: Annotated[
-        tuple[Path, ...], Reads("Leave out sentences of this file. Repeatable.")
-    ] = ()
+    exclude: Annotated[tuple[Path, ...], Reads("Leave out sentences of this file.")] = ()
 
     def __post_init__(self) -> None:
         if self.repeatable is not None and not self.no_repeats:

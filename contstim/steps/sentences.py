@@ -187,7 +187,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=2):
     text: Text
     out: Annotated[Path, Writes("The file of natural sentences to write.")]
     vocabulary: Annotated[Path | None, Reads("Keep sentences of these words only.")] = None
-    exclude: Annotated[tuple[Path, ...], Reads("Leave out those of this text; repeatable.")] = ()
+    exclude: Annotated[tuple[Path, ...], Reads("Leave out those of this text.")] = ()
     settings: SentenceSettings = SentenceSettings()
     for_models: Annotated[int | None, Help("Models of the study.", metavar="M", panel=_STUDY)] = (
         None

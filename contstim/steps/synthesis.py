@@ -54,8 +54,8 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --enough 3`
     """
 
-    accept: Annotated[tuple[str, ...], Models("The model to find it no less likely. Repeatable.")]
-    reject: Annotated[tuple[str, ...], Models("The model to find it unlikely. Repeatable.")]
+    accept: Annotated[tuple[str, ...], Models("The model to find it no less likely.")]
+    reject: Annotated[tuple[str, ...], Models("The model to find it unlikely.")]
     sentence: Annotated[str, Help("The natural sentence to start from.")]
     vocabulary: OfferedWords = None
     objective: Annotated[

@@ -139,7 +139,7 @@ class TrainAcceptability(
     out: ReportFolder
     base: Annotated[str, Help("A folder, or a name on the hub.")] = ClassifierSettings.base
     restarts: Annotated[int, Help("Classifiers to train.", at_least=1)] = 1
-    evaluate: Annotated[tuple[Path, ...], Reads("Labelled sentences to judge; repeatable.")] = ()
+    evaluate: Annotated[tuple[Path, ...], Reads("Labelled sentences to judge.")] = ()
     annotations: Annotated[Path | None, Reads("The same with a column for each feature.")] = None
     training: TrainingSettings = FINE_TUNING
     device: Device = "auto"

@@ -94,12 +94,8 @@ class SearchTriplets(
     assignment: Annotated[Path | None, WritesTable("Also write each pair's sentences.")] = None
     execution: Execution = LOCAL
     retry_failed: Annotated[bool, Aside("Try those again that failed in an earlier run.")] = False
-    review: Annotated[
-        tuple[Path, ...], Reads("A review: rejected triplets are replaced. Repeatable.")
-    ] = ()
-    earlier: Annotated[
-        tuple[Path, ...], Aside("With --review: trials that stood before. Repeatable.")
-    ] = ()
+    review: Annotated[tuple[Path, ...], Reads("A review: rejected triplets are replaced.")] = ()
+    earlier: Annotated[tuple[Path, ...], Aside("With --review: trials that stood before.")] = ()
     loading: Loading = DEFAULT_LOADING
     seed: Seed = 0
     begin_with: Path | None = None

@@ -128,9 +128,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
     published: Annotated[Path | None, Reads("The 2023 study's resources folder.", folder=True)] = (
         None
     )
-    models: Annotated[
-        tuple[str, ...], Models("Keep words that it knows. Repeatable.", flag="--model")
-    ] = ()
+    models: Annotated[tuple[str, ...], Models("Keep words that it knows.", flag="--model")] = ()
     settings: VocabularySettings = _DEFAULTS
     table: Annotated[Path | None, WritesTable("Also write the tokens of each word.")] = None
     trust_remote_code: TrustRemoteCode = False

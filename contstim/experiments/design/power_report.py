@@ -16,7 +16,7 @@ from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
 from contstim.reporting.templates import passages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from matplotlib.figure import Figure
 
@@ -81,7 +81,8 @@ def _assumptions(power: DesignPower, told: Mapping[str, str]) -> Iterator[Part]:
             ceiling = ("–", "–") if known.items is not None else (known.ceiling, f"{known.raters}")
             measured = known.of_models.values() if power.as_measured else known.rivals
             best = () if power.as_measured else (known.accuracy,)
-            rows.append((scope, *ceiling, *best, _ends(measured), spread))
+            ends = f"{min(measured):.3f} to {max(measured):.3f}"
+            rows.append((scope, *ceiling, *best, ends, spread))
     rivals = () if power.as_measured else ("of close rivals",)
     header = ("scope", "noise ceiling", "raters", "accuracy", *rivals, "spread of items")
     yield from map(Paragraph, filter(None, (told["people"], told["rivals"])))
@@ -196,10 +197,6 @@ def _accuracy(result: Power, name: str) -> str:
 
 def _span(rates: tuple[float, float]) -> str:
     return " to ".join(dict.fromkeys(f"{rate:.3f}" for rate in rates))
-
-
-def _ends(values: Collection[float]) -> str:
-    return f"{min(values):.3f} to {max(values):.3f}"
 
 
 def power_table(power: DesignPower) -> Columns:

@@ -76,17 +76,13 @@ class PsychDsSettings:
     scale: AnswerScale = None
     name: Annotated[str, Help("The name of the data set.")] = "contstim"
     description: Annotated[str, Help("What it holds, in a sentence.")] = ""
-    authors: Annotated[tuple[str, ...], Help("Who made it; repeatable.", flag="--author")] = ()
+    authors: Annotated[tuple[str, ...], Help("Who made it.", flag="--author")] = ()
     licence: Annotated[str, Help("A licence's name or address.")] = ""
     keep_names: Annotated[
         bool, Help("Keep the names of participants instead of numbering them.")
     ] = False
     simulated: Annotated[
-        bool,
-        Help(
-            "Allow answers of artificial participants; the data set is named after them.",
-            flag="--simulated",
-        ),
+        bool, Help("Allow answers of artificial participants; the data set is named after them.")
     ] = False
 
 

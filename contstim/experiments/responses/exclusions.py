@@ -35,8 +35,8 @@ _MEASURES = {
 _SIDES = {"min": "below", "max": "above"}
 
 
-def _limit(text: str, **more: Any) -> Help:
-    return Help(text, at_least=0, panel="Who is left out", **more)
+_rule = partial(Help, panel="Who is left out")
+_limit = partial(_rule, at_least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +44,10 @@ class Exclusions:
     """Participants who are left out beside those who do not finish."""
 
     min_catch: Annotated[
-        int | None,
-        _limit("Catch trials that must be right; by default 11 of 12, or that share."),
+        int | None, _limit("Catch trials that must be right; by default 11 of 12, or that share.")
     ] = None
     exclude: Annotated[
-        Path | None,
-        Help("Participants to leave out: a table participant, reason.", panel="Who is left out"),
+        Path | None, _rule("Participants to leave out: a table participant, reason.")
     ] = None
     max_missing: Annotated[
         float,
@@ -65,20 +63,10 @@ class Exclusions:
     max_blurs: Annotated[int | None, _limit("How often the page may be left.")] = None
     max_away: Annotated[float | None, _limit("How long in all, seconds.")] = None
     participants: Annotated[
-        Path | None,
-        Help(
-            "A table of them, or of their answers to questions, for --require.",
-            panel="Who is left out",
-        ),
+        Path | None, _rule("A table of them, or of their answers to questions, for --require.")
     ] = None
-    require: Annotated[
-        tuple[str, ...],
-        Help("COLUMN=VALUE that it must say of each. Repeatable.", panel="Who is left out"),
-    ] = ()
-    partial: Annotated[
-        bool,
-        Help("Keep unfinished sessions where a model allows it.", panel="Who is left out"),
-    ] = False
+    require: Annotated[tuple[str, ...], _rule("COLUMN=VALUE that it must say of each.")] = ()
+    partial: Annotated[bool, _rule("Keep unfinished sessions where a model allows it.")] = False
 
     def __post_init__(self) -> None:
         if self.participants is not None and not self.require:

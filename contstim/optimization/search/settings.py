@@ -41,18 +41,15 @@ class SearchSettings:
         InputError: a number is out of range.
     """
 
-    fix: Annotated[
-        tuple[str, ...], Help("A word to leave as it is, or its position from 0. Repeatable.")
-    ] = ()
+    fix: Annotated[tuple[str, ...], Help("A word to leave as it is, or its position from 0.")] = ()
     max_changes: Annotated[
         int | None, Help("How many words may differ from the natural sentence's.", at_least=1)
     ] = None
     allow: Annotated[
-        tuple[str, ...],
-        Help("A word that may be put in, or a file of words; no others may. Repeatable."),
+        tuple[str, ...], Help("A word that may be put in, or a file of words; no others may.")
     ] = ()
     exclude: Annotated[
-        tuple[str, ...], Help("A word that may not be put in, or a file of words. Repeatable.")
+        tuple[str, ...], Help("A word that may not be put in, or a file of words.")
     ] = ()
     frame: Annotated[
         Literal["words", "none"] | None,
@@ -95,10 +92,9 @@ class SearchSettings:
     ] = None
 
     recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
-    allow_unknown: Annotated[
-        bool,
-        Help("Also use words that a word-level model cannot tell."),
-    ] = False
+    allow_unknown: Annotated[bool, Help("Also use words that a word-level model cannot tell.")] = (
+        False
+    )
     fluency: Annotated[
         str | None,
         Help(

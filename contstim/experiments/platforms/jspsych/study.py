@@ -98,8 +98,7 @@ class PageSettings:
     """
 
     save: Annotated[
-        SaveTo,
-        Help("Where answers go: contstim collect, the OSF, JATOS, or a download."),
+        SaveTo, Help("Where answers go: contstim collect, the OSF, JATOS, or a download.")
     ] = "server"
     datapipe_id: Annotated[str, Help("With --save datapipe: the experiment's ID there.")] = ""
     datapipe_address: str = DATAPIPE
@@ -131,15 +130,12 @@ class PageSettings:
     deadline: Annotated[
         float, Help("Seconds in which a pair is to be answered; 0 for any time.", at_least=0)
     ] = 0.0
-    vendor: Annotated[
-        bool,
-        Help("Copy jsPsych into the folder, from npm: works offline.", flag="--vendor"),
-    ] = False
+    vendor: Annotated[bool, Help("Copy jsPsych into the folder, from npm: works offline.")] = False
     identify: Annotated[
         tuple[str, ...],
         Help(
             "Further parameters of the page's address that say who somebody is; kept as those of "
-            "Prolific, SONA, MTurk and `participant`. Repeatable."
+            "Prolific, SONA, MTurk and `participant`."
         ),
     ] = ()
     identities: Annotated[
