@@ -16,6 +16,14 @@ Every message says what was given, what is allowed, and what to do next. The com
 without a traceback and exits with status 2.
 """
 
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 class ContstimError(Exception):
     """Base of everything that contstim raises on purpose."""
@@ -59,3 +67,18 @@ class WorkerError(ContstimError):
 
 class VerificationError(ContstimError):
     """A result failed its own independent check and must not be used."""
+
+
+@contextmanager
+def needing(extra: str, what: str) -> Iterator[None]:
+    """Imports that need an extra of the package.
+
+    Raises:
+        WorkerError: something is not installed; says how it is.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise WorkerError(
+            f"{what} needs {error.name}, which is not installed: pip install 'contstim[{extra}]'."
+        ) from error

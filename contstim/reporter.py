@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -53,11 +53,10 @@ class Reporter:
 
 def forwarding(reporter: Reporter, **own: Callable[..., None]) -> Reporter:
     """A reporter that passes on what it is told, save what functions of these names take."""
-    passing: Any = Reporter()
+    passing = Reporter()
     for name in ("say", "warn", "progress", "show"):
         setattr(passing, name, own.get(name) or getattr(reporter, name))
-    passed: Reporter = passing
-    return passed
+    return passing
 
 
 SILENT = Reporter()

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from contstim.cli.commands import parameter, run_step
 from contstim.cli.output import Quiet, remark, warn
-from contstim.errors import WorkerError
+from contstim.errors import needing
 from contstim.steps.review import WriteReviewPage
 from contstim.wording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def collect(
@@ -76,7 +72,7 @@ def collect(
 
     Example: `contstim collect experiment --port 8000`
     """
-    with _extra("Collecting"):
+    with needing("collect", "Collecting"):
         from contstim.experiments.collection import withdrawal
         from contstim.experiments.collection.participants import StudyOptions
         from contstim.experiments.collection.server import database_of, serve
@@ -128,17 +124,6 @@ def collect(
     )
 
 
-@contextmanager
-def _extra(what: str) -> Iterator[None]:
-    """Imports that need the extra of servers; an error says how it is installed."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise WorkerError(
-            f"{what} needs {error.name}, which is not installed: pip install 'contstim[collect]'."
-        ) from error
-
-
 _SERVE = Annotated[
     bool,
     typer.Option("--serve", help="Serve the page and save each decision in review.csv beside it."),
@@ -151,7 +136,7 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> Non
     if not serve:
         run_step(step, quiet=quiet)
         return
-    with _extra("Serving"):
+    with needing("collect", "Serving"):
         from contstim.experiments.collection.reviewing import ReviewFile, review_file, serve_review
     from contstim.reviews import read_reviews
 

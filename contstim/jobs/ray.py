@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from contstim.errors import InputError, WorkerError
+from contstim.errors import InputError, WorkerError, needing
 from contstim.jobs import watcher
 from contstim.jobs.in_process import checked_number
 from contstim.jobs.pool import Event, Executor
@@ -54,13 +54,8 @@ class RayExecutor(Executor):
         self._wanted = checked_number(workers)
         if gpus_per_worker is not None and gpus_per_worker < 0:
             raise InputError(f"`gpus_per_worker` must be 0 or more, not {gpus_per_worker}.")
-        try:
+        with needing("ray", "The executor ray"):
             import ray
-        except ImportError as error:
-            raise WorkerError(
-                "Ray is not installed. Install it with pip install 'contstim[ray]', or use the "
-                "executor processes on one machine."
-            ) from error
         self._ray: Any = ray
         self._share, self._address, self.silence = gpus_per_worker, address, silence
         self._started_ray = False

@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from contstim.errors import InputError, WorkerError
+from contstim.errors import InputError, needing
 from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.design.artificial import (
     artificial_answers,
@@ -244,13 +244,8 @@ class SimulateResponses(
             return take_part_in_browser(
                 people, self.server, number, patience=self.patience, progress=progress
             )
-        try:
+        with needing("collect", "`server`"):
             from contstim.testing.participants import RunSettings, take_part
-        except ModuleNotFoundError as error:
-            raise WorkerError(
-                f"`server` needs {error.name}, which is not installed: pip install "
-                "'contstim[collect]'."
-            ) from error
         run = RunSettings(
             self.server, number, self.at_once, self.pause, self.patience, str(self.trials)
         )

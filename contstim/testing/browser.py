@@ -12,7 +12,8 @@ import shutil
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from contstim.errors import InputError, WorkerError
+from contstim.errors import InputError, WorkerError, needing
+from contstim.experiments.platforms.jspsych.study import check_web_address
 from contstim.experiments.responses.table import Response
 
 if TYPE_CHECKING:
@@ -50,13 +51,8 @@ def take_part_in_browser(
         WorkerError: Playwright or Chromium is missing, or a page does not come to its end.
     """
     _check_address(url)
-    try:
+    with needing("browser", "A browser"):
         from playwright import sync_api as playwright
-    except ModuleNotFoundError as error:
-        raise WorkerError(
-            "Browsers are driven by Playwright, which is not installed: pip install "
-            "'contstim[browser]'. Without --browser, participants answer over the protocol."
-        ) from error
     # a Chromium of this machine; None means the one that Playwright brought
     chromium = next(filter(None, map(shutil.which, _CHROMIUM)), None)
     responses: list[Response] = []
@@ -77,10 +73,8 @@ def take_part_in_browser(
 
 
 def _check_address(url: str) -> None:
-    address = urlsplit(url)
-    if address.scheme not in ("http", "https") or not address.netloc:
-        raise InputError(f"{url!r} is not an address of a server, such as http://127.0.0.1:8000.")
-    if address.hostname not in _THIS_MACHINE:
+    check_web_address(url)
+    if urlsplit(url).hostname not in _THIS_MACHINE:
         raise InputError(
             f"The page of {url} takes no artificial participants: it does so only where it is "
             f"served at {', '.join(_THIS_MACHINE)}. Start a server here, or leave out --browser."

@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 import random
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ import httpx2
 from contstim.documents import parse_json_object
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.design.artificial import artificial_answers
+from contstim.experiments.platforms.jspsych.study import check_web_address
 from contstim.experiments.responses.questionnaire import Question
 from contstim.experiments.responses.table import UNRATED
 from contstim.files import write_text
@@ -91,10 +92,7 @@ def take_part(
             journal cannot be used or is of another run.
         WorkerError: the server refuses something, or is silent for too long.
     """
-    if not settings.url.startswith(("http://", "https://")):
-        raise InputError(
-            f"{settings.url!r} is not an address of a server, such as http://127.0.0.1:8000."
-        )
+    check_web_address(settings.url)
     with closing(Journal(journal, _identity_of_run(people, settings))) as copies:
         asyncio.run(_run(people, settings, copies, progress))
         numbers = range(1, settings.participants + 1)
@@ -153,16 +151,10 @@ async def _check_trials(
 ) -> list[Question]:
     """The questions of a study whose trials are the participants'."""
     study = await request_json(http, http.build_request("GET", "study.json"), settings.patience)
-    expected: dict[str, set[str]] = {}
-    for trial in people.trials:
-        expected.setdefault(str(trial.group), set()).add(trial.trial_id)
-    try:
-        served = {
-            group: {trial["trial_id"] for trial in trials}
-            for group, trials in study["groups"].items()
-        }
-    except (KeyError, TypeError, AttributeError):
-        served = {}
+    expected = sorted((str(trial.group), trial.trial_id) for trial in people.trials)
+    served = None
+    with suppress(KeyError, TypeError, AttributeError):
+        served = sorted((g, t["trial_id"]) for g, own in study["groups"].items() for t in own)
     if served != expected:
         raise InputError(
             f"The study at {settings.url} shows other trials than {settings.table}; name the table "
@@ -219,7 +211,7 @@ class Journal:
             for entry in events:
                 self._note(**entry)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise _unusable(path, error) from error
+            raise InputError(f"Cannot use {path} as a journal of answers: {error}.") from error
         if events and entries[0].get("run") != run:
             raise InputError(
                 f"{path} belongs to a run of another model, seed or server; delete it or name "
@@ -227,10 +219,7 @@ class Journal:
             )
         # Anew and at once, without a line that a kill has cut
         write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *events]))
-        try:
-            self._file = path.open("a", encoding="utf-8", buffering=1)
-        except OSError as error:
-            raise _unusable(path, error) from error
+        self._file = path.open("a", encoding="utf-8", buffering=1)
 
     def copy(self, number: int) -> LocalCopy:
         """Local copy of participant `number`."""
@@ -250,10 +239,6 @@ class Journal:
     def close(self) -> None:
         """Release the file."""
         self._file.close()
-
-
-def _unusable(path: Path, error: Exception) -> InputError:
-    return InputError(f"Cannot use {path} as a journal of answers: {error}.")
 
 
 async def _join(
@@ -278,8 +263,8 @@ async def _join(
     request = http.build_request("POST", address, json=body)
     reply = await request_json(http, request, settings.patience, remedy)
     names = ("participant", "secret", "group", "seed")
-    journal.record(number, joined={name: reply[name] for name in names})
-    journal.record(number, saved=[answer["trial_id"] for answer in reply["answered"]])
+    saved = [answer["trial_id"] for answer in reply["answered"]]
+    journal.record(number, joined={name: reply[name] for name in names}, saved=saved)
 
 
 async def _answer_everything(

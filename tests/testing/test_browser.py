@@ -70,7 +70,7 @@ def test_a_page_that_goes_nowhere_is_given_up_in_words(serve: Serve) -> None:
     served = serve()
     with pytest.raises(WorkerError, match="did not get to the end"):
         take_part_in_browser(people, f"http://127.0.0.1:{served.port}", 1, patience=0.5)
-    with pytest.raises(InputError, match="not an address"):
+    with pytest.raises(InputError, match="is not a web address"):
         take_part_in_browser(people, "localhost", 1)
     for host in ("example.invalid", "127.0.0.1.example.invalid", "192.0.2.1:8000"):
         with pytest.raises(InputError, match="takes no artificial participants"):

@@ -136,7 +136,7 @@ def test_a_server_that_is_silent_is_given_up_in_words(tmp_path: Path) -> None:
     people = artificial_participants(made.trials, made.scores, "a", noise=1)
     with pytest.raises(WorkerError, match="run the same command again"):
         take_part(people, RunSettings("http://127.0.0.1:9", 1, patience=0.2), tmp_path / "journal")
-    with pytest.raises(InputError, match="not an address of a server"):
+    with pytest.raises(InputError, match="is not a web address"):
         take_part(people, RunSettings("localhost:8000", 1), tmp_path / "journal")
 
 

@@ -43,7 +43,7 @@ _LOCKED_BYTE = (1 << 31) - 1  # of the database: beyond its content and SQLite's
 
 
 def stored_key(connection: sqlite3.Connection, name: str) -> str:
-    """A random key that a database was made with, hexadecimal.
+    """What a database was made with: its study's fingerprint, or a random key, hexadecimal.
 
     From `secret` participants' secrets and completion codes follow; identities are hashed with
     `salt`.
@@ -259,8 +259,7 @@ def _lock(path: Path, file: int) -> None:
 def _server_of(path: Path) -> str:
     """The server that a database names, as far as it can be read under this name."""
     with suppress(StoreError, sqlite3.Error), closing(open_readable(path)) as connection:
-        rows = connection.execute("SELECT value FROM study WHERE name = 'server'").fetchall()
-        return str(rows[0][0])
+        return stored_key(connection, "server")
     return "another server"
 
 
@@ -283,12 +282,11 @@ def _begin(connection: sqlite3.Connection, path: Path, fingerprint: str, server:
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {LAYOUT}")
-        values = {"fingerprint": fingerprint}
-        values |= {name: secrets.token_hex(32) for name in ("secret", "salt")}
+        keys = {name: secrets.token_hex(32) for name in ("secret", "salt")}
+        values = {"fingerprint": fingerprint, **keys}
         connection.executemany("INSERT INTO study VALUES (?, ?)", values.items())
     connection.execute("INSERT OR REPLACE INTO study VALUES ('server', ?)", (server,))
-    stored = connection.execute("SELECT value FROM study WHERE name = 'fingerprint'").fetchone()
-    if stored != (fingerprint,):
+    if stored_key(connection, "fingerprint") != fingerprint:
         raise StoreError(
             f"{path} holds answers to other trials than this study's. Name another database."
         )

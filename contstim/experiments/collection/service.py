@@ -198,9 +198,8 @@ class Service:
         """Say before consent whether somebody can take part."""
         self._opening.take(address(request), self._clock())
         asked = await self._joining_request(request)
-        return json_response(
-            {"open": await self._recorder.run(participants.is_open, asked, self._options)}
-        )
+        is_open = await self._recorder.run(participants.is_open, asked, self._options)
+        return json_response({"open": is_open})
 
     async def join(self, request: Request) -> Response:
         """Take a new participant in, or recognise an earlier one."""

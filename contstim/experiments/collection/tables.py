@@ -97,8 +97,9 @@ def collected_questions(database: Path) -> tuple[QuestionAnswer, ...]:
         rows = connection.execute(
             "SELECT participant, questions FROM participant ORDER BY number"
         ).fetchall()
-    told = ((person, json.loads(answers).items()) for person, answers in rows)
-    return tuple(QuestionAnswer(who, *each) for who, given in told for each in given)
+    return tuple(
+        QuestionAnswer(who, *each) for who, given in rows for each in json.loads(given).items()
+    )
 
 
 def responses_csv(database: Path) -> str:
@@ -107,17 +108,15 @@ def responses_csv(database: Path) -> str:
 
 
 PARTICIPANTS = """
-    SELECT participant.*, coalesce(fields, '{}') AS fields,
-        (SELECT count(*) FROM response WHERE response.number = participant.number) AS answered
+    SELECT number, participant, CAST(study_group AS INTEGER) AS "group", seed,
+        CASE WHEN completed IS NOT NULL THEN 'complete' WHEN failed THEN 'failed'
+            WHEN seen >= ? THEN 'active' ELSE 'left' END AS state,
+        (SELECT count(*) FROM response WHERE response.number = participant.number) AS answered,
+        iif(simulated, 'true', 'false') AS simulated, joined, seen, completed, '' AS code,
+        device, viewport, second_tabs, coalesce(fields, '{}') AS fields
     FROM participant LEFT JOIN identity USING (number) ORDER BY participant.number
 """
-
-
 _TIMES = ("joined", "seen", "completed")
-_COLUMNS = (
-    *("number", "participant", "group", "seed", "state", "answered", "simulated", *_TIMES),
-    *("code", "device", "viewport", "second_tabs"),
-)
 
 
 def participants_csv(database: Path, since: float, *, plain: bool = False) -> str:
@@ -136,22 +135,17 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
     """
     with closing(open_readable(database)) as connection:
         salt, secret = (stored_key(connection, name) for name in ("salt", "secret"))
+        found = connection.execute(PARTICIPANTS, (since,))
+        names = [name for name, *_ in found.description if name != "fields"]
         rows = [
-            {
-                **dict(row),
-                "group": int(row["study_group"]),
-                "state": _state(row, since),
-                "simulated": str(bool(row["simulated"])).lower(),
-                "code": code_of(secret, row),
-                **{name: _utc(row[name]) for name in _TIMES},
-            }
-            for row in connection.execute(PARTICIPANTS)
+            {**dict(row), "code": code_of(secret, row)} | {name: _utc(row[name]) for name in _TIMES}
+            for row in found
         ]
     identities = [json.loads(row["fields"]) for row in rows]
     fields = dict.fromkeys([*PROLIFIC, *(name for each in identities for name in each)])
     ending = "plain" if plain else "hash"
     return _csv(
-        {name: [row[name] for row in rows] for name in _COLUMNS}
+        {name: [row[name] for row in rows] for name in names}
         | {
             f"{name.lower()}_{ending}": [
                 _identity(salt, name, each.get(name, ""), plain=plain) for each in identities
@@ -171,14 +165,6 @@ def _identity(salt: str, field: str, value: str, *, plain: bool) -> str:
         return escape_formula(value)
     # It cannot be turned back, nor joined with another study's
     return digest(salt, field.lower(), value)
-
-
-def _state(row: sqlite3.Row, since: float) -> str:
-    if row["completed"] is not None:
-        return "complete"
-    if row["failed"]:
-        return "failed"
-    return "active" if row["seen"] >= since else "left"
 
 
 def _utc(seconds: float | None) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def whose(database: Path, who: str) -> str:
     """Sentence on the participant whose ID, completion code or name this is; see `withdraw`."""
     row, kind = _found(database, who)
-    return f"The {kind} of {_about(row)}."
+    return f"The {kind} of {row['participant']} ({_standing(row)})."
 
 
 def withdraw(database: Path, who: str, day: str) -> str:
@@ -56,16 +56,15 @@ def _found(database: Path, who: str) -> tuple[sqlite3.Row, str]:
     """The one participant who is called so, and the kind of name that it is."""
     with closing(open_readable(database)) as readable:
         secret, wanted = stored_key(readable, "secret"), who.strip()
-        rows = readable.execute(PARTICIPANTS).fetchall()
-    called = [(row, _names(secret, row)) for row in rows]
-    found = [(row, names[wanted]) for row, names in called if wanted in names]
+        rows = readable.execute(PARTICIPANTS, (0,)).fetchall()
+    found = [(row, kind) for row in rows if (kind := _names(secret, row).get(wanted))]
     if not found:
         raise InputError(
             f"{who!r} is nobody in {database}. Give a person's ID on a platform, as long as "
             "identities are kept, or the completion code or name in participants.csv."
         )
     if len(found) > 1:
-        several = "; ".join(f"the {kind} of {_about(row)}" for row, kind in found)
+        several = "; ".join(f"the {k} of {r['participant']} ({_standing(r)})" for r, k in found)
         raise InputError(
             f"{who!r} is not one person in {database}: {several}. Give the name of the one who is "
             "meant; participants.csv tells them apart by all that is known of them."
@@ -93,21 +92,14 @@ def _names(secret: str, row: sqlite3.Row) -> dict[str, str]:
     fields = json.loads(row["fields"]).items()
     ids = {value: name for name, value in fields if name not in {STUDY, *VISIT}}
     code = code_of(secret, row)
-    names = ids | {row["participant"]: "name"}
-    names |= dict.fromkeys((code, code.lower()), "completion code")
+    names = ids | dict.fromkeys((code, code.lower()), "completion code")
+    names[row["participant"]] = "name"
     return {name: kind for name, kind in names.items() if name}
-
-
-def _about(row: sqlite3.Row) -> str:
-    """Name, number, and how far somebody came."""
-    return f"{row['participant']} ({_standing(row)})"
 
 
 def _standing(row: sqlite3.Row) -> str:
     """Number and group of somebody, and how far they came."""
     finished = "complete" if row["completed"] else "not complete"
-    artificial = ", artificial" if row["simulated"] else ""
-    return (
-        f"number {row['number']}, group {row['study_group']}, "
-        f"{counted(row['answered'], 'answer')}, {finished}{artificial}"
-    )
+    artificial = ", artificial" if row["simulated"] == "true" else ""
+    answered = counted(row["answered"], "answer")
+    return f"number {row['number']}, group {row['group']}, {answered}, {finished}{artificial}"

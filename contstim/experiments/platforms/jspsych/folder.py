@@ -154,7 +154,7 @@ def _write_page(
         scale=study.scale.meaning,
     )
     write_text(work / "README.md", filled)
-    content = json.dumps(study.content, indent=1, ensure_ascii=False)
+    content = json.dumps(study.model_dump(), indent=1, ensure_ascii=False)
     write_text(work / "study.json", content + "\n")
     return study
 

@@ -56,7 +56,9 @@ def check_web_address(address: str) -> None:
     except ValueError:
         proper = False  # brackets that do not close, as of an IPv6 host
     if not proper:
-        raise InputError(f"{address!r} is not a web address; it must begin with https://.")
+        raise InputError(
+            f"{address!r} is not a web address; it must begin with https:// or http://."
+        )
 
 
 SaveTo: TypeAlias = Literal["server", "datapipe", "jatos", "download"]
@@ -193,6 +195,7 @@ class PageSettings:
 
 
 _VERSION = 2
+_AS_SET = ("title", "check_attempts", "break_every", "deadline", "identities", "return_link")
 _MINUTES_OF_READING = 3  # consent, instructions, examples, debriefing
 # Numbers, because participants can read the source of a page.
 _STRATA = {condition: number for number, condition in enumerate(Condition)}
@@ -270,14 +273,9 @@ class PageStudy(BaseModel):
     return_link: str
 
     @property
-    def content(self) -> dict[str, Any]:
-        """The study as JSON has it."""
-        return self.model_dump()
-
-    @property
     def public(self) -> dict[str, Any]:
         """The same without code and redirect, which the server hands out, only on completion."""
-        return self.content | {"completion": None}
+        return self.model_dump() | {"completion": None}
 
     @property
     def code(self) -> str | None:
@@ -313,7 +311,7 @@ class PageStudy(BaseModel):
         The collecting server hands out codes and redirects itself, so there the page does not hold
         them.
         """
-        content = self.public if self.save["to"] == "server" else self.content
+        content = self.public if self.save["to"] == "server" else self.model_dump()
         script = json.dumps(content, indent=1)
         return f'"use strict";\n\ncontstim.study = {script};\n'
 
@@ -358,12 +356,8 @@ def build_study(
     return PageStudy(
         version=_VERSION,
         id=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
-        title=settings.title,
         minutes=math.ceil(pairs * SECONDS_PER_TRIAL / 60) + _MINUTES_OF_READING,
         scale=scale,
-        check_attempts=settings.check_attempts,
-        break_every=settings.break_every,
-        deadline=settings.deadline,
         save=save,
         completion={
             "code": settings.completion_code or None,
@@ -374,6 +368,5 @@ def build_study(
         groups=groups,
         identify=list(dict.fromkeys((*IDENTITY, *settings.identify))),
         visit=list(VISIT),
-        identities=settings.identities,
-        return_link=settings.return_link,
+        **{name: getattr(settings, name) for name in _AS_SET},
     )
