@@ -6,18 +6,9 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.matching import changes_of, figures_of
+from contstim.reporting import report
 from contstim.reporting.canvas import png, styled
 from contstim.reporting.heat_map import agreement_map
-from contstim.reporting.report import (
-    Details,
-    Heading,
-    Paragraph,
-    Picture,
-    Report,
-    Table,
-    changed,
-    strong,
-)
 from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
 
 if TYPE_CHECKING:
@@ -50,7 +41,7 @@ def stimuli_report(
     *,
     scores: ScoreTable | None = None,
     flagged: FlaggedItems | None = None,
-) -> Report:
+) -> report.Report:
     """The stimuli as a page, by pair of models and, of trials, by condition.
 
     Args:
@@ -70,9 +61,9 @@ def stimuli_report(
         raise InputError("There is nothing to show: the table has no rows.")
     changes = changes_of(every, None if flagged is None else flagged.table)
     has_tags = any(any(of.values()) for each in changes.values() for of in each)
-    parts: list[Part] = [Paragraph(f"{_EXPLANATION}{_POINTER * has_tags}.", note=True)]
+    parts: list[Part] = [report.Paragraph(f"{_EXPLANATION}{_POINTER * has_tags}.", note=True)]
     if flagged is not None:
-        parts.append(Paragraph(flagged.text))
+        parts.append(report.Paragraph(flagged.text))
         if triplets := [each for each in every if isinstance(each, Triplet)]:
             parts.append(figures_table(figures_of(triplets, flagged.share, flagged.table)))
     for kind, heading in _HEADINGS.items():
@@ -81,11 +72,11 @@ def stimuli_report(
         for each in of_kind:
             sections.setdefault(_section(each), []).append(each)
         if of_kind:
-            parts.append(Heading(heading))
+            parts.append(report.Heading(heading))
         for number, (name, section) in enumerate(sections.items()):
             tables = [[each] for each in section] if kind is Triplet else [section]
             parts.append(
-                Details(
+                report.Details(
                     f"{name} ({len(section):,})",
                     [stimuli_table(table, scores, changes) for table in tables],
                     is_open=len(of_kind) <= _ALL_OPEN or number == 0,
@@ -95,11 +86,11 @@ def stimuli_report(
         with styled():
             image = png(agreement_map(scores))
         parts += (
-            Heading("How often the models agree"),
-            Paragraph(_AGREEMENT, note=True),
-            Picture("agreement", image, "how often two models prefer the same sentence"),
+            report.Heading("How often the models agree"),
+            report.Paragraph(_AGREEMENT, note=True),
+            report.Picture("agreement", image, "how often two models prefer the same sentence"),
         )
-    return Report(title, parts)
+    return report.Report(title, parts)
 
 
 def _section(stimulus: Stimulus) -> str:
@@ -113,7 +104,7 @@ def stimuli_table(
     stimuli: Sequence[Stimulus],
     scores: ScoreTable | None = None,
     changes: Changes | None = None,
-) -> Table:
+) -> report.Table:
     """Sentences with their log-probabilities (nats), changed words marked.
 
     Pairs without scores have ranks among all sentences.
@@ -142,19 +133,19 @@ def stimuli_table(
             text = mark_changes(sentence, changes[name][n]) if sentence else ""
             numbers = [f"{columns[model][n]:.2f}" for model in models]
             styled_numbers = (
-                strong(number) if is_bold else number
+                report.strong(number) if is_bold else number
                 for number, is_bold in zip(numbers, bold[n] if models else (), strict=True)
             )
             rows.append((*labels, text, *styled_numbers))
     texts = len(rows[0]) - len(models)
     header = (*[""] * (texts - 1), "sentence", *models)
-    return Table(header, rows, texts=texts, is_wide=True)
+    return report.Table(header, rows, texts=texts, is_wide=True)
 
 
-def figures_table(figures: Mapping[str, float]) -> Table:
+def figures_table(figures: Mapping[str, float]) -> report.Table:
     """Figures of a set of triplets (`figures_of`)."""
     rows = [(name, f"{value:.2f}") for name, value in figures.items()]
-    return Table(("triplets", "mean or share"), rows)
+    return report.Table(("triplets", "mean or share"), rows)
 
 
 def _labelled(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sentence | None]]:
@@ -178,7 +169,7 @@ def mark_changes(sentence: Sentence, changes: Mapping[int, str]) -> Text:
     """A sentence with its new words marked, by their places; its end mark belongs to no word."""
     runs: list[str | Span] = []
     for place, word in enumerate(sentence.words):
-        runs += [changed(word, title=changes[place]) if place in changes else word, " "]
+        runs += [report.changed(word, title=changes[place]) if place in changes else word, " "]
     return (*runs[:-1], sentence.end)
 
 

@@ -14,16 +14,7 @@ from contstim.evaluation.learning_curves import train_model
 from contstim.evaluation.restarts import judge, restart_findings
 from contstim.models.loading import Loading
 from contstim.models.ngram.training import DiscountWarning, train_ngram
-from contstim.models.training.settings import (
-    FINE_TUNING,
-    RECURRENT_TRAINING,
-    TRANSFORMER_TRAINING,
-    ClassifierSettings,
-    RecurrentSettings,
-    TrainingPrecision,
-    TrainingSettings,
-    TransformerSettings,
-)
+from contstim.models.training import settings
 from contstim.options import Help, Reads, Writes
 from contstim.records import Record, record_path
 from contstim.steps.fields import Prose, ReportFolder, Text, TrustRemoteCode
@@ -39,7 +30,8 @@ if TYPE_CHECKING:
     from contstim.reporting.report import Table
 
 Precision = Annotated[
-    TrainingPrecision, Help("What the network computes in; auto: bfloat16 on a GPU that has it.")
+    settings.TrainingPrecision,
+    Help("What the network computes in; auto: bfloat16 on a GPU that has it."),
 ]
 Device = Annotated[Literal["auto", "cpu", "cuda"], Help("Where networks run.")]
 
@@ -84,8 +76,8 @@ class TrainNetwork(
 
     text: Text
     out: Annotated[Path, Writes("The folder of the model.")]
-    network: RecurrentSettings | TransformerSettings
-    training: TrainingSettings
+    network: settings.RecurrentSettings | settings.TransformerSettings
+    training: settings.TrainingSettings
     prose: Prose = False
     device: Device = "auto"
     precision: Precision = "auto"
@@ -137,11 +129,11 @@ class TrainAcceptability(
     leave_out: ClassVar[frozenset[str]] = frozenset({"weight_decay", "clip"})
     data: Annotated[Path, Reads("CoLA's .tsv, or a table with label and sentence.")]
     out: ReportFolder
-    base: Annotated[str, Help("A folder, or a name on the hub.")] = ClassifierSettings.base
+    base: Annotated[str, Help("A folder, or a name on the hub.")] = settings.ClassifierSettings.base
     restarts: Annotated[int, Help("Classifiers to train.", at_least=1)] = 1
     evaluate: Annotated[tuple[Path, ...], Reads("Labelled sentences to judge.")] = ()
     annotations: Annotated[Path | None, Reads("The same with a column for each feature.")] = None
-    training: TrainingSettings = FINE_TUNING
+    training: settings.TrainingSettings = settings.FINE_TUNING
     device: Device = "auto"
     precision: Precision = "auto"
     trust_remote_code: TrustRemoteCode = False
@@ -167,7 +159,7 @@ class TrainAcceptability(
             sentences,
             self.out,
             self.restarts,
-            ClassifierSettings(base=self.base),
+            settings.ClassifierSettings(base=self.base),
             self.training,
             device=self.device,
             precision=self.precision,
@@ -227,8 +219,10 @@ def _training_of(kind: Any) -> type[TrainNetwork]:
         f"    Example: `contstim train {kind} --text corpus.txt --out {kind} --epochs 4`\n",
         # From left to right nothing is hidden
         frozenset({"mask_share", "masking"}) if kind == "gpt2" else frozenset(),
-        network=RecurrentSettings(kind) if is_recurrent else TransformerSettings(kind),
-        training=RECURRENT_TRAINING if is_recurrent else TRANSFORMER_TRAINING,
+        network=settings.RecurrentSettings(kind)
+        if is_recurrent
+        else settings.TransformerSettings(kind),
+        training=settings.RECURRENT_TRAINING if is_recurrent else settings.TRANSFORMER_TRAINING,
     )
 
 
