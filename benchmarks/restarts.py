@@ -63,7 +63,7 @@ class UntilSpent(Perturbation):
     ends: float = np.inf  # CPU seconds of this process
 
     def perturb(self, *arguments: Any) -> Any:
-        evaluator = arguments[3]
+        evaluator = arguments[2].evaluator
         if evaluator.cost.rows >= self.passes or process_time() >= self.ends:
             return None
         return super().perturb(*arguments)

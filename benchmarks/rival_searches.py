@@ -69,7 +69,7 @@ class Contest(Evaluator):
         self.candidates = candidates
         self.began, self.passes, self.seconds = process_time(), np.inf, np.inf
         log_probs = self.log_probs(candidates.natural)
-        self.objective = Objective(models, (True, False), (float(log_probs[0]), 0.0))
+        self.objective = Objective(self, (True, False), (float(log_probs[0]), 0.0))
         self.natural = self.objective.assess(candidates.natural, log_probs)
         self.passes, self.seconds = passes, seconds
         self.best, self.curve = self.natural.loss, [(0, 0.0, 0.0)]
@@ -156,7 +156,6 @@ def by_recipe(name: str, *, once: bool = False) -> Search:
                 contest.natural.sentence,
                 contest.candidates,
                 contest.objective,
-                contest,
                 recipe.proposer,
                 rng=np.random.default_rng(seed),
                 perturbation=recipe.perturbation,

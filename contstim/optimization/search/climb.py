@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray
     from contstim.models.costs import Cost
     from contstim.optimization.search.constraints import Candidates
-    from contstim.optimization.search.evaluator import Evaluator
     from contstim.optimization.search.objectives import Objective, ScoredSentence
     from contstim.optimization.search.perturbation import Perturbation
     from contstim.optimization.search.proposers import Proposer
@@ -100,7 +99,6 @@ def climb(
     start: Sentence,
     candidates: Candidates,
     objective: Objective,
-    evaluator: Evaluator,
     proposer: Proposer,
     *,
     rng: np.random.Generator,
@@ -113,8 +111,7 @@ def climb(
     Args:
         start: where to begin.
         candidates: the words that may stand at each position.
-        objective: what to minimise and to keep, over the evaluator's models.
-        evaluator: scores exactly, and has the scores known so far.
+        objective: what to minimise and to keep; its evaluator has the scores known so far.
         proposer: how a better word is looked for.
         rng: decides the order of positions, and what proposer and perturbation leave to chance.
         state: what the proposer learned in an earlier climb with the evaluator, and goes on to
@@ -122,6 +119,7 @@ def climb(
         perturbation: how new starts are made; None for a single round.
         on_step: told of each accepted step as it happens.
     """
+    evaluator = objective.evaluator
     if state is None:
         # What a proposer draws does not change the order of positions.
         state = proposer.start(evaluator, rng.spawn(1)[0])
@@ -151,7 +149,7 @@ def climb(
             better = None
             if (current.sentence, index) not in failed:
                 position = candidates.at(current, index, visits)
-                better = proposer.propose(position, objective, evaluator, state)
+                better = proposer.propose(position, objective, state)
             if better is None:
                 failed.add((current.sentence, index))
                 failures_in_a_row += 1
@@ -165,7 +163,7 @@ def climb(
             rounds_without_gain += 1
         if perturbation is None or rounds_without_gain >= perturbation.patience:
             break
-        restart = perturbation.perturb(best, candidates, objective, evaluator, state, rng)
+        restart = perturbation.perturb(best, candidates, objective, state, rng)
         if restart is None:
             break
         if restart.loss < best.loss:  # better as it is: the last of its new words is a step

@@ -118,7 +118,6 @@ class EnoughObjective(Objective):
 def climb_by_changes(
     candidates: Candidates,
     objective: Objective,
-    evaluator: Evaluator,
     recipe: Recipe,
     goal: FewChanges,
     *,
@@ -129,8 +128,7 @@ def climb_by_changes(
 
     Args:
         candidates: the words that may stand at each position, and the natural sentence.
-        objective: what to minimise and to keep.
-        evaluator: scores exactly.
+        objective: what to minimise and to keep, and what scores exactly.
         recipe: proposes words and makes new starts.
         goal: how many nats are enough, and how many words may be new.
         rng: decides the order of positions, and what else is left to chance.
@@ -141,15 +139,15 @@ def climb_by_changes(
         natural one; and the frontier, without numbers of words that bring no further nat.
     """
     natural = candidates.natural
-    start = objective.assess(natural, evaluator.log_probs(natural))
+    start = objective.assess(natural, objective.evaluator.log_probs(natural))
     likeliest = EnoughObjective(
-        objective.models, objective.accepting, objective.limits, start.loss - goal.enough
+        objective.evaluator, objective.accepting, objective.limits, start.loss - goal.enough
     )
     most = min(goal.max_changes or int(len(natural) * _NEW), len(candidates.positions))
-    if all(model.cheap_replacements for model in evaluator.models):
-        levels = _by_beam(candidates, likeliest, evaluator, most, on_step)
+    if all(model.cheap_replacements for model in objective.evaluator.models):
+        levels = _by_beam(candidates, likeliest, most, on_step)
     else:
-        levels = _by_climbs(candidates, likeliest, evaluator, recipe, most, rng, on_step)
+        levels = _by_climbs(candidates, likeliest, recipe, most, rng, on_step)
     frontier: list[FrontierPoint] = []
     steps: tuple[Step, ...] = ()
     visits = 0
@@ -172,7 +170,6 @@ _Level: TypeAlias = tuple[ScoredSentence, tuple[Step, ...], int]
 def _by_climbs(
     candidates: Candidates,
     objective: EnoughObjective,
-    evaluator: Evaluator,
     recipe: Recipe,
     most: int,
     rng: np.random.Generator,
@@ -182,8 +179,8 @@ def _by_climbs(
 
     It begins with the best word of all positions, where a climb takes the first better one.
     """
+    natural, evaluator = candidates.natural, objective.evaluator
     state = recipe.proposer.start(evaluator, rng.spawn(1)[0])
-    natural = candidates.natural
     best = objective.assess(natural, evaluator.log_probs(natural))
     steps: list[Step] = []
     visits = 0
@@ -199,7 +196,7 @@ def _by_climbs(
         for index in limited.positions:
             visits += 1
             position = limited.at(best, index, visits)
-            proposed = recipe.proposer.propose(position, objective, evaluator, state)
+            proposed = recipe.proposer.propose(position, objective, state)
             if proposed is not None:
                 better.append((position, proposed))
         if better:
@@ -213,7 +210,6 @@ def _by_climbs(
             best.sentence,
             limited,
             objective,
-            evaluator,
             recipe.proposer,
             rng=rng,
             state=state,
@@ -228,7 +224,6 @@ def _by_climbs(
 def _by_beam(
     candidates: Candidates,
     objective: EnoughObjective,
-    evaluator: Evaluator,
     most: int,
     on_step: Callable[[Step], None] | None,
 ) -> Iterator[_Level]:
@@ -238,7 +233,7 @@ def _by_beam(
     floor are kept as well: a further word may bring them back. They are ranked by the loss and what
     they miss of the floor, at several prices a nat.
     """
-    natural = candidates.natural
+    natural, evaluator = candidates.natural, objective.evaluator
     best = objective.assess(natural, evaluator.log_probs(natural))
     beam = [natural]
     steps: list[Step] = []

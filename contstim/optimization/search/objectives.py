@@ -10,7 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray
-    from contstim.models.base import LanguageModel
+    from contstim.optimization.search.evaluator import Evaluator
     from contstim.sentence import Sentence
 
 
@@ -35,15 +35,15 @@ class Objective:
     judges fluency is its floor, and of others the natural sentence's log-probability.
 
     Attributes:
-        models: they fix the rows of every array of log-probabilities, (n_models, n_sentences),
-            nats.
+        evaluator: scores exactly; its models fix the rows of every array of log-probabilities,
+            (n_models, n_sentences), nats.
         accepting: which models accept: a higher log-probability can only help, as it never raises
             the loss and never breaks the constraint. Of the others a lower one can only help.
         limits: of each model, nats; 0 of a single model that rejects makes its log-probability the
             loss.
     """
 
-    models: tuple[LanguageModel, ...]
+    evaluator: Evaluator
     accepting: tuple[bool, ...]
     limits: tuple[float, ...]
 

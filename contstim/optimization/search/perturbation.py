@@ -43,7 +43,6 @@ from contstim.optimization.search.screening import PositionEstimates
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.optimization.search.constraints import Candidates
-    from contstim.optimization.search.evaluator import Evaluator
     from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.screening import SearchState
     from contstim.sentence import Sentence
@@ -75,7 +74,6 @@ class Perturbation:
         best: ScoredSentence,
         candidates: Candidates,
         objective: Objective,
-        evaluator: Evaluator,
         state: SearchState,
         rng: np.random.Generator,
     ) -> ScoredSentence | None:
@@ -84,17 +82,17 @@ class Perturbation:
         Args:
             best: the best sentence so far.
             candidates: the words that may stand at each position.
-            objective: what to minimise and to keep.
-            evaluator: scores exactly.
+            objective: what to minimise and to keep, and what scores exactly.
             state: what the proposer has learned; this may add to it.
             rng: for what is left to chance.
         """
+        evaluator = objective.evaluator
         for _ in range(self.tries):
             perturbed = best
             n_words = int(rng.integers(1, self.max_words + 1))
             for index in rng.permutation(candidates.positions)[:n_words].tolist():
                 position = candidates.at(perturbed, index)
-                estimates = PositionEstimates(position, objective, evaluator, state)
+                estimates = PositionEstimates(position, objective, state)
                 columns = np.flatnonzero(position.allowed)
                 columns = self._slackest(objective, estimates, columns)
                 for number in range(len(estimates.mean)):
@@ -161,12 +159,11 @@ class Oscillation(Perturbation):
         best: ScoredSentence,
         candidates: Candidates,
         objective: Objective,
-        evaluator: Evaluator,
         state: SearchState,
         rng: np.random.Generator,
     ) -> ScoredSentence | None:
         """See `Perturbation.perturb`."""
-        losses = PricedLosses(candidates, objective, evaluator)
+        losses = PricedLosses(candidates, objective)
         for _ in range(self.oscillations):
             sentence = best.sentence
             for index in rng.permutation(candidates.positions)[: self.random_words].tolist():
@@ -177,10 +174,10 @@ class Oscillation(Perturbation):
             for rise in self.rises:
                 losses.price = first_price * rise
                 sentence = self._settle(sentence, losses, rng)
-            log_probs = evaluator.log_probs(sentence)
+            log_probs = objective.evaluator.log_probs(sentence)
             if sentence != best.sentence and objective.feasible(log_probs[:, None])[0]:
                 return objective.assess(sentence, log_probs)
-        return super().perturb(best, candidates, objective, evaluator, state, rng)
+        return super().perturb(best, candidates, objective, state, rng)
 
     def _settle(
         self, sentence: Sentence, losses: PricedLosses, rng: np.random.Generator
@@ -223,16 +220,13 @@ class PricedLosses:
 
     Args:
         candidates: the words that may stand at each position.
-        objective: whose loss and shortfall these are.
-        evaluator: its models score.
+        objective: whose loss and shortfall these are, and whose models score.
         price: nats for each nat below the floor.
     """
 
-    def __init__(
-        self, candidates: Candidates, objective: Objective, evaluator: Evaluator, price: float = 0.0
-    ) -> None:
+    def __init__(self, candidates: Candidates, objective: Objective, price: float = 0.0) -> None:
         self.price, self.positions = price, candidates.positions
-        self._candidates, self._objective, self._evaluator = candidates, objective, evaluator
+        self._candidates, self._objective = candidates, objective
         self._known = SizedCache(self._assess_words, lambda pair: 2 * pair[0].nbytes, _CACHED_BYTES)
 
     def replace(self, sentence: Sentence, index: int, column: int) -> Sentence:
@@ -256,13 +250,13 @@ class PricedLosses:
 
     def of_sentence(self, sentence: Sentence) -> float:
         """Loss + price * shortfall of a sentence as it stands."""
-        log_probs = self._evaluator.log_probs(sentence)[:, None]
+        log_probs = self._objective.evaluator.log_probs(sentence)[:, None]
         losses, shortfalls = self._assess(log_probs, np.ones(1, np.bool_))
         return float(losses[0] + self.price * shortfalls[0])
 
     def _assess_words(self, sentence: Sentence, index: int) -> tuple[FloatArray, FloatArray]:
         """Losses and shortfalls with each word at a position, (n_words,) each, nats."""
-        words, models = self._candidates.vocabulary.at(index), self._evaluator.models
+        words, models = self._candidates.vocabulary.at(index), self._objective.evaluator.models
         each = [model.replacement_log_probs(sentence, index, words) for model in models]
         return self._assess(np.stack(each), self._candidates.allowed(sentence, index))
 

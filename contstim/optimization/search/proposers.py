@@ -50,14 +50,13 @@ class Proposer(ABC):
 
     @abstractmethod
     def propose(
-        self, position: Position, objective: Objective, evaluator: Evaluator, state: SearchState
+        self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
         """The sentence with another word, an exactly lower loss, and the constraint kept, or None.
 
         Args:
             position: the sentence as it stands, and the words that may be put there.
-            objective: what to minimise and to keep.
-            evaluator: scores exactly.
+            objective: what to minimise and to keep, and what scores exactly.
             state: what has been learned so far, to which this visit may add; its `rng` decides
                 what is left to chance.
         """
@@ -86,16 +85,13 @@ def best_word(
 
 
 def rank_exactly(
-    position: Position,
-    objective: Objective,
-    evaluator: Evaluator,
-    words: Sequence[str],
-    log_probs: FloatArray,
+    position: Position, objective: Objective, words: Sequence[str], log_probs: FloatArray
 ) -> ScoredSentence | None:
     """The best word where exact scores of all words are there already; it alone is recorded."""
     better = best_word(position, objective, words, log_probs)
     if better is not None:
-        evaluator.record(position.visit, position.index, better.sentence, better.log_probs)
+        told = (position.visit, position.index, better.sentence, better.log_probs)
+        objective.evaluator.record(*told)
     return better
 
 
@@ -121,15 +117,15 @@ class ScreeningProposer(Proposer):
     max_batch: int = 8
 
     def propose(
-        self, position: Position, objective: Objective, evaluator: Evaluator, state: SearchState
+        self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
         """See `Proposer.propose`."""
         # Screen all words. Where every model tells exact scores, as n-gram models do, that is all.
-        words = position.words
-        estimates = PositionEstimates(position, objective, evaluator, state)
+        words, evaluator = position.words, objective.evaluator
+        estimates = PositionEstimates(position, objective, state)
         if not estimates.spread.any():
             log_probs = np.where(estimates.open, estimates.mean, np.nan)
-            return rank_exactly(position, objective, evaluator, words, log_probs)
+            return rank_exactly(position, objective, words, log_probs)
 
         # Draft the promising ones. The longer exact scores take, the more drafts are worth.
         passes = max(self.min_draft_passes, self.draft_share * sum(evaluator.exact_passes))
@@ -193,13 +189,14 @@ class RegressionProposer(Proposer):
     penalty: float = 1e5
 
     def propose(
-        self, position: Position, objective: Objective, evaluator: Evaluator, state: SearchState
+        self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
         """See `Proposer.propose`."""
         del state  # lines are fitted anew at every visit
         # Candidates are the words that every left-to-right model finds likely enough after those
         # before them; such models then score them all exactly. Rows of arrays are models, columns
         # candidates.
+        evaluator = objective.evaluator
         screenings = [evaluator.screen(number, position) for number in range(len(evaluator.models))]
         chosen = self._likely_enough(screenings, position.allowed)
         words = [position.words[i] for i in np.flatnonzero(chosen)]
@@ -208,7 +205,7 @@ class RegressionProposer(Proposer):
             if screening.is_left_to_right and np.isnan(exact[number]).any():
                 exact[number] = evaluator.replacement_log_probs(number, position, words)
         if not np.isnan(exact).any():
-            return rank_exactly(position, objective, evaluator, words, exact)
+            return rank_exactly(position, objective, words, exact)
 
         # Lines for the models that only estimate begin with three points: the candidates with the
         # highest and the lowest estimate, and the word that stands there (column `here`).

@@ -36,7 +36,6 @@ from contstim.optimization.search.black_box import BlackBoxEstimates, SentenceRe
 if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.optimization.search.constraints import Position
-    from contstim.optimization.search.evaluator import Evaluator
     from contstim.optimization.search.objectives import Objective
 
 
@@ -55,8 +54,7 @@ class PositionEstimates:
 
     Args:
         position: the sentence as it stands, and the words.
-        objective: decides which words promise something.
-        evaluator: its models are asked.
+        objective: decides which words promise something; its models are asked.
         state: calibrates the estimates, and learns from what they come to.
 
     Attributes:
@@ -66,11 +64,9 @@ class PositionEstimates:
         open: which words are allowed and not ruled out by a bound or an exact score, (n_words,).
     """
 
-    def __init__(
-        self, position: Position, objective: Objective, evaluator: Evaluator, state: SearchState
-    ) -> None:
-        self._position, self._objective = position, objective
-        self._evaluator, self._state = evaluator, state
+    def __init__(self, position: Position, objective: Objective, state: SearchState) -> None:
+        self._position, self._objective, self._state = position, objective, state
+        self._evaluator = evaluator = objective.evaluator
         shape = (len(evaluator.models), len(position.words))
         self.mean, self.spread = np.zeros(shape), np.zeros(shape)
         self.refined = np.zeros(shape, np.bool_)

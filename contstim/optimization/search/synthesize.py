@@ -215,7 +215,7 @@ def _search(
             limits[-1] = min(floor, scores[-1]) if reached else floor
             check_floor(models[-1], limits[-1], natural, scores[-1])
         accepting = tuple(role != "reject" for role in roles)
-        return Objective(models, accepting, tuple(limits))
+        return Objective(evaluator, accepting, tuple(limits))
 
     natural, evaluator = candidates.natural, Evaluator(models)
     scores = natural_log_probs(evaluator, natural)
@@ -234,7 +234,6 @@ def _search(
             natural,
             candidates,
             objective,
-            evaluator,
             recipe.proposer,
             rng=rng,
             perturbation=recipe.perturbation,
@@ -242,10 +241,10 @@ def _search(
         )
     else:
         result, frontier = climb_by_changes(
-            candidates, objective, evaluator, recipe, few_changes, rng=rng, on_step=on_step
+            candidates, objective, recipe, few_changes, rng=rng, on_step=on_step
         )
     enough = 0.0 if few_changes is None else few_changes.enough
-    result = verify(result, candidates, objective, evaluator, in_float32, enough)
+    result = verify(result, candidates, objective, in_float32, enough)
     if few_changes is not None and result.sentence == natural:
         result = replace(result, end=TOO_FEW)
     loss, costs = judged_by.assess(result.sentence, result.log_probs).loss, evaluator.costs
@@ -447,19 +446,18 @@ def _search_pair(
         rows = [1 - side, side, *range(2, len(log_probs))]
         accepting = tuple(row != side for row in rows)
         limits = (*log_probs[rows[:2], 1 - side].tolist(), *floors)
-        objective = PairObjective(evaluator.models, accepting, limits)
+        objective = PairObjective(evaluator, accepting, limits)
         result = climb(
             sentences[side],
             candidates,
             objective,
-            evaluator,
             recipe.proposer,
             rng=rng,
             state=states[side],
             perturbation=recipe.perturbation,
             on_step=on_step,
         )
-        climbs.append(verify(result, candidates, objective, evaluator))
+        climbs.append(verify(result, candidates, objective))
         sentences[side] = climbs[-1].sentence
         log_probs[rows, side] = climbs[-1].log_probs
     if computes_coarsely(models):

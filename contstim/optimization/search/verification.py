@@ -221,7 +221,6 @@ def verify(
     climb: Climb,
     candidates: Candidates,
     objective: Objective,
-    evaluator: Evaluator,
     in_float32: tuple[Objective, ScoredSentence] | None = None,
     enough: float = 0.0,
 ) -> Climb:
@@ -233,8 +232,7 @@ def verify(
     Args:
         climb: how the search went.
         candidates: what the words must keep.
-        objective: what was minimised.
-        evaluator: scores exactly.
+        objective: what was minimised, and what scores exactly.
         in_float32: where a model computes in less than float32, the objective that decides instead,
             and the start: its scores and those of the result are then float32 ones.
         enough: nats by which the loss of the result is to lie below that of the start.
@@ -243,6 +241,7 @@ def verify(
         VerificationError: scores differ by more than rounding, or a constraint is broken.
         ModelError: the memory does not hold a model in float32.
     """
+    evaluator = objective.evaluator
     earlier = sorted(climb.steps, key=lambda step: step.loss)
     # The result, and then, by loss, the steps that were better than the start.
     results = [(climb.sentence, climb.log_probs)]

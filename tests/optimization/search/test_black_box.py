@@ -153,8 +153,6 @@ def test_a_draft_that_cannot_read_the_natural_sentence_tells_nothing_of_it() -> 
         search = search_for(model, TableModel(1, "exact"))
         state = SearchState(2, np.random.default_rng(0))
         for index in visits:
-            estimates = PositionEstimates(
-                search.at(index), search.objective, search.evaluator, state
-            )
+            estimates = PositionEstimates(search.at(index), search.objective, state)
         expected.append((estimates.mean[0], estimates.spread[0]))
     np.testing.assert_allclose(expected[1], expected[0])

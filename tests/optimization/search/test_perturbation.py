@@ -11,7 +11,6 @@ from best_sentence import BestSentence
 
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.constraints import Candidates, no_repeats
-from contstim.optimization.search.evaluator import Evaluator
 from contstim.optimization.search.perturbation import Oscillation, PricedLosses
 from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.recipes import DEFAULT, GOLAN2023
@@ -30,7 +29,7 @@ def test_losses_of_words_are_those_of_whole_sentences_with_the_price_of_what_the
     accept, reject = TableModel(0, "exact"), TableModel(1, "exact")
     search = search_for(accept, reject)
     objective = accept_reject(accept, reject, accept.score(NATURAL))
-    losses = PricedLosses(search.candidates, objective, search.evaluator, price)
+    losses = PricedLosses(search.candidates, objective, price)
     for index in losses.positions:
         allowed = search.candidates.allowed(NATURAL, index)
         for column, loss in enumerate(losses.of_words(NATURAL, index).tolist()):
@@ -51,7 +50,7 @@ def test_a_word_that_no_price_brings_back_to_the_floor_is_never_taken() -> None:
     accept, reject = Impossible(0, "exact"), Impossible(1, "exact")
     candidates = Candidates(WORDS, NATURAL, (no_repeats(WORDS.repeatable),))
     objective = accept_reject(accept, reject, accept.score(NATURAL))
-    losses = PricedLosses(candidates, objective, Evaluator((accept, reject)), 1.0)
+    losses = PricedLosses(candidates, objective, 1.0)
     assert all((losses.of_words(NATURAL, i) == np.inf).all() for i in range(3))
 
 
@@ -63,7 +62,7 @@ def test_a_start_from_impossible_sentences_is_no_number_and_no_warning(
     search = search_for(accept, reject)
     objective = accept_reject(accept, reject, accept.score(NATURAL))
     other = NATURAL.replace(1, WORDS.inner[0])
-    losses = PricedLosses(search.candidates, objective, search.evaluator, 1.0)
+    losses = PricedLosses(search.candidates, objective, 1.0)
     assert losses.of_sentence(other) == np.inf
     assert losses.of_sentence(NATURAL) == reject.score(NATURAL)
     assert not recwarn.list
@@ -74,7 +73,7 @@ def test_a_loss_without_end_is_worth_no_price_for_the_floor() -> None:
     accept, reject = TableModel(0, "exact"), Impossible(1, "exact")
     search = search_for(accept, reject)
     objective = accept_reject(accept, reject, accept.score(NATURAL))
-    losses = PricedLosses(search.candidates, objective, search.evaluator, 1.0)
+    losses = PricedLosses(search.candidates, objective, 1.0)
     for index in losses.positions:
         of_words = losses.of_words(NATURAL, index)
         for column in np.flatnonzero(search.candidates.allowed(NATURAL, index)).tolist():
@@ -91,9 +90,7 @@ def test_new_starts_keep_the_floor_and_the_constraints() -> None:
         best = search.at(0).current
         rng = np.random.default_rng(seed)
         state = ScreeningProposer().start(search.evaluator, rng.spawn(1)[0])
-        start = Oscillation().perturb(
-            best, search.candidates, search.objective, search.evaluator, state, rng
-        )
+        start = Oscillation().perturb(best, search.candidates, search.objective, state, rng)
         if start is not None:
             assert start.sentence != NATURAL
             assert accept.score(start.sentence) >= accept.score(NATURAL)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from contstim.arrays import FloatArray
+from contstim.optimization.search.evaluator import Evaluator
 from contstim.optimization.search.objectives import Objective, PairObjective
 from contstim.optimization.search.screening import (
     Calibration,
@@ -102,9 +103,9 @@ def test_the_example_of_expected_improvements_holds() -> None:
 A, B, C = TableModel(1), TableModel(2), TableModel(3)
 OBJECTIVES: list[Objective] = [
     PUBLISHED,
-    Objective((A, B, C), (True, False, True), (-20.0, 0.0, -21.0)),
-    Objective((A, B, C), (True, True, False), (-20.0, -20.5, -19.0)),
-    PairObjective((A, B), (True, False), (-21.0, -19.0)),
+    Objective(Evaluator((A, B, C)), (True, False, True), (-20.0, 0.0, -21.0)),
+    Objective(Evaluator((A, B, C)), (True, True, False), (-20.0, -20.5, -19.0)),
+    PairObjective(Evaluator((A, B)), (True, False), (-21.0, -19.0)),
 ]
 
 
@@ -132,7 +133,7 @@ def test_the_best_words_are_those_of_all_words_sorted(
 ) -> None:
     """Witness: the expected improvements of all words, sorted; of equal ones the first first."""
     rng = np.random.default_rng(seed)
-    shape = (len(objective.models), n_words)
+    shape = (len(objective.evaluator.models), n_words)
     mean = rng.normal(-20, scale, shape)
     mean[rng.random(shape) < 0.02] = -np.inf  # impossible words
     if ties:

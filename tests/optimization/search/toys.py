@@ -28,7 +28,7 @@ NATURAL = Sentence(("A", "b", "c", "d"))
 
 def accept_reject(accept: LanguageModel, reject: LanguageModel, floor: float) -> Objective:
     """The published objective."""
-    return Objective((accept, reject), (True, False), (floor, 0.0))
+    return Objective(Evaluator((accept, reject)), (True, False), (floor, 0.0))
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,11 @@ class ToySearch:
 
     candidates: Candidates
     objective: Objective
-    evaluator: Evaluator
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """What scores exactly."""
+        return self.objective.evaluator
 
     def at(self, index: int) -> Position:
         """The first visit, of that position of the natural sentence."""
@@ -48,15 +52,13 @@ class ToySearch:
     def propose(self, proposer: Proposer, index: int) -> Sentence | None:
         """What is proposed there."""
         state = proposer.start(self.evaluator, np.random.default_rng(0))
-        better = proposer.propose(self.at(index), self.objective, self.evaluator, state)
+        better = proposer.propose(self.at(index), self.objective, state)
         return None if better is None else better.sentence
 
     def climb(self, proposer: Proposer, seed: int, **options: Any) -> Climb:
         """A climb from the natural sentence."""
         start, rng = self.candidates.natural, np.random.default_rng(seed)
-        return climb(
-            start, self.candidates, self.objective, self.evaluator, proposer, rng=rng, **options
-        )
+        return climb(start, self.candidates, self.objective, proposer, rng=rng, **options)
 
 
 def search_for(
@@ -70,21 +72,23 @@ def search_for(
     objective = accept_reject(accept, reject, float(accept.log_probs([natural])[0]))
     rules = (no_repeats(vocabulary.repeatable), *constraints)
     candidates = Candidates(vocabulary, natural, rules)
-    return ToySearch(candidates, objective, Evaluator((accept, reject)))
+    return ToySearch(candidates, objective)
 
 
 class ExactRanking(Proposer):
     """The best of all words in a plain loop, each sentence scored by the models themselves."""
 
     def propose(
-        self, position: Position, objective: Objective, evaluator: Evaluator, state: SearchState
+        self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
         del state
         best = position.current
         for word, allowed in zip(position.words, position.allowed, strict=True):
             if allowed:
                 sentence = position.replace(word)
-                log_probs = np.array([m.log_probs([sentence])[0] for m in evaluator.models])
+                log_probs = np.array(
+                    [m.log_probs([sentence])[0] for m in objective.evaluator.models]
+                )
                 scored = objective.assess(sentence, log_probs)
                 if objective.feasible(log_probs[:, None])[0] and scored.loss < best.loss:
                     best = scored
