@@ -252,7 +252,7 @@ async def _join(
     """
     joined = journal.copy(number).joined
     address, remedy = "api/participants", ""
-    body: dict[str, Any] = {"group": None, "platform": None, "simulated": True}
+    body: dict[str, Any] = {"simulated": True, "nonce": f"{random.getrandbits(128):032x}"}
     body |= settings.known(number)
     if joined is not None:
         address, body = "api/resume", {name: joined[name] for name in ("participant", "secret")}

@@ -101,11 +101,14 @@ def is_open(connection: sqlite3.Connection, asked: JoinRequest, options: StudyOp
 def _identified(
     connection: sqlite3.Connection, asked: JoinRequest
 ) -> tuple[dict[str, str], str | None, str | None]:
-    """Fields that are kept, what of them is the same at each visit, and the participant's name."""
+    """Fields that are kept, what of them is the same at each visit, and the participant's name.
+
+    Who has no such fields is known by the nonce of the request, as long as it is repeated.
+    """
     fields = asked.platform or {}
     # The name of the platform's study alone says nobody
     own = {name: value for name, value in fields.items() if name not in VISIT}
-    person = "\x1f".join(map("\x1f".join, own.items())) if own.keys() - {STUDY} else None
+    person = "\x1f".join(map("\x1f".join, own.items())) if own.keys() - {STUDY} else asked.nonce
     known = connection.execute(
         "SELECT participant FROM participant JOIN identity USING (number) WHERE person = ?",
         (person,),

@@ -116,12 +116,14 @@ class JoinRequest(_Body):
 
     Attributes:
         platform: who somebody is on a recruiting platform; what is unknown is empty or missing.
+        nonce: a random text by which the same wish is known again whose answer was lost.
         device: told by the browser's name of itself, which is not kept.
         viewport: width and height that the page has, in pixels.
     """
 
     group: Text | None = None
     platform: dict[Text, OptionalText] | None = None
+    nonce: Annotated[str, StringConstraints(pattern=r"^[0-9a-z]{16,64}$")] | None = None
     simulated: bool | None = None
     device: Literal["phone", "tablet", "computer"] | None = None
     viewport: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,6}x[0-9]{1,6}$")] | None = None

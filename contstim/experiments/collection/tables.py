@@ -169,9 +169,7 @@ def _identity(salt: str, field: str, value: str, *, plain: bool) -> str:
 
 def _utc(seconds: float | None) -> str:
     """A time as text; empty where there is none."""
-    if seconds is None:
-        return ""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    return "" if seconds is None else datetime.fromtimestamp(int(seconds), UTC).isoformat()
 
 
 def _csv(columns: Mapping[str, Column]) -> str:

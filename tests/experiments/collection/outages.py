@@ -142,7 +142,7 @@ def _under(
     answering.start()
     counts: list[int] = []
     lost = done = 0
-    while done < times and _under_way(answering, journal, counts[-1] if counts else 0):
+    while done < times and _under_way(answering, journal):
         outage()
         done += answering.is_alive()
         told = acknowledged(journal, people, run)  # before what is held is read
@@ -157,15 +157,16 @@ def _under(
     return Outcome(done, (*counts, len(told)), final, doubled, len(rows))
 
 
-def _under_way(answering: Thread, journal: Path, before: int) -> bool:
-    """Wait until participants are told again that something is saved; False if they are done."""
+def _under_way(answering: Thread, journal: Path) -> bool:
+    """Wait until participants are told something again; False if they are done."""
+    before = _times_told(journal)
     while answering.is_alive() and _times_told(journal) <= before:
         time.sleep(0.02)
     return answering.is_alive()
 
 
 def _times_told(journal: Path) -> int:
-    return journal.read_text().count('"saved": ["') if journal.exists() else 0
+    return journal.read_text().count('"number": ') if journal.exists() else 0
 
 
 Answer = tuple[str, str, int | None, int, int, float | None, str | None, int | None, float | None]

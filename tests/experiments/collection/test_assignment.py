@@ -108,6 +108,24 @@ def test_the_same_person_of_a_platform_comes_back_as_the_same_participant(serve:
     assert len({served.join(platform=nobody)["participant"] for _ in range(2)}) == 2
 
 
+def test_a_wish_that_is_repeated_because_its_answer_was_lost_makes_one_participant(
+    serve: Serve,
+) -> None:
+    """Also the last one of a full study; who is known by a platform is known by that alone."""
+    served = serve(participants=2)
+    nonce, other = "p0123456789abcdef", "pfedcba9876543210"
+    first = served.join(nonce=nonce)
+    assert served.join(nonce=nonce) == first
+    who = {"PROLIFIC_PID": "5f3c"}
+    last = served.join(nonce=other, platform=who)["participant"]
+    assert served.join(nonce=nonce, platform=who)["participant"] == last != first["participant"]
+    assert served.join(nonce=nonce) == first
+    assert served.http.post("/api/participants", json={"nonce": other}).status_code == 403
+    rows = list(csv.DictReader(io.StringIO(served.download("participants").text)))
+    assert [row["prolific_pid_hash"] != "" for row in rows] == [False, True]
+    assert nonce not in str(rows)
+
+
 def test_seeds_differ_and_are_kept(serve: Serve) -> None:
     served = serve()
     joined = [served.join() for _ in range(5)]

@@ -56,7 +56,7 @@ def people(scale: Scale) -> ArtificialParticipants:
 def check(found: Outcome, outages: int) -> None:
     assert found.outages == outages
     assert found.acknowledged[-1] == found.rows == PEOPLE * TRIALS
-    assert 0 < found.acknowledged[0] < found.rows
+    assert any(0 < told < found.rows for told in found.acknowledged)
     assert (found.lost, found.duplicates, found.traces) == (0, 0, ())
 
 

@@ -139,6 +139,7 @@ class Experiment {
     screens.waiting("connecting");
     const wish = {
       record: this.record,
+      nonce: contstim.newParticipant(false), // the same however often the request is repeated
       device: contstim.deviceOf(navigator),
       viewport: `${innerWidth}x${innerHeight}`,
       group: group === null ? null : String(group),

@@ -28,8 +28,8 @@ contstim.backends.server = () => {
           if (error.status !== 403) throw error; // unknown there: join anew
         }
       }
-      const { platform, simulated, device, viewport } = about;
-      const wish = { group, platform, simulated, device, viewport };
+      const { platform, nonce, simulated, device, viewport } = about;
+      const wish = { group, platform, nonce, simulated, device, viewport };
       const joined = await contstim.post("api/participants", wish);
       return { ...joined, assigned_by: group === null ? "server" : "address" };
     },
