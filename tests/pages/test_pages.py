@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import re
 import shutil
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 
+from contstim.experiments.collection.tables import participants_csv
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.study.planning import plan_study
@@ -126,6 +128,7 @@ NEEDS = {
     "docs/r.md": ("Rscript",),
     "docs/reviewing.md": ("starlette", "uvicorn"),
     "docs/study.md": ("unzip",),
+    "docs/tutorials/laboratory.md": ("grep", "starlette", "uvicorn"),
 }
 """Programs and packages that a page names and that contstim does not bring."""
 
@@ -157,10 +160,23 @@ def name_an_entry_point(reader: Reader, text: str) -> None:
         assert all(value.partition(":")[2] in reader.names for value in group.values())
 
 
+def write_or_change_a_study(reader: Reader, text: str) -> None:
+    """The file of the study `lab`, or a section in place of the one that it has."""
+    path = reader.folder / "lab" / "study.toml"
+    path.parent.mkdir(exist_ok=True)
+    if text.startswith("["):
+        section = text.partition("\n")[0]
+        there = re.compile(rf"^{re.escape(section)}\n.*?\n\n", re.DOTALL | re.MULTILINE)
+        text, changed = there.subn(f"{text}\n", path.read_text(encoding="utf-8"))
+        assert changed == 1
+    path.write_text(text, encoding="utf-8")
+
+
 TOML: dict[str, Callable[[Reader, str], None]] = {
     "docs/clusters.md": plan_with,
     "docs/minimal-pairs-of-your-own.md": write_as("mine.toml"),
     "docs/study.md": plan_with,
+    "docs/tutorials/laboratory.md": write_or_change_a_study,
     "docs/tutorials/own-model.md": name_an_entry_point,
 }
 """What becomes of the TOML of a page."""
@@ -254,11 +270,19 @@ def receive_an_archive(reader: Reader) -> None:
     reader.folder /= "elsewhere"
 
 
+def somebody_withdraws(reader: Reader) -> None:
+    """The second participant writes, and has a code of their own in place of the page's."""
+    table = participants_csv(reader.folder / "lab" / "answers.sqlite", since=0)
+    code = [*csv.DictReader(table.splitlines())][1]["code"]
+    reader.instead = {**reader.instead, "537A6ABFEA": code}
+
+
 MEANWHILE: dict[tuple[str, str], Callable[[Reader], None]] = {
     ("docs/collecting.md", "curl "): take_part,
     ("docs/servers.md", "contstim score"): serve_a_model,
     ("docs/study.md", "contstim plan"): make_the_study_smaller,
     ("docs/study.md", "unzip "): receive_an_archive,
+    ("docs/tutorials/laboratory.md", "--withdraw"): somebody_withdraws,
     ("docs/studies.md", "--review review-Ann.csv"): decide_on_capped_triplets,
 }
 """What others do before a command that holds a text."""

@@ -90,7 +90,8 @@ def _names(secret: str, row: sqlite3.Row) -> dict[str, str]:
     """Everything that a participant may be called, and the kind of name that it is."""
     # Not the running number, which may be somebody else's ID, nor the platform's study or visit
     fields = json.loads(row["fields"]).items()
-    ids = {value: name for name, value in fields if name not in {STUDY, *VISIT}}
+    others = {STUDY, *VISIT}
+    ids = {v: "ID" if n == "participant" else n for n, v in fields if n not in others}
     code = code_of(secret, row)
     names = ids | dict.fromkeys((code, code.lower()), "completion code")
     names[row["participant"]] = "name"
