@@ -20,12 +20,7 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, TypeVar
 
-from contstim.documents import (
-    parse_json_lines,
-    read_json_object,
-    refuse_other_format,
-    shortened,
-)
+from contstim.documents import parse_json_lines, read_json_object, refuse_other_format, shortened
 from contstim.errors import InputError
 from contstim.files import is_file, reading, writing
 from contstim.sentence import Sentence

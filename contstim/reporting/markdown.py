@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from contstim.reporting.report import (
-    Bullets,
-    Details,
-    Heading,
-    Paragraph,
-    Picture,
-    Table,
-    spans,
-)
+from contstim.reporting.report import Bullets, Details, Heading, Paragraph, Picture, Table, spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,14 +17,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
-from contstim.reporting.report import (
-    Bullets,
-    Heading,
-    Paragraph,
-    Report,
-    Span,
-    Table,
-)
+from contstim.reporting.report import Bullets, Heading, Paragraph, Report, Span, Table
 from contstim.wording import counted
 
 if TYPE_CHECKING:

@@ -21,14 +21,7 @@ from contstim.models.catalog import load_models
 from contstim.models.scoring import token_terms
 from contstim.options import AnswerScale, Help, Models, Reads, Writes, WritesTable
 from contstim.reporting.review import ReviewPage
-from contstim.reviews import (
-    Decision,
-    Review,
-    naturals_of,
-    read_reviews,
-    undecided,
-    write_review,
-)
+from contstim.reviews import Decision, Review, naturals_of, read_reviews, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step

@@ -33,14 +33,7 @@ from contstim.scores import ScoreTable
 from contstim.steps.fields import Earlier, Reviews, Uncapped, uncapped_words
 from contstim.steps.review import EarlierStimuli, flags_of, in_place, tell_stayed
 from contstim.steps.step import Outcome, Step
-from contstim.stimuli import (
-    Pair,
-    Triplet,
-    read_stimuli,
-    read_triplets,
-    write_pairs,
-    write_triplets,
-)
+from contstim.stimuli import Pair, Triplet, read_stimuli, read_triplets, write_pairs, write_triplets
 from contstim.tables import listed
 from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 from contstim.wording import counted

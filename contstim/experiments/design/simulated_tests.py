@@ -23,11 +23,7 @@ from contstim.experiments.analysis.crossed import (
     jackknife_of_means,
     variance_components,
 )
-from contstim.experiments.analysis.families import (
-    adjusted,
-    every_contrast,
-    limits_over_groups,
-)
+from contstim.experiments.analysis.families import adjusted, every_contrast, limits_over_groups
 from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.measures import ACCURACY, known_mean
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values

@@ -39,12 +39,7 @@ from urllib.parse import unquote
 from contstim.documents import read_text, shortened
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, script
-from contstim.experiments.platforms.lists import (
-    ListSettings,
-    as_html,
-    button_facts,
-    stimulus_lists,
-)
+from contstim.experiments.platforms.lists import ListSettings, as_html, button_facts, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
 from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.alignment import Imported, import_files, recorded

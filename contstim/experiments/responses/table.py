@@ -87,9 +87,7 @@ def _answer(cell: Any) -> int:
 Text = Annotated[str, BeforeValidator(lambda cell: text(_stripped(cell)))]
 """A text of a cell; a number as it is written."""
 Name = Annotated[
-    str,
-    BeforeValidator(lambda cell: unescape_formula(text(_stripped(cell)))),
-    Field(min_length=1),
+    str, BeforeValidator(lambda cell: unescape_formula(text(_stripped(cell)))), Field(min_length=1)
 ]
 """A name or an identifier in a table that we wrote."""
 Whole = Annotated[int, _or_unknown(whole_number, UNKNOWN)]

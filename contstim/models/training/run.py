@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from contstim.models.loading import Device
     from contstim.models.training.loop import Progress, TrainingTask
     from contstim.models.training.record import Identity
-    from contstim.models.training.settings import (
-        NetworkSettings,
-        TrainingSettings,
-    )
+    from contstim.models.training.settings import NetworkSettings, TrainingSettings
 
 _Sentence = TypeVar("_Sentence", bound=Sentence)
 _TOO_LARGE = (

@@ -37,14 +37,14 @@ class NaturalRules:
         bool,
         Help(
             "Give both sentences of a pair the same number of words, with ranks among "
-            "sentences of that length; each length gets its share of every model pair's pairs.",
+            "sentences of that length; each length gets its share of every model pair's pairs."
         ),
     ] = False
     agreeing: Annotated[
         bool,
         Help(
             "Allow pairs of which both models prefer the same sentence, as in the 2023 study: a "
-            "sentence need not rank below the median of the model that rejects it.",
+            "sentence need not rank below the median of the model that rejects it."
         ),
     ] = False
 

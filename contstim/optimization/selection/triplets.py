@@ -13,11 +13,7 @@ import numpy as np
 
 from contstim.errors import InfeasibleError
 from contstim.optimization.selection import triplet_rules
-from contstim.optimization.selection.programs import (
-    best_choice,
-    priced_bound,
-    violations,
-)
+from contstim.optimization.selection.programs import best_choice, priced_bound, violations
 from contstim.optimization.selection.question import (
     TripletCertificate,
     TripletQuestion,

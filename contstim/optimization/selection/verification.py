@@ -16,11 +16,7 @@ import numpy as np
 from contstim.errors import VerificationError
 from contstim.optimization.selection.programs import priced_bound
 from contstim.optimization.selection.question import demand
-from contstim.optimization.selection.reviewed import (
-    ReviewedTriplets,
-    reviewed_pairs,
-    unfree_words,
-)
+from contstim.optimization.selection.reviewed import ReviewedTriplets, reviewed_pairs, unfree_words
 from contstim.optimization.selection.strata import rank_sums, strata
 from contstim.optimization.selection.triplet_rules import (
     EXACT,
