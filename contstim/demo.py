@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.corpus import read_sentences
-from contstim.documents import read_json_object
+from contstim.documents import read_json_object, write_json
 from contstim.english import generate
 from contstim.errors import InputError
 from contstim.evaluation.learning_curves import train_model
@@ -250,7 +249,7 @@ def _claim(out: Path, settings: Mapping[str, object]) -> None:
             )
     elif out.is_dir() and any(out.iterdir()):
         raise InputError(f"{out} is not empty and holds no demo; name another folder with --out.")
-    write_text(path, json.dumps(settings, indent=2) + "\n")
+    write_json(path, settings)
 
 
 def _sentences(path: Path, make: Callable[[], Iterable[Sentence]]) -> list[Sentence]:

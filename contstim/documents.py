@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.files import reading, refuse_device
+from contstim.files import reading, refuse_device, write_text
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
@@ -97,6 +97,24 @@ def parse_json_lines(
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield number, parse_json_object(line, f"{path}, line {number}", constants=constants)
+
+
+def write_json(
+    path: Path | str, value: object, *, default: Any = str, private: bool = False
+) -> None:
+    """Write a value as a JSON file that people can read.
+
+    Args:
+        path: the file.
+        value: what it is to hold.
+        default: what stands for a value that JSON does not have.
+        private: whether its owner alone may read it.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=default)
+    write_text(path, text + "\n", private=private)
 
 
 def read_json(path: Path | str) -> Any:

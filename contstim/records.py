@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
@@ -15,9 +14,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import FORMAT, read_json_object, refuse_other_format
+from contstim.documents import FORMAT, read_json_object, refuse_other_format, write_json
 from contstim.errors import ContstimError
-from contstim.files import checksum, files_of, is_device, write_text
+from contstim.files import checksum, files_of, is_device
 from contstim.version import __version__
 
 if TYPE_CHECKING:
@@ -126,8 +125,7 @@ class Record:
         Raises:
             InputError: it cannot be written.
         """
-        text = json.dumps(self.content(), indent=2, ensure_ascii=False, default=str)
-        write_text(self.path, text + "\n", private=private)
+        write_json(self.path, self.content(), private=private)
 
     def content(self) -> dict[str, Any]:
         """Content as JSON has it: facts beside the fields that hold anything."""

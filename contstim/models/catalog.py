@@ -140,7 +140,7 @@ def load_models(
 
 def with_each_model(
     models: Sequence[Specification],
-    work: Callable[[Scorer], _Result],
+    work: Callable[[list[Scorer]], list[_Result]],
     loading: Loading = DEFAULT_LOADING,
 ) -> list[_Result]:
     """Load each model, work with it, and drop it before the next one is loaded.
@@ -150,22 +150,22 @@ def with_each_model(
 
     Args:
         models: parsed.
-        work: a function of the model; its result must not hold the model.
+        work: a function of a list of models, here of one; its results must not hold the models.
         loading: how they are loaded.
 
     Returns:
-        The result of each, in the order of the models.
+        The results, in the order of the models.
 
     Raises:
         ModelError: see `load_scorer`.
     """
     for model in models:
         check_model(model, loading)
-    results = []
+    results: list[_Result] = []
     previous: Scorer | None = None  # kept alive while the next model shares its network
     for model, following in zip_longest(models, models[1:]):
         scorer = load_scorer(model, loading)
-        results.append(work(scorer))
+        results += work([scorer])
         source = (model.family, model.location)
         shares = following is not None and source == (following.family, following.location)
         previous = scorer if shares else None

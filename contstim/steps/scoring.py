@@ -112,7 +112,7 @@ class ScoreSentences(
                     scores = score(scorers)
             else:
                 # One model in memory at a time
-                scores = with_each_model(specifications, lambda m: score([m])[0], self.loading)
+                scores = with_each_model(specifications, score, self.loading)
         # Every table gets a record of how each model scored, without which numbers mean nothing.
         conventions = {scored.name: scored.convention for scored in scores}
         if self.per_word:

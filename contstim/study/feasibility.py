@@ -97,10 +97,8 @@ def _check_models(study: Study, problems: Problems) -> None:
     trained = {model.location for model in study.models if model.training is not None}
     for model in study.models:
         if model.location not in trained:  # else it will be there
-            try:
+            with problems.of(("models", model.name)):
                 check_model(parse_model(model.specification, model.name), study.loading)
-            except ContstimError as error:
-                problems.add(("models", model.name), str(error))
     wanted = [name for name in _NEEDS_MODELS if name in study.sections]
     if len(study.models) < 2 and wanted and not problems.concern("models"):
         named = f"[{wanted[0]}] compares models, and the study names {len(study.models)}"
@@ -201,11 +199,9 @@ def _check_settings(study: Study, problems: Problems) -> None:
     """Check texts that have a form of their own, such as `words = "7-9"`, and small tables."""
     for section, name, check in _checks(study):
         key = (*section.split("."), name)
-        try:
-            if not problems.concern(*key):
+        if not problems.concern(*key):
+            with problems.of(key):
                 check()
-        except ContstimError as error:
-            problems.add(key, str(error))
 
 
 def _checks(study: Study) -> Iterator[tuple[str, str, Callable[[], object]]]:

@@ -104,8 +104,7 @@ class StudyFiles:
     def text_of(self, training: ModelTraining) -> Path:
         """The text that a model is trained on."""
         text = _text(training.place.text, TRAINING) or self.training_text
-        if text is None:
-            raise AssertionError("A study without a training text is refused when it is read")
+        assert text is not None, "A study without a training text is refused when it is read"
         return text
 
     @property

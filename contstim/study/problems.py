@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from contstim.errors import InputError
+from contstim.errors import ContstimError, InputError
 from contstim.study.toml_lines import line_of, lines_of_keys
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from contstim.study.toml_lines import Key
@@ -38,6 +39,14 @@ class Problems:
         text = _OPTION.sub(lambda option: option[1].replace("-", "_"), text)
         line = line_of(self._lines, key) or 0
         self._told.add((line, key_text(key), _FIELD.sub(r"\1", text)))
+
+    @contextmanager
+    def of(self, key: Key) -> Iterator[None]:
+        """Within a `with` statement, an error is a problem of a key, and ends the statement."""
+        try:
+            yield
+        except ContstimError as error:
+            self.add(key, str(error))
 
     def refuse_unknown(self, table: Key, keys: Iterable[str], known: Iterable[str]) -> None:
         """A problem for each key of a table that there is not, with the nearest that there is."""

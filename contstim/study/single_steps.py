@@ -118,8 +118,7 @@ def _step(name: str, values: Mapping[str, Any], files: StudyFiles) -> Step[Any]:
         InputError: something is missing, or options do not go together.
     """
     kind = step_named(name)
-    if kind is None:
-        raise AssertionError("A step that there is not is refused when a study is read")
+    assert kind is not None, "A step that there is not is refused when a study is read"
     own = {field.name: field for field in fields_of(kind)}
     given = {**_from_study(name, own, values, files), **values}
     named = {model.name: model.text for model in files.study.models}

@@ -327,8 +327,7 @@ def _exports(files: StudyFiles) -> Iterator[StudyStage]:
     """Turn trials into an experiment, or into a public data set."""
     for platform, settings in files.study.exports.items():
         kind = export_step(platform)
-        if kind is None:
-            raise AssertionError("A platform without exports is refused when a study is read")
+        assert kind is not None, "A platform without exports is refused when a study is read"
         out = path_inside(RESULTS / "export", platform)
         texts = tuple(out / name for name in kind.exporter.to_edit)
         if files.study.questions and isinstance(settings, PageSettings):

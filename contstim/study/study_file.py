@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.documents import parse_toml, read_text
-from contstim.errors import ContstimError, InputError
+from contstim.errors import InputError
 from contstim.files import is_file, path_inside, write_text
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_models, with_ending
@@ -74,8 +74,7 @@ def read_study(path: Path | str) -> Study:
 
             check_study(study, problems)
     problems.raise_any()
-    if study is None:  # Without a problem there is a study
-        raise AssertionError
+    assert study is not None, "Without a problem there is a study"
     return study
 
 
@@ -182,7 +181,7 @@ def _models(tables: Mapping[str, Any], seed: int, problems: Problems) -> tuple[S
     models: list[StudyModel] = []
     for name, value in tables.items():
         key = ("models", name)
-        try:
+        with problems.of(key):
             model = _model(name, value, tables, seed, problems)
             if model is not None:
                 # Names and specifications, one by one, so that a message has its line
@@ -191,12 +190,8 @@ def _models(tables: Mapping[str, Any], seed: int, problems: Problems) -> tuple[S
                     problems.add(key, f"{name!r} is not a name for a model: leave out ':' and '/'.")
                 else:
                     models.append(model)
-        except ContstimError as error:
-            problems.add(key, str(error))
-    try:
+    with problems.of(("models",)):
         parse_models([model.text for model in models])
-    except ContstimError as error:
-        problems.add(("models",), str(error))
     trained: dict[str, str] = {}
     for model in models:
         # Some file systems do not tell capitals from small letters

@@ -46,7 +46,7 @@ def test_a_model_is_gone_before_the_next_is_loaded(
     for name, folder in copies.items():
         shutil.copytree(tiny_checkpoint(name), folder)
     names = [f"hf:{folder}" for folder in copies.values()]
-    with_each_model(parse_models(names), lambda model: model.scores([SENTENCE])[0], CPU)
+    with_each_model(parse_models(names), lambda models: [models[0].scores([SENTENCE])[0]], CPU)
     assert alive == [0, 0, 0]
 
 
@@ -55,7 +55,9 @@ def test_two_rules_of_a_checkpoint_share_its_network(
 ) -> None:
     name = f"hf:{tiny_checkpoint('pythia')}"
     seen = with_each_model(
-        parse_models([name, f"{name}@chain"]), lambda model: id(vars(model)["checkpoint"]), CPU
+        parse_models([name, f"{name}@chain"]),
+        lambda models: [id(vars(models[0])["checkpoint"])],
+        CPU,
     )
     assert seen[0] == seen[1]
 
@@ -65,7 +67,9 @@ def test_results_are_those_of_models_loaded_together(
 ) -> None:
     names = [f"hf:{tiny_checkpoint(name)}" for name in ("gpt2", "pythia")]
     together = [load_model(name, device="cpu").log_probs([SENTENCE])[0] for name in names]
-    apart = with_each_model(parse_models(names), lambda model: model.scores([SENTENCE])[0], CPU)
+    apart = with_each_model(
+        parse_models(names), lambda models: [models[0].scores([SENTENCE])[0]], CPU
+    )
     assert np.array_equal(apart, together)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
@@ -11,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.documents import FORMAT
+from contstim.documents import FORMAT, write_json
 from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design.assignment import assign_groups
 from contstim.experiments.design.verification import verify_design
-from contstim.files import write_text
 from contstim.optimization.selection.reviewed import rejected_words
 from contstim.reviews import ItemKind
 from contstim.scale import Scale
@@ -72,10 +70,7 @@ class DesignCertificate:
         Raises:
             InputError: the file cannot be written.
         """
-        write_text(
-            path,
-            json.dumps({"format": FORMAT, **asdict(self)}, indent=2, ensure_ascii=False) + "\n",
-        )
+        write_json(path, {"format": FORMAT, **asdict(self)})
 
 
 @dataclass(frozen=True)

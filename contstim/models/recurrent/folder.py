@@ -18,9 +18,8 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 
-from contstim.documents import read_json_object, shortened
+from contstim.documents import read_json_object, shortened, write_json
 from contstim.errors import ModelError
-from contstim.files import write_text
 from contstim.models.loading import resolve_device
 from contstim.models.recurrent.adapter import BothSidesModel, LeftToRightModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
@@ -76,8 +75,7 @@ def write_folder(folder: Path, network: RecurrentNetwork, words: WordList) -> No
     """
     words.write(folder / _WORDS)
     write_tensors(folder / _WEIGHTS, dict(network.state_dict()))
-    facts = {"format": _FORMAT, **asdict(network.shape)}
-    write_text(folder / CONFIGURATION, json.dumps(facts, indent=2) + "\n")
+    write_json(folder / CONFIGURATION, {"format": _FORMAT, **asdict(network.shape)})
 
 
 def read_folder(folder: Path | str) -> tuple[RecurrentNetwork, WordList]:

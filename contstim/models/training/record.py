@@ -18,9 +18,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import parse_json_object, read_json_object, refuse_other_format
+from contstim.documents import parse_json_object, read_json_object, refuse_other_format, write_json
 from contstim.errors import InputError
-from contstim.files import write_text, writing
+from contstim.files import writing
 from contstim.models.tensors import write_tensors
 from contstim.models.training.loop import Epoch, best_of
 from contstim.records import provenance
@@ -85,7 +85,7 @@ class Training:
             "tokens_per_second": totals["predictions"] / totals["training_seconds"],
             "curve": [asdict(epoch) for epoch in self.curve],
         }
-        write_text(self.out / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+        write_json(self.out / RECORD, record)
 
     @classmethod
     def read(cls, out: Path) -> Training:

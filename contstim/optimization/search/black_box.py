@@ -159,6 +159,7 @@ class BlackBoxEstimates:
 
     Attributes:
         refined: whether the draft's own scores of all words are there, or there is no draft.
+        drafted: the draft's own scores, (n_words,), nats, or its estimates in their place.
     """
 
     def __init__(
@@ -171,13 +172,13 @@ class BlackBoxEstimates:
         self._position, self._regression = position, regression
         draft = evaluator.models[number].draft()
         self.refined = draft is None or draft.cheap_replacements
-        self._drafted = evaluator.screen(number, position).estimate.copy()
+        self.drafted = evaluator.screen(number, position).estimate.copy()
         if draft is not None:
             # Estimates count as differences from the word that stands there, if it has one
             with evaluator.counted(number):
                 current = draft.log_probs([position.sentence])[0]
             if np.isfinite(current):
-                self._drafted += current - self._drafted[position.column]
+                self.drafted += current - self.drafted[position.column]
         self._n_tokens = _n_tokens(evaluator.models[number], position)
         known = evaluator.known_log_prob(number, position.sentence)
         self.learn(np.array([position.column]), np.array([known]))
@@ -190,10 +191,6 @@ class BlackBoxEstimates:
                 continue  # nothing can be learned beside a draft that has read no sentence yet
             sentence = self._position.replace(self._position.words[column])
             self._regression.learn(sentence, drafted[column], self._n_tokens[column], log_prob)
-
-    def redraft(self, columns: IntArray, log_probs: FloatArray) -> None:
-        """Put the draft's own scores, (n_columns,), nats, in the place of its estimates."""
-        self._drafted[columns] = log_probs
 
     def predict(self) -> tuple[FloatArray, FloatArray]:
         """Means and standard deviations of all words' sentences, (n_words,), nats."""
@@ -212,7 +209,7 @@ class BlackBoxEstimates:
 
         Infinity while that is not known.
         """
-        drafted = np.where(np.isfinite(self._drafted), self._drafted, np.inf)
+        drafted = np.where(np.isfinite(self.drafted), self.drafted, np.inf)
         lowest = min(self._regression.lowest_drafted, drafted.min())
         return np.where(np.isfinite(drafted), drafted, lowest)
 

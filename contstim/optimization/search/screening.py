@@ -175,7 +175,7 @@ class PositionEstimates:
             if box is None:
                 self._expect(number, columns, differences, DRAFT)
             else:
-                box.redraft(columns, log_probs[:-1])
+                box.drafted[columns] = log_probs[:-1]
                 self.mean[number], self.spread[number] = box.predict()
         self.refined[number, columns] = True
         self._compare(number, columns, differences, SCREEN)

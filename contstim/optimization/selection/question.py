@@ -8,9 +8,8 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from contstim.documents import FORMAT, read_json_object, refuse_other_format
+from contstim.documents import FORMAT, read_json_object, refuse_other_format, write_json
 from contstim.errors import InputError
-from contstim.files import write_text
 from contstim.matching import ENOUGH
 from contstim.options import Help, Reads, check_ranges
 from contstim.stimuli import Pair, Triplet
@@ -245,8 +244,7 @@ class SelectionCertificate:
         def in_json(value: Path | frozenset[str]) -> str | list[str]:
             return str(value) if isinstance(value, Path) else sorted(value)
 
-        text = json.dumps(asdict(self), indent=2, ensure_ascii=False, default=in_json)
-        write_text(path, text + "\n")
+        write_json(path, asdict(self), default=in_json)
 
     @classmethod
     def load(cls, path: Path | str) -> Self:

@@ -187,7 +187,8 @@ def build_rules(
     if question.word_cap is not None:
         lemma = tag_table(question.tags).lemma
         for index, triplet in enumerate(triplets):
-            counting = Counter(lemma(w) for w in shown_words(triplet) if w not in exempt)
+            shown = (word.lower() for sentence in triplet.sentences for word in sentence.words)
+            counting = Counter(lemma(word) for word in shown if word not in exempt)
             for word, times in counting.items():
                 uses[f"word {word!r}", question.word_cap][index] = times
     # What is too rare to reach its limit, were all its triplets chosen, needs no rule.
@@ -250,12 +251,6 @@ def _spread(
             members = [indices[i] for i in np.flatnonzero(groups == group)]
             name = f"{quantile_name(quantiles)} {group + 1} of p(n|{model}) for {'-'.join(pair)}"
             yield LinearRule(name, members, ones[: len(members)], each, each)
-
-
-def shown_words(triplet: Triplet) -> Iterator[str]:
-    """The words of a triplet's three sentences, in lower case."""
-    for sentence in triplet.sentences:
-        yield from map(str.lower, sentence.words)
 
 
 def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
