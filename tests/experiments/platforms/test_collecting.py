@@ -149,12 +149,14 @@ def test_by_what_people_answer_and_when_they_leave_the_page_is_kept(
     reach(page, "resume")
     page.click("button.next")
     reach(page, "trials")
-    second = page.context.new_page()
-    second.goto(f"{address(server)}?sona_id=17&group=1")
-    reach(second, "resume")
-    second.click("button.next")
-    reach(second, "trials")
-    second.close()
+    further = [page.context.new_page() for _ in range(2)]
+    for tab in further:  # each beside those before it
+        tab.goto(f"{address(server)}?sona_id=17&group=1")
+        reach(tab, "resume")
+        tab.click("button.next")
+        reach(tab, "trials")
+    for tab in further:
+        tab.close()
     answer(page, 1)
     reach(page, "saved")
     rows = table(server, "responses")
@@ -165,7 +167,7 @@ def test_by_what_people_answer_and_when_they_leave_the_page_is_kept(
     assert [person[name] for name in ("device", "viewport", "second_tabs")] == [
         "computer",
         "1280x800",
-        "1",
+        "2",
     ]
     assert person["sona_id_hash"] != ""
     assert person["code"] == page.inner_text(".code")
