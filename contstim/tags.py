@@ -247,6 +247,15 @@ class TagTable:
         parts = [self.names.get(part, part) for part in tag.split("+")]
         return " + ".join(parts) if self.names else tag
 
+    def part_of_speech(self, tag: str) -> str:
+        """A tag in words without its features: `noun` for `noun, singular` and `NOUN Case=Nom`.
+
+        `not listed` for the empty tag of a word that is not.
+        """
+        parts = (self.names.get(part, part) for part in tag.split("+"))
+        main = (part.partition("," if self.names else " ")[0] for part in parts)
+        return " + ".join(main) or "not listed"
+
     def odd_sequences(self, sentence: Sentence) -> set[tuple[int, str]]:
         """Places, from 0, before which tags follow that seldom do, if ever, and both in words."""
         total, row = self._after.get("", Counter()).total(), [START, *self.tags(sentence), END]

@@ -152,3 +152,16 @@ def test_damaged_tables_are_named(tmp_path: Path, name: str, text: str, message:
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_tags(path)
+
+
+def test_parts_of_speech_in_words_and_as_they_are() -> None:
+    """Witness: by hand."""
+    table = english_tags()
+    for tag, name in (
+        ("NN1", "noun"),
+        ("VVD", "verb"),
+        ("PNP+VBZ", "pronoun + “be”"),
+        ("", "not listed"),
+    ):
+        assert table.part_of_speech(tag) == name
+    assert TagTable("small", ()).part_of_speech("NOUN Case=Nom|Number=Sing") == "NOUN"

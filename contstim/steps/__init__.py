@@ -23,6 +23,7 @@ _PLACES = {
     "score": "scoring:ScoreSentences",
     "synthesize": "synthesis:SynthesizeSentence",
     "triplets": "triplets:SearchTriplets",
+    "near-pairs": "near_pairs:FindNearPairs",
     "select natural": "selection:SelectPairs",
     "select triplets": "selection:SelectTriplets",
     "review": "review:WriteReviewPage",

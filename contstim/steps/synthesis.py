@@ -92,10 +92,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         if symmetric and search.enough:
             raise InputError("`enough` is for one sentence: set `objective` to accept-reject.")
         models = load_models([*self.accept, *self.reject, *judges], self.loading)
-        for model in models:
-            tell_unknown(unknown_words(model, [natural]), reporter.warn, reporter.say)
-        words, n_dropped = self._words(models, reporter)
-        search.check_words(words)
+        words, n_dropped = words_offered(self.vocabulary, models, [natural], search, reporter)
 
         def tell_step(step: climb.Step) -> None:
             scores = " ".join(f"{score:9.2f}" for score in step.log_probs)
@@ -144,19 +141,40 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         shown = [as_json] if self.as_json else [*_shown(result), f"Scoring rules: {rules}."]
         return Outcome(result, facts, complete=bool(result.changed), shown=shown)
 
-    def _words(self, models: Sequence[LanguageModel], reporter: Reporter) -> tuple[Vocabulary, int]:
-        """The words to use, and how many were dropped because a model does not know them."""
-        path = self.vocabulary
-        words = default_vocabulary(models) if path is None else Vocabulary.load(path)
-        if self.search.allow_unknown:
-            return words, 0
+
+def words_offered(
+    path: Path | None,
+    models: Sequence[LanguageModel],
+    sentences: Sequence[Sentence],
+    search: SearchSettings,
+    reporter: Reporter,
+) -> tuple[Vocabulary, int]:
+    """The words to use, and how many were dropped because a model does not know them.
+
+    Args:
+        path: a file of words; None for those frequent in the models' text.
+        models: that are to know the words.
+        sentences: natural ones.
+        search: whether unknown words may be used too, and which tags words have.
+        reporter: told of words that are left out, and of those of the sentences not known.
+
+    Raises:
+        InputError: the file cannot be read, or most of the words have no tags.
+        VocabularyError: no word is left.
+    """
+    for model in models:
+        tell_unknown(unknown_words(model, sentences), reporter.warn, reporter.say)
+    words = default_vocabulary(models) if path is None else Vocabulary.load(path)
+    dropped: tuple[str, ...] = ()
+    if not search.allow_unknown:
         words, dropped = shared_vocabulary(models, words)
-        if dropped:
-            reporter.say(
-                f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the vocabulary "
-                "are left out: not every model knows them."
-            )
-        return words, len(dropped)
+    if dropped:
+        reporter.say(
+            f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the vocabulary "
+            "are left out: not every model knows them."
+        )
+    search.check_words(words)
+    return words, len(dropped)
 
 
 def _shown(result: Synthesis | SymmetricPair) -> Iterator[Shown]:

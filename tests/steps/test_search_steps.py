@@ -12,10 +12,14 @@ import pytest
 from contstim.english.tags import english_tags
 from contstim.errors import InputError
 from contstim.matching import match
+from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.assignment import read_assignment
 from contstim.optimization.jobs.question import SearchRules
+from contstim.optimization.search.settings import SearchSettings
 from contstim.sentence import Sentence
 from contstim.steps.execution import Execution
+from contstim.steps.near_pairs import FindNearPairs
 from contstim.steps.triplets import SearchTriplets
 from contstim.stimuli import read_triplets
 from contstim.tables import read_table
@@ -122,6 +126,49 @@ def test_triplets_are_searched(
     assert [t.natural for t in repeated.triplets] == [t.natural for t in results.triplets]
     record = json.loads((again.parent / "t.csv.meta.json").read_text())
     assert "../assignment.csv" in record["inputs"]
+
+
+def test_near_pairs_of_natural_sentences(
+    tmp_path: Path, trained: Path, english: list[Sentence], unseen: list[Sentence]
+) -> None:
+    """Witness: the models asked again, tags by hand, and sentences that cannot be used."""
+    models = tuple(f"{n}=kenlm:{trained}/{n}gram.arpa" for n in (1, 2, 3))
+    words = Vocabulary.from_sentences(english, min_count=5)
+    words.save(tmp_path / "words.txt")
+    usual = [sentence.text for sentence in unseen if not words.missing(sentence)]
+    lines = ["Stop.", "The xylophone sleeps.", *usual[:6], usual[0]]
+    (tmp_path / "natural.txt").write_text("\n".join(lines))
+    step = FindNearPairs(
+        models=models,
+        sentences=tmp_path / "natural.txt",
+        out=tmp_path / "near.csv",
+        vocabulary=tmp_path / "words.txt",
+        search=SearchSettings(exclude=("dog",)),
+    )
+    pairs = step.run()
+    read = MinimalPairScores.read(tmp_path / "near.csv")
+    assert (read.good, read.bad, read.paradigms) == (pairs.good, pairs.bad, pairs.paradigms)
+    assert pairs.models == ("1", "2", "3")
+    for row, pair_id in enumerate(pairs.pair_ids):
+        number, _, named = pair_id.partition(": ")
+        assert pairs.good[row].text == lines[int(number) - 1]
+        first, second = (pairs.margins[row, int(name) - 1] for name in named.split(" × "))
+        assert first * second < 0
+        both = zip(pairs.good[row].words, pairs.bad[row].words, strict=True)
+        ((index, new),) = ((i, new) for i, (old, new) in enumerate(both) if old != new)
+        assert new in words.words
+        assert new != "dog"
+        tag = english_tags().tags(pairs.good[row])[index]
+        assert (pairs.paradigms[row] == "noun") == tag.startswith("NN")
+    trigram = NgramModel(trained / "3gram.arpa")
+    for side, sentences in enumerate((pairs.good, pairs.bad)):
+        assert pairs.log_probs[:, side, 2] == pytest.approx(trigram.log_probs(sentences))
+    record = json.loads((tmp_path / "near.csv.meta.json").read_text())
+    assert record["sentences"] == 6
+    assert sum(record["pairs"].values()) == len(pairs.good)
+    assert record["pairs"].keys() == {"1 × 2", "1 × 3", "2 × 3"}
+    with pytest.raises(InputError, match="two `models`"):
+        replace(step, models=models[:1]).run()
 
 
 def test_defaults_are_those_of_one_process() -> None:

@@ -43,6 +43,8 @@ proposers     how a better word is looked for: screen, draft, score exactly; the
 screening     what is expected of each word at a position, and the state: what a search has learned
 black_box     what is expected of sentences where only scores of whole ones are known
 perturbation  new starts for the loop, some from below the floor
+near_pairs    apart from all this: of sentences with one new word, the one on which two models
+              disagree most about which is likelier
 restarts      how often and how long a sentence is searched, and the best of all searches
 evaluator     exact scores under the models, their cache, their costs, and the log
 objectives    what to minimise and to keep

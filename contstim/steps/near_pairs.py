@@ -1,0 +1,104 @@
+"""Minimal pairs from any text: natural sentences, each beside one with a new word."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from contstim.english.tags import tag_table
+from contstim.errors import InputError
+from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.models.base import conventions
+from contstim.models.catalog import load_models
+from contstim.models.loading import DEFAULT_LOADING, Loading
+from contstim.models.scoring import score_sentences
+from contstim.models.training_text import contamination, tell_contamination
+from contstim.optimization.search.constraints import Candidates, capitals, no_repeats
+from contstim.optimization.search.near_pairs import NearPair, near_pairs
+from contstim.optimization.search.settings import SearchSettings
+from contstim.options import WritesTable
+from contstim.reporting.report import Table
+from contstim.steps.fields import GivenModels, OfferedWords, Sentences, files_of_words, words_read
+from contstim.steps.step import Outcome, Step
+from contstim.steps.synthesis import words_offered
+from contstim.stimuli import read_stimuli
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from contstim.reporter import Reporter
+
+
+class FindNearPairs(Step[MinimalPairScores], name="near-pairs"):
+    """Make minimal pairs of natural sentences: in each, one new word on which two models disagree.
+
+    Of all words that may replace one of a sentence, for every two models the one by which they
+    disagree most about which of both sentences is likelier: the smaller of their two log-ratios is
+    as large as can be. Words are of the same part of speech, and about as long and frequent. Where
+    two models never disagree, there is no pair.
+
+    In the table `good` is the natural sentence and `bad` the other one, which need not be
+    unacceptable; `paradigm` is the part of speech of the word replaced, and `pair_id` has the
+    number of the sentence, from 1. All models' log-probabilities follow.
+
+    Example: `contstim near-pairs --model kenlm:bigram.arpa --model kenlm:trigram.arpa
+    --sentences natural.txt --vocabulary vocab.txt --out near-pairs.csv`
+    """
+
+    models: GivenModels
+    sentences: Sentences
+    out: Annotated[Path, WritesTable("The table of pairs to write.")]
+    vocabulary: OfferedWords = None
+    search: SearchSettings = SearchSettings()
+    loading: Loading = DEFAULT_LOADING
+    leave_out = frozenset({"max_changes", "enough", "recipe", "fluency", "restarts", "seconds"})
+
+    def further_reads(self) -> list[Path]:
+        """Files of words."""
+        return files_of_words(self.search)
+
+    def work(self, reporter: Reporter) -> Outcome[MinimalPairScores]:
+        """Find the pairs, and write them."""
+        if len(self.models) < 2:
+            raise InputError("Near pairs need two `models` or more.")
+        search, models = words_read(self.search), load_models(self.models, self.loading)
+        given = [*dict.fromkeys(read_stimuli(self.sentences))]
+        words, n_dropped = words_offered(self.vocabulary, models, given, search, reporter)
+        usable = [each for each in given if len(each) > 1 and not words.missing(each)]
+        for model in models:
+            told = zip(usable, model.unscorable(usable), strict=True)
+            usable = [sentence for sentence, reason in told if reason is None]
+        if n_over := len(given) - len(usable):
+            why = "a single word, words outside the vocabulary, or too long for a model"
+            reporter.say(f"{counted(n_over, 'sentence')} passed over: {why}.")
+        rules = [*filter(None, [no_repeats(words.repeatable), capitals(words)])]
+        found: list[NearPair] = []
+        for n_done, natural in enumerate(usable, start=1):
+            constraints = (*rules, *search.constraints(natural, every_fix=False))
+            found += near_pairs(models, Candidates(words, natural, constraints))
+            reporter.progress("natural sentences", n_done, len(usable))
+        named, tags = [" × ".join(each.models) for each in found], tag_table(search.tags)
+        good, bad = [each.natural for each in found], [each.sentence for each in found]
+        pairs = MinimalPairScores(
+            tuple(tags.part_of_speech(tags.tags(each.natural)[each.position]) for each in found),
+            tuple(f"{given.index(s) + 1}: {two}" for s, two in zip(good, named, strict=True)),
+            tuple(good),
+            tuple(bad),
+            tuple(model.name for model in models),
+            np.stack([score_sentences(models, side).log_probs for side in (good, bad)], axis=1),
+        )
+        pairs.write(self.out)
+        counts = {two: named.count(two) for two in map(" × ".join, combinations(pairs.models, 2))}
+        seen = contamination({model.name: model.training_text for model in models}, good)
+        facts = {
+            "models": conventions(models),
+            "words_dropped": n_dropped,
+            "sentences": len(usable),
+            "pairs": counts,
+            **tell_contamination(seen, reporter, "natural sentences"),
+        }
+        header, n = ("models", "pairs", "no disagreement"), len(usable)
+        shown = [Table(header, [(two, has, n - has) for two, has in counts.items()])]
+        return Outcome(pairs, facts, complete=bool(found), shown=shown)
