@@ -165,8 +165,7 @@ def questions_of(
         try:
             question = _question(cells, language)
             if question.name in questions:
-                told = f"the name {question.name} twice; a question has one of its own."
-                raise _CellError("name", told)
+                raise _CellError("name", f"{question.name} is the name of two: give each its own.")
             questions[question.name] = question
         except _CellError as error:
             wrong.append((row, *error.args))

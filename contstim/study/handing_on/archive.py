@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.documents import read_text
 from contstim.errors import InputError
 from contstim.files import checksum, path_inside, visible_files, writing
-from contstim.records import now, provenance, recorded_as, total_memory
+from contstim.records import now, provenance, record_path, recorded_as, total_memory
 from contstim.reporter import SILENT
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.inputs import left_out_names, study_inputs
@@ -105,15 +105,9 @@ def archive_study(
             reporter.say(
                 f"Left out, because no stage of the study writes them: {', '.join(astray)}."
             )
-        answers = study.sections.get("responses")
-        # A server's database says who people are
-        private = answers.data if answers and answers.platform == "collected" else ()
-        kept_back = {
-            name
-            for name, path in inputs.items()
-            if path in private or path.stat().st_size > largest * _MEGABYTE
-        }
-        out_of_it = left_out_names((*inputs, *results), without) | kept_back
+        private, limit = _private(study), largest * _MEGABYTE
+        large = {n for n, p in inputs.items() if p in private or p.stat().st_size > limit}
+        out_of_it = left_out_names((*inputs, *results), without) | large
         for name in sorted(out_of_it):
             reporter.say(f"{name} is left out; archive.json has its checksum.")
         facts = StudyFacts(study)
@@ -166,6 +160,13 @@ def archive_study(
     return manifest, sum(t.count(TO_FILL_IN) for n, t in texts.items() if n.endswith(".md"))
 
 
+def _private(study: Study) -> set[Path]:
+    """Databases of servers, which say who people are, and records of serving them."""
+    answers = study.sections.get("responses")
+    databases = answers.data if answers and answers.platform == "collected" else ()
+    return {*databases, *map(record_path, databases)}
+
+
 def _written(texts: Mapping[str, str], folder: Path) -> dict[str, Path]:
     """The files of some texts, in a folder, by name."""
     for name, text in texts.items():
@@ -206,14 +207,22 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
     if not facts.responses or not facts.trials:
         return {}
     from contstim.experiments.platforms.psych_ds import PsychDsSettings, write_psych_ds
+    from contstim.experiments.responses.questionnaire import questions_beside
     from contstim.scores import ScoreTable
 
     title = facts.study.title
     name = title if any(sign.isascii() and sign.isalnum() for sign in title) else "study"
+    path = facts.files.responses
+    answered = path is not None and questions_beside(path).is_file()
     write_psych_ds(
         facts.trials,
         out,
-        PsychDsSettings(name=name, simulated=any(facts.participants.values())),
+        PsychDsSettings(
+            responses=path,
+            questions=facts.asked_in if answered else None,
+            name=name,
+            simulated=any(facts.participants.values()),
+        ),
         facts.responses,
         ScoreTable.read(TRIAL_SCORES) if TRIAL_SCORES.is_file() else None,
     )

@@ -420,12 +420,16 @@ class StudyFacts:
         return responses_of(self.files)
 
     @cached_property
-    def asked(self) -> tuple[Question, ...]:
-        """Questions beside the trials."""
+    def asked_in(self) -> Path | None:
+        """Table of the questions beside the trials."""
         stated = (getattr(values, "questions", None) for values in self.study.exports.values())
         kept = (RESULTS / "export").rglob("questions.csv")
-        asked = next((each for each in (*stated, *sorted(kept)) if each and each.is_file()), None)
-        return read_questions(asked) if asked else ()
+        return next((each for each in (*stated, *sorted(kept)) if each and each.is_file()), None)
+
+    @cached_property
+    def asked(self) -> tuple[Question, ...]:
+        """Questions beside the trials."""
+        return read_questions(self.asked_in) if self.asked_in else ()
 
     @cached_property
     def questions(self) -> list[str]:
@@ -544,5 +548,7 @@ class StudyFacts:
 def for_each(items: Sequence[Pair | Triplet]) -> str:
     """`6 for each of 3 pairs of models`, where the numbers are equal; else least and most."""
     counts = Counter(frozenset((item.model_1, item.model_2)) for item in items).values()
+    if len(counts) == 1:
+        return "all for one pair of models"
     numbers = " to ".join(f"{n:,}" for n in dict.fromkeys((min(counts), max(counts))))
     return f"{numbers} for each of {counted(len(counts), 'pair')} of models"

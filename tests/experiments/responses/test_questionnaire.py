@@ -120,5 +120,5 @@ def test_what_is_no_question_is_refused_by_row_and_column(
     with pytest.raises(InputError, match=rf"questions.csv, row 1\b.*{re.escape(message)}"):
         read_questions(path)
     path.write_text(f"{HEAD}x,after,text,Well?,,\nx,after,text,Well?,,\n")
-    with pytest.raises(InputError, match="the name x twice"):
+    with pytest.raises(InputError, match="x is the name of two"):
         read_questions(path)

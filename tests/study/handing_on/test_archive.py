@@ -114,6 +114,18 @@ def test_an_input_that_is_left_out_is_asked_for(study: Path, tmp_path: Path) -> 
     assert "there is no such file" in refused.stderr
 
 
+def test_the_database_of_a_server_stays_at_home(study: Path, tmp_path: Path) -> None:
+    """It says who people are, and its record may hold what they are paid by."""
+    simulated = 'simulate = "bigram"\nparticipants = 12'
+    change(study, (simulated, 'platform = "collected"\ndata = ["people.sqlite"]'))
+    for name in ("people.sqlite", "people.sqlite.meta.json"):
+        (study / name).write_text("{}", encoding="utf-8")
+    succeed(study, "archive", "--out", str(tmp_path / "public"), "--as-it-is")
+    assert [*(tmp_path / "public").rglob("people*")] == []
+    listed = json.loads((tmp_path / "public" / "archive.json").read_text())["to_supply"]
+    assert {file["name"] for file in listed} == {"people.sqlite", "people.sqlite.meta.json"}
+
+
 def test_large_inputs_are_named_and_not_copied(study: Path, tmp_path: Path) -> None:
     manifest, _ = archive_study(read_study(study), tmp_path / "large", largest=0.000001)
     assert {file.name for file in manifest.to_supply} == {"corpus.txt", "more.txt"}

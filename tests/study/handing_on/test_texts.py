@@ -29,6 +29,7 @@ from contstim.scale import Scale
 from contstim.scores import ScoreTable
 from contstim.steps.analysis import analysis_facts
 from contstim.stimuli import read_trials
+from contstim.study.handing_on.archive import _psych_ds
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.texts import datasheet, methods, preregistration
 from contstim.study.places import PAGE, TRIAL_SCORES, TRIALS
@@ -425,6 +426,13 @@ def test_methods_tell_what_people_who_are_analysed_said_of_themselves(study: Pat
         write_answers(questions_beside(facts.files.responses), [*answers, remark])
         assert facts.questions == ["age: mean 31.0, 31 to 31"]
         told = methods(facts).markdown()
+        plan = preregistration(facts).markdown()
+        files = _psych_ds(facts, study / "psych-ds")
+        (answered,) = (path for name, path in files.items() if "answers" in name)
+        with answered.open(encoding="utf-8", newline="") as file:
+            kept = [(row["question"], row["answer"]) for row in csv.DictReader(file)]
+    assert kept == [("age", "31"), ("age", "77"), ("age", "88")]
+    assert "Participants are asked for: age, remarks." in plan
     for fact in (
         "After 9 seconds without an answer the next pair comes",
         "After every 5 pairs they may take a break",
