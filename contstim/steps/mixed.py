@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
@@ -70,23 +70,14 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
     condition: Annotated[
         tuple[Condition, ...], Help("Only these trials; by default all but catch.")
     ] = ()
-    people: Annotated[
-        Literal["slopes", "intercept", "none"],
-        Help("Whether participants differ in slopes and leaning, in leaning, or not."),
-    ] = "slopes"
+    settings: MixedSettings = MixedSettings()
     items: Annotated[Literal["intercept", "none"], Help("Whether trials differ.")] = "intercept"
-    link: Annotated[Literal["probit", "logit"], Help("Noise: normal or logistic.")] = "probit"
-    thresholds: Annotated[
-        Literal["symmetric", "flexible"],
-        Help("flexible: as R's clmm, depends on which sentence is sentence_1."),
-    ] = "symmetric"
-    ratios: Annotated[Literal["nats", "ranks"], Help("Ratios: nats or signed ranks.")] = "nats"
     exclusions: Exclusions = Exclusions()
 
     def work(self, reporter: Reporter) -> Outcome[MixedAnalysis]:
         """Fit the models, and write the tables."""
-        items, conditions = self.items == "intercept", self.condition or TESTING
-        settings = MixedSettings(self.link, self.thresholds, self.people, items, self.ratios)
+        settings = replace(self.settings, items=self.items == "intercept")
+        conditions = self.condition or TESTING
         admission, ratings = self.ratings_of(self.exclusions, reporter, unfinished=True)
         analysis = compare_mixed(
             ratings,

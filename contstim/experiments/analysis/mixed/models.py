@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.mixed.fitting import ThresholdKind, fit_blocks, threshold_scheme
 from contstim.experiments.analysis.mixed.laplace import Link, RatedBlock
 from contstim.experiments.analysis.ratings import TESTING, Ratings, subset
+from contstim.options import Help
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.tables import Row
     from contstim.stimuli import Condition
 
-PeopleEffects: TypeAlias = Literal["none", "intercept", "slopes"]
+PeopleEffects: TypeAlias = Literal["slopes", "intercept", "none"]
 RatioScale: TypeAlias = Literal["nats", "ranks"]
 
 
@@ -50,11 +51,16 @@ class MixedSettings:
         level: of the intervals.
     """
 
-    link: Link = "probit"
-    thresholds: ThresholdKind = "symmetric"
-    people: PeopleEffects = "slopes"
+    link: Annotated[Link, Help("Noise: normal or logistic.")] = "probit"
+    thresholds: Annotated[
+        ThresholdKind, Help("flexible: as R's clmm, depends on which sentence is sentence_1.")
+    ] = "symmetric"
+    people: Annotated[
+        PeopleEffects,
+        Help("Whether participants differ in slopes and leaning, in leaning, or not."),
+    ] = "slopes"
     items: bool = True
-    ratios: RatioScale = "nats"
+    ratios: Annotated[RatioScale, Help("Ratios: nats or signed ranks.")] = "nats"
     level: float = 0.95
 
     def __post_init__(self) -> None:
