@@ -97,7 +97,7 @@ def main() -> None:
             print(f"{what}: {distinct:,} sentences, load {os.getloadavg()[0]:.1f}")
             reference: FloatArray | None = None
             for kind, execution in EXECUTIONS.items():
-                scorers = execution.scorers([model], Loading(device="cpu"))
+                scorers = execution.scorers([model], Loading(device="cpu"), print)
                 scores, seconds, scoring = scored(scorers, sentences)
                 rate = distinct / scoring
                 print(f"    {kind:12} {seconds:7.2f} s, {rate:9,.0f} sentences a second")

@@ -95,15 +95,12 @@ class ScoringExecution(Execution):
 
     @contextmanager
     def scorers(
-        self,
-        models: Models | None,
-        loading: Loading,
-        say: Callable[[str], None] = lambda _text: None,
+        self, models: Models, loading: Loading, say: Callable[[str], None]
     ) -> Iterator[list[Scorer]]:
         """Models that are loaded in this process or by workers, which end with the context.
 
         Args:
-            models: parsed, or `[NAME=]SPECIFICATION` each; None for none.
+            models: parsed, or `[NAME=]SPECIFICATION` each.
             loading: how they are loaded.
             say: told what the user should know, such as the death of a worker.
 
@@ -115,7 +112,7 @@ class ScoringExecution(Execution):
         from contstim.models.catalog import load_scorers
 
         if self.is_local or not models:
-            yield load_scorers(models or (), loading)
+            yield load_scorers(models, loading)
             return
         from contstim.jobs.model_workers import remote_scorers
         from contstim.jobs.worker_context import WorkerContext
