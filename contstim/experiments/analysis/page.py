@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.analysis.tables import Row
     from contstim.models.training_text import Contamination
-from contstim.reporting.report import Part, Value
+    from contstim.reporting.report import Part, Value
 
 _FEW = 3  # comparisons that are shown unfolded
 _EXTREMES = 5  # trials that people are least, and most, sure of
