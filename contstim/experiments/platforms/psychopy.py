@@ -104,6 +104,7 @@ def export_psychopy(
         "ASKED": texts["question"],
         "BEGINNING": "\n\n".join(task),
         "END": f"{texts['saved']} {texts['space']}",
+        "HEADING": texts["title"],
         "LABELS": button_labels(trials[0].scale, settings.language),
         "KEY_LIST": [str(answer) for answer in trials[0].scale.answers],
     }

@@ -155,7 +155,7 @@ def test_nothing_is_written_before_all_texts_are_read(
     assert sorted(folder.iterdir()) == there
 
 
-MARKS = ("break", "deadline", "practice", "check", "lists")
+MARKS = ("break", "deadline", "practice", "check", "lists", "title")
 
 
 @pytest.mark.parametrize("language", LANGUAGES[1:])
@@ -179,6 +179,9 @@ def test_pages_and_lists_speak_the_language(tmp_path: Path) -> None:
     export_jspsych(CONTRACT_TRIALS, tmp_path / "page", PageSettings(language="de-AT"))
     export_pcibex(CONTRACT_TRIALS, tmp_path / "lists", ListSettings(language="de-AT"))
     assert "gesprochen oder geschrieben?" in (tmp_path / "page" / "labels.csv").read_text("utf-8")
+    assert "<title>Sätze vergleichen</title>" in (tmp_path / "page" / "index.html").read_text(
+        "utf-8"
+    )
     script = (tmp_path / "lists" / "main.js").read_text("utf-8")
     assert "gesprochen oder geschrieben?" in script
     assert '"sehr sicher: links"' in script
@@ -192,7 +195,9 @@ def test_a_language_without_texts_needs_those_of_the_researcher(tmp_path: Path) 
     for name in FILES:
         (tmp_path / name).write_text(text_of(name, "en", (Scale.CONFIDENCE,)))
     export_jspsych(CONTRACT_TRIALS, tmp_path, PageSettings(language="pt-BR"))
-    assert 'lang="pt-BR"' in (tmp_path / "index.html").read_text()
+    page = (tmp_path / "index.html").read_text()
+    assert 'lang="pt-BR"' in page
+    assert "<title>Comparing sentences</title>" in page
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -147,7 +147,7 @@ def _write_page(
     )
     filled = Template(readme).substitute(
         folder=earlier.resolve().name,
-        heading=Report(settings.title, ()).markdown().strip(),
+        heading=Report(settings.heading, ()).markdown().strip(),
         groups=len(study.groups),
         pairs=max(map(len, study.groups.values())),
         first=next(iter(study.groups)),
@@ -190,7 +190,7 @@ def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
     index = page.joinpath("index.html").read_text(encoding="utf-8")
     filled = Template(index).substitute(
         language=settings.language,
-        title=escape(settings.title),
+        title=escape(settings.heading),
         scripts=f"{jatos}{library_tags(vendored=vendored)}\n{elements}",
     )
     write_text(folder / "index.html", filled)

@@ -60,16 +60,16 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
     """
     if settings.save != "jatos":
         raise InputError(f"A study for JATOS saves to jatos, not to {settings.save}.")
-    if len(settings.title) > _LONGEST_TITLE or set("<>&") & set(settings.title):
+    if len(settings.heading) > _LONGEST_TITLE or set("<>&") & set(settings.heading):
         raise InputError(
             f"JATOS takes titles of up to {_LONGEST_TITLE} characters without <, > and &."
         )
     folder = Path(folder)
     page = folder / "page"
     # JATOS forbids spaces and most signs in names of folders, and a few words, hence `contstim_`.
-    name = "contstim_" + "_".join(re.findall(r"[A-Za-z0-9]+", settings.title))[:80].lower()
+    name = "contstim_" + "_".join(re.findall(r"[A-Za-z0-9]+", settings.heading))[:80].lower()
     with new_page(trials, folder, settings, inside="page") as (work, study, stale):
-        about = {"version": _VERSION, "data": _properties(settings.title, study.id, name)}
+        about = {"version": _VERSION, "data": _properties(settings.heading, study.id, name)}
         # Texts that are kept lie in the earlier page still, everything else in the new one.
         files = _files(page) | _files(work / "page")
         contents = {f"{name}/{at}": files[at].read_bytes() for at in sorted(files.keys() - stale)}

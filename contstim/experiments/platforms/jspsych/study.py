@@ -23,7 +23,7 @@ from pydantic import (
 from contstim.errors import InputError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.platforms.lists import check_trials
-from contstim.experiments.platforms.texts import Language
+from contstim.experiments.platforms.texts import LANGUAGES, Language, has_texts, labels
 from contstim.experiments.responses.questionnaire import Question
 from contstim.options import Help
 from contstim.scale import Scale
@@ -81,7 +81,7 @@ class PageSettings:
         redirect: where they go then, such as Prolific's completion link; empty: nowhere.
         return_link: where those go who decline, fail a check, or come when the study is full;
             empty: nowhere.
-        title: of the browser's window.
+        title: of the browser's window; empty: `heading`.
         language: of the sentences and texts, as HTML names it.
         practice: a table with sentence_1 and sentence_2 to begin with; None: no practice, or that
             of an earlier export into the same folder.
@@ -112,7 +112,7 @@ class PageSettings:
         str,
         Help("Where those go who decline, or come when the study is full, back to the platform."),
     ] = ""
-    title: Annotated[str, Help("Of the browser's window.")] = "Comparing sentences"
+    title: Annotated[str, Help("Of the browser's window; by default of the language.")] = ""
     language: Language = "en"
     practice: Annotated[
         Path | None, Help("Pairs to practise on: a table with sentence_1 and sentence_2.")
@@ -166,8 +166,14 @@ class PageSettings:
         code = "personal_code" if personal else "no_code"
         return (*(mark for mark, value in has.items() if value), code)
 
+    @property
+    def heading(self) -> str:
+        """The title; where none is given, what the page is about in its language."""
+        spoken = self.language if has_texts(self.language) else LANGUAGES[0]
+        return self.title or labels(spoken, "title")["title"]
+
     def __post_init__(self) -> None:
-        if not self.title.strip():
+        if self.title and not self.title.strip():
             raise InputError("The page needs a title.")
         if (self.save == "datapipe") != bool(self.datapipe_id):
             raise InputError(
@@ -195,7 +201,7 @@ class PageSettings:
 
 
 _VERSION = 2
-_AS_SET = ("title", "check_attempts", "break_every", "deadline", "identities", "return_link")
+_AS_SET = ("check_attempts", "break_every", "deadline", "identities", "return_link")
 _MINUTES_OF_READING = 3  # consent, instructions, examples, debriefing
 # Numbers, because participants can read the source of a page.
 _STRATA = {condition: number for number, condition in enumerate(Condition)}
@@ -356,6 +362,7 @@ def build_study(
     return PageStudy(
         version=_VERSION,
         id=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
+        title=settings.heading,
         minutes=math.ceil(pairs * SECONDS_PER_TRIAL / 60) + _MINUTES_OF_READING,
         scale=scale,
         save=save,

@@ -23,7 +23,7 @@ Language: TypeAlias = Annotated[
 ]
 
 _MARK = re.compile(
-    r"\{((?:confidence|choice|slider|break|deadline|practice|check|lists|personal_code|no_code|,)+)\}"
+    r"\{((?:confidence|choice|slider|break|deadline|practice|check|lists|title|personal_code|no_code|,)+)\}"
 )
 
 
