@@ -300,7 +300,7 @@ def scope_mask(
     """
     mask = np.array([[evaluates(trial, scope, model) for trial in trials] for model in models])
     if catch and scope is Scope.OVERALL:
-        mask[:] = True
+        mask[:] = [trial.kind_1 is not Kind.INSTRUCTION for trial in trials]
     return mask
 
 

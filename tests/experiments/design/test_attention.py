@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError, VerificationError
+from contstim.experiments.analysis.ratings import Scope, scope_mask
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.verification import verify_design
 from contstim.experiments.responses.admission import admit
@@ -41,6 +42,9 @@ def test_every_group_has_them_and_who_disobeys_is_left_out(table: Path, tmp_path
     admission = admit(design.trials, responses, exclusions=Exclusions(min_catch=2))
     assert admission.participants == ("ann",)
     assert admission.excluded == {"bob": "1 of 2 catch trials right, 2 are required"}
+    # Instructions are no sentences that models could tell apart, where catch trials count, too
+    mask = scope_mask(design.trials, Scope.OVERALL, ["x"], catch=True)[0]
+    assert [t for t, counts in zip(design.trials, mask, strict=True) if not counts] == added
 
 
 def test_an_attention_trial_twice_or_in_no_group_fails_the_check(table: Path) -> None:

@@ -105,7 +105,7 @@ def test_prolific_is_passed_on_and_left_to_only_when_all_is_saved(
     export: Export, collect: Collect, visit: Visit
 ) -> None:
     server = collect(export())
-    server.redirect = f"{server.address}README.md?cc=C0DE"
+    server.redirect = f"{server.address}README.md?who={{PROLIFIC_PID}}&cc=C0DE"
     page = visit()
     arrivals: list[int] = []
     page.on(
@@ -119,7 +119,7 @@ def test_prolific_is_passed_on_and_left_to_only_when_all_is_saved(
     assert server.people["p1"]["platform"] == platform
     assert arrivals == []
     page.click("button.leave")
-    page.wait_for_url("**cc=C0DE")
+    page.wait_for_url("**who=5f%27%22%3Cb%3E&cc=C0DE")
     assert arrivals == [PAIRS]
 
 

@@ -107,7 +107,9 @@ class PageSettings:
     completion_code: Annotated[
         str, Help("What participants see when all their answers are saved.")
     ] = ""
-    redirect: Annotated[str, Help("Where they go then, such as Prolific's completion link.")] = ""
+    redirect: Annotated[
+        str, Help("Where they go then, as Prolific's link; {sona_id} becomes theirs.")
+    ] = ""
     return_link: Annotated[
         str,
         Help("Where those go who decline, or come when the study is full, back to the platform."),

@@ -224,10 +224,12 @@ class Experiment {
 
   warn = (event) => event.preventDefault();
 
-  leave(address) {
+  /** Go to an address, in which {sona_id} is the one that somebody came with; so is any other field. */
+  leave = (address) => {
     if (!/^https?:\/\//i.test(address)) throw new Error(`${address} is not a web address.`);
-    location.assign(address);
-  }
+    const own = (all, name) => encodeURIComponent(this.platform?.[name] ?? all);
+    location.assign(address.replace(/\{(\w+)\}/g, own));
+  };
 
   end() {
     this.screens.end(this.record.done, this.leave);
