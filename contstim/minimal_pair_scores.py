@@ -129,9 +129,6 @@ class MinimalPairScores:
         sides = [parsed(path, n, table[n], *CELL_READERS["Sentence"]) for n in _SIDES]
         if twice := repeated(zip(paradigms, pair_ids, strict=True)):
             raise InputError(f"{path} has the pair {twice[0][1]} of {twice[0][0]} twice.")
-        for row, (good, bad) in enumerate(zip(*sides, strict=True)):
-            if good.bare == bad.bare:
-                raise InputError(f"{path}, row {row}: both sentences are {good.text!r}.")
         log_probs = np.array(scores, np.float64).transpose(2, 0, 1)
         if (log_probs == np.inf).any():
             raise InputError(f"{path} has an infinite score: scores are finite or -inf.")

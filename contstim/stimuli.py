@@ -233,6 +233,32 @@ class Triplet:
 
 
 @dataclass(frozen=True)
+class ControversialMinimalPair:
+    """An acceptable and an unacceptable sentence of which two models prefer different ones.
+
+    Fields are the columns of minimal_pairs.csv; log-probabilities in nats.
+    """
+
+    trial_id: str
+    model_1: str
+    model_2: str
+    paradigm: str
+    pair_id: str
+    good: Sentence
+    bad: Sentence
+    log_prob_good_model_1: float
+    log_prob_good_model_2: float
+    log_prob_bad_model_1: float
+    log_prob_bad_model_2: float
+
+    @property
+    def right(self) -> str:
+        """The model that prefers the acceptable sentence."""
+        is_first = self.log_prob_good_model_1 > self.log_prob_bad_model_1
+        return self.model_1 if is_first else self.model_2
+
+
+@dataclass(frozen=True)
 class Trial:
     """Two sentences that the participants of a group compare; fields are the columns of trials.csv.
 

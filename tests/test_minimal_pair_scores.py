@@ -38,7 +38,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         ("a: bad", None, "lacks the columns a: bad"),
         ("a: bad", ["-1", "x"], "row 1: 'x' under a: bad is not a number"),
         ("a: bad", ["-1", "inf"], "infinite score"),
-        ("bad", ["The cats sleep.", "He sees herself."], "row 0: both sentences are"),
         ("paradigm", ["binding", "binding"], "has the pair 0 of binding twice"),
         ("method", ["one-prefix", "two-prefix"], "no pair of sentences"),
     ],

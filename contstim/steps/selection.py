@@ -13,9 +13,13 @@ from contstim.documents import read_json_object
 from contstim.english.tags import tag_table
 from contstim.errors import InputError
 from contstim.matching import figures_of
+from contstim.minimal_pair_scores import MinimalPairScores
 from contstim.models.training_text import read_contamination, tell_contamination
+from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
 from contstim.optimization.selection.natural import select_natural
 from contstim.optimization.selection.question import (
+    MinimalPairQuestion,
+    MinimalPairSelection,
     NaturalQuestion,
     NaturalRules,
     NaturalSelection,
@@ -33,8 +37,16 @@ from contstim.scores import ScoreTable
 from contstim.steps.fields import Earlier, Reviews, Uncapped, uncapped_words
 from contstim.steps.review import EarlierStimuli, flags_of, in_place, tell_stayed
 from contstim.steps.step import Outcome, Step
-from contstim.stimuli import Pair, Triplet, read_stimuli, read_triplets, write_pairs, write_triplets
-from contstim.tables import listed
+from contstim.stimuli import (
+    ControversialMinimalPair,
+    Pair,
+    Triplet,
+    read_stimuli,
+    read_triplets,
+    write_pairs,
+    write_triplets,
+)
+from contstim.tables import columns_of, listed, write_table
 from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 from contstim.wording import counted
 
@@ -280,6 +292,55 @@ def _remark_objective(
             "in place of others count as fitting: give `tags` of their language, or `objective` "
             "readable counts hardly more than new words."
         )
+
+
+class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"):
+    """Select minimal pairs on which two models prefer different sentences.
+
+    For every two models each prefers the acceptable sentence in half of the pairs, and paradigms
+    have even shares, as far as they hold disagreements: a table beside counts the verdicts in each
+    (`….verdicts.csv`). No sentence stands in two of the chosen pairs.
+
+    Exact: the certificate beside the table holds the objective and its proven bound.
+
+    Example: `contstim select minimal-pairs --pairs results/pairs.csv --per-pair 20
+    --out minimal_pairs.csv`
+    """
+
+    pairs: Annotated[Path, Reads("Minimal pairs with scores: pairs.csv of evaluate blimp.")]
+    out: Annotated[
+        Path,
+        WritesTable(
+            "The table of minimal pairs to write.", beside=(".certificate.json", ".verdicts.csv")
+        ),
+    ]
+    settings: MinimalPairQuestion = MinimalPairQuestion()
+
+    def work(self, reporter: Reporter) -> Outcome[MinimalPairSelection]:
+        """Select the pairs, and write them with the verdicts and a certificate."""
+        scores = MinimalPairScores.read(self.pairs)
+        selection = select_minimal_pairs(scores, self.settings)
+        certificate = selection.certificate
+        write_table(self.out, columns_of(ControversialMinimalPair, selection.pairs))
+        write_table(Path(f"{self.out}.verdicts.csv"), selection.verdicts)
+        certificate.save(Path(f"{self.out}.certificate.json"))
+        reporter.say(
+            f"{self.out}: {counted(len(selection.pairs), 'minimal pair')}; objective "
+            f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f} "
+            f"({certificate.status})."
+        )
+        heads = ("model_1", "model_2", "model_1_right", "model_2_right")
+        rows = list(zip(*(selection.verdicts[head] for head in heads), strict=True))
+        n_paradigms = len(set(scores.paradigms))
+        for one, two in combinations(scores.models, 2):
+            of_both = [row[2:] for row in rows if row[:2] == (one, two)]
+            first, second = map(sum, zip(*of_both, strict=True))
+            none = sum(not any(each) for each in of_both)
+            reporter.say(
+                f"  {one} alone is right in {first:,} of {len(scores.paradigms):,} minimal pairs, "
+                f"{two} alone in {second:,}; {none} of {n_paradigms} paradigms hold none of these."
+            )
+        return Outcome(selection, {"verdicts": len(rows)})
 
 
 def _remark_stayed(certificate: SelectionCertificate, what: str, reporter: Reporter) -> None:

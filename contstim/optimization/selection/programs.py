@@ -63,12 +63,15 @@ class Choice:
         prices: rule → price in the linear relaxation, zeros left out.
         bound: no choice costs less, by the solver's own account.
         solver: `LINEAR` where the relaxation was whole already, `INTEGER` otherwise.
+        whole: false where no time was given and the relaxation is not whole, so that `chosen` has
+            what it chose more than half of.
     """
 
     chosen: BoolArray | None
     prices: dict[str, float]
     bound: float
     solver: str
+    whole: bool = True
 
 
 def best_choice(costs: FloatArray, rules: Sequence[LinearRule], *, seconds: float) -> Choice:
@@ -80,7 +83,8 @@ def best_choice(costs: FloatArray, rules: Sequence[LinearRule], *, seconds: floa
     Args:
         costs: (n_candidates,) finite.
         rules: names are distinct.
-        seconds: time for branch and bound; where it does not suffice, `bound` is below the cost.
+        seconds: time for branch and bound; where it does not suffice, `bound` is below the cost. 0
+            for the linear relaxation alone.
 
     Raises:
         VerificationError: the time ended before any choice was found, or the solver failed.
@@ -110,8 +114,9 @@ def best_choice(costs: FloatArray, rules: Sequence[LinearRule], *, seconds: floa
     marginals = np.zeros(len(rules))
     marginals[exact], marginals[other] = relaxed.eqlin.marginals, over - under
     prices = {rule.name: y for rule, y in zip(rules, marginals.tolist(), strict=True) if y}
-    if np.abs(relaxed.x - relaxed.x.round()).max(initial=0) < _WHOLE:
-        return Choice(relaxed.x > 0.5, prices, float(relaxed.fun), LINEAR)
+    whole = np.abs(relaxed.x - relaxed.x.round()).max(initial=0) < _WHOLE
+    if whole or not seconds:
+        return Choice(relaxed.x > 0.5, prices, float(relaxed.fun), LINEAR, bool(whole))
     values, bound = _branch(costs, matrix, lower, upper, seconds)
     return Choice(None if values is None else values > 0.5, prices, bound, INTEGER)
 

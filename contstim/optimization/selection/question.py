@@ -12,7 +12,7 @@ from contstim.documents import FORMAT, read_json_object, refuse_other_format, wr
 from contstim.errors import InputError
 from contstim.matching import ENOUGH
 from contstim.options import Help, Reads, check_ranges
-from contstim.stimuli import Pair, Triplet
+from contstim.stimuli import ControversialMinimalPair, Pair, Triplet
 from contstim.tables import ShownAsTable, columns_of, frame_of
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ModelPair = tuple[str, str]
 PairCounts = tuple[tuple[str, str, int], ...]
 Objective = Literal["readable", "controversiality", "worst-rank"]
+MinimalPairObjective = Literal["margin", "evidence", "rank"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -356,3 +357,99 @@ class TripletSelection(ShownAsTable):
     def to_frame(self) -> DataFrame:
         """The triplets as a table of pandas, in the columns of triplets.csv."""
         return frame_of(columns_of(Triplet, self.triplets))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinimalPairQuestion:
+    """Controversial minimal pairs: how many, what they are worth, and the rules that they keep.
+
+    Attributes:
+        objective: with d the log-probability of the acceptable sentence less that of the other,
+            `margin` is the smaller |d| of the two models, nats; `rank` the smaller fractional rank
+            of |d| among all pairs; `evidence` the expected log Bayes factor (nats) of an answer
+            between people who follow one model and people who follow the other, with probabilities
+            logistic(.055 d), level beyond 27 nats, which Golan et al. (2023) found roughly.
+        floor: of both sentences under both models.
+
+    Raises:
+        InputError: a number is out of range, or `per_pair` is odd.
+    """
+
+    per_pair: Annotated[
+        int, Help("Minimal pairs for each pair of models; half for either being right.", at_least=2)
+    ] = 20
+    objective: Annotated[
+        MinimalPairObjective,
+        Help("margin: nats of the less certain model; rank: its rank; evidence: of an answer."),
+    ] = "margin"
+    per_paradigm: Annotated[
+        int | None,
+        Help(
+            "Of a paradigm, for each pair of models and either being right; by default as few as "
+            "suffice.",
+            at_least=1,
+        ),
+    ] = None
+    floor: Annotated[
+        float | None,
+        Help("Least log-probability a word, nats, of both sentences under both models."),
+    ] = None
+    word_cap: Annotated[
+        int | None, Help("Minimal pairs in which a content word (lemma) may stand.", at_least=1)
+    ] = None
+    tags: Annotated[
+        Path | None, Reads("Lemmas in another language than English, as for searches.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        if self.per_pair % 2:
+            raise InputError(
+                f"per_pair must be even, not {self.per_pair}: either model is right in half of "
+                "the minimal pairs."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinimalPairCertificate(SelectionCertificate):
+    """The answer to a question about minimal pairs, and a bound on every other answer.
+
+    Attributes:
+        objective: summed worth of the chosen pairs.
+        bound: what no set can exceed.
+        models: of the scores.
+        n_pairs: of the scores.
+        most: (model_1, model_2, right model, pairs): how many of a paradigm may be chosen.
+        price_bound: what `prices` prove.
+        prices: (rule, price), zeros left out.
+    """
+
+    question: MinimalPairQuestion
+    models: tuple[str, ...]
+    n_pairs: int
+    most: tuple[tuple[str, str, str, int], ...]
+    price_bound: float
+    prices: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, repr=False)
+class MinimalPairSelection(ShownAsTable):
+    """Controversial minimal pairs, and their certificate.
+
+    Attributes:
+        pairs: by models, the model that is right, and paradigm.
+        verdicts: a row for each paradigm and two models: of its minimal pairs, those in which both,
+            one, the other and neither is right (a tie is not), and how many were chosen.
+        certificate: the proof of their worth.
+    """
+
+    pairs: tuple[ControversialMinimalPair, ...]
+    verdicts: dict[str, list[object]]
+    certificate: MinimalPairCertificate
+
+    def __repr__(self) -> str:
+        return f"<MinimalPairSelection: {len(self.pairs):,} pairs, {self.certificate.text}>"
+
+    def to_frame(self) -> DataFrame:
+        """The pairs as a table of pandas."""
+        return frame_of(columns_of(ControversialMinimalPair, self.pairs))

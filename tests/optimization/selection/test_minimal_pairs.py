@@ -1,0 +1,174 @@
+"""Minimal pairs on which models disagree: the best set, its proof, and what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from math import exp, inf
+
+import numpy as np
+import pytest
+
+from contstim.errors import InfeasibleError, InputError, VerificationError
+from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.optimization.selection import minimal_pairs
+from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
+from contstim.optimization.selection.question import MinimalPairQuestion
+from contstim.sentence import Sentence
+
+NOUNS = ("cats", "dogs", "birds", "cows", "boys")
+
+
+def make_scores(seed: int, n_pairs: int, n_models: int, n_paradigms: int = 3) -> MinimalPairScores:
+    """Random scores; some sentences stand in two pairs, and nouns in several."""
+    rng = np.random.default_rng(seed)
+    names = [f"{NOUNS[rng.integers(5)]} verb{rng.integers(n_pairs)}" for _ in range(n_pairs)]
+    return MinimalPairScores(
+        tuple(f"p{rng.integers(n_paradigms)}" for _ in names),
+        tuple(map(str, range(n_pairs))),
+        tuple(Sentence.parse(f"The {name}.") for name in names),
+        tuple(Sentence.parse(f"The {name}s {number}.") for number, name in enumerate(names)),
+        tuple(f"m{number}" for number in range(n_models)),
+        rng.normal(-20, 3, (n_pairs, 2, n_models)),
+    )
+
+
+def worth(scores: MinimalPairScores, row: int, one: int, two: int, objective: str) -> float:
+    """The objective's definition, number by number."""
+    d: list[list[float]] = [
+        [g - b for g, b in zip(*pair, strict=True)] for pair in scores.log_probs.tolist()
+    ]
+    if objective == "margin":
+        return min(abs(d[row][one]), abs(d[row][two]))
+    if objective == "rank":
+        below = [sum(abs(o[m]) < abs(d[row][m]) for o in d) + 1 for m in (one, two)]
+        return min(below) / len(d)
+    p = [1 / (1 + exp(-0.055 * d[row][m])) for m in (one, two)]
+    return 0.055 * (p[0] - p[1]) * (d[row][one] - d[row][two]) / 2
+
+
+def best_by_hand(scores: MinimalPairScores, question: MinimalPairQuestion) -> float:
+    """Exhaustive search: every set that keeps the rules; -inf where there is none."""
+    need, n_models = question.per_pair // 2, len(scores.models)
+    margins = scores.log_probs[:, 0] - scores.log_probs[:, 1]
+    groups = []
+    for one, two in combinations(range(n_models), 2):
+        for right, wrong in ((one, two), (two, one)):
+            rows = [
+                row
+                for row, m in enumerate(margins.tolist())
+                if m[right] > 0 > m[wrong]
+                and (
+                    question.floor is None
+                    or min(scores.log_probs[row][:, [one, two]].min(axis=1) / [2 + 1, 3 + 1])
+                    >= question.floor
+                )
+            ]
+            of = Counter(scores.paradigms[row] for row in rows)
+            most = question.per_paradigm or next(
+                (c for c in range(1, need + 1) if sum(min(c, n) for n in of.values()) >= need), 0
+            )
+            sets = [
+                some
+                for some in combinations(rows, need)
+                if max(Counter(scores.paradigms[row] for row in some).values()) <= most
+            ]
+            groups.append((one, two, sets))
+
+    def total(number: int, taken: Counter[str], words: Counter[str]) -> Iterator[float]:
+        if number == len(groups):
+            yield 0.0
+            return
+        one, two, sets = groups[number]
+        for some in sets:
+            shown = Counter(scores.good[row].text for row in some) + taken
+            nouns = words + Counter(scores.good[row].words[1] for row in some)
+            if max(shown.values()) > 1 or (
+                question.word_cap and max(nouns.values()) > question.word_cap
+            ):
+                continue
+            gain = sum(worth(scores, row, one, two, question.objective) for row in some)
+            for rest in total(number + 1, shown, nouns):
+                yield gain + rest
+
+    return max(total(0, Counter(), Counter()), default=-inf)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_chosen_sets_are_the_best_by_exhaustive_search(seed: int) -> None:
+    question = MinimalPairQuestion(
+        per_pair=4 if seed % 5 == 0 else 2,
+        objective=("margin", "rank", "evidence")[seed % 3],
+        per_paradigm=1 if seed % 7 == 0 else None,
+        floor=-7.0 if seed % 4 == 1 else None,
+        word_cap=3 if seed % 2 else None,
+    )
+    scores = make_scores(seed, 24 if seed % 5 == 0 else 14, 2 if seed % 5 == 0 else 3)
+    best = best_by_hand(scores, question)
+    if best == -inf:
+        with pytest.raises(InfeasibleError):
+            select_minimal_pairs(scores, question)
+        return
+    certificate = select_minimal_pairs(scores, question).certificate
+    assert certificate.objective == pytest.approx(best, abs=1e-9)
+    assert certificate.status == "optimal"
+    assert certificate.bound == pytest.approx(best, abs=3e-6)
+
+
+def test_most_of_the_small_cases_have_an_answer() -> None:
+    found = 0
+    for seed in range(20):
+        try:
+            select_minimal_pairs(make_scores(seed, 14, 3), MinimalPairQuestion(per_pair=2))
+        except InfeasibleError:
+            continue
+        found += 1
+    assert found > 10
+
+
+def test_candidates_left_out_at_first_are_priced_and_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Witness: the program that begins with all candidates."""
+    scores, question = make_scores(3, 800, 4, 20), MinimalPairQuestion(word_cap=26)
+    few = select_minimal_pairs(scores, question).certificate
+    monkeypatch.setattr(minimal_pairs, "_MORE", 10_000)
+    every = select_minimal_pairs(scores, question).certificate
+    assert few.objective == pytest.approx(every.objective, abs=1e-6)
+    assert few.status == every.status == "optimal"
+
+
+def test_verdicts_count_every_pair_and_show_paradigms_without_disagreement() -> None:
+    scores = make_scores(1, 300, 2)
+    agreed = np.where(np.arange(300) < 100, np.abs(scores.margins).T, scores.margins.T).T
+    scores = replace(
+        scores,
+        paradigms=(*("agreed",) * 100, *scores.paradigms[100:]),
+        log_probs=np.stack([agreed - 20, np.full((300, 2), -20.0)], axis=1),
+    )
+    selection = select_minimal_pairs(scores)
+    rows = list(zip(*selection.verdicts.values(), strict=True))
+    assert rows[0] == ("agreed", "m0", "m1", 100, 0, 0, 0, 0)
+    assert sum(sum(row[3:7]) for row in rows) == 300
+    assert sum(row[-1] for row in rows) == len(selection.pairs) == 20
+    assert Counter(pair.right for pair in selection.pairs) == {"m0": 10, "m1": 10}
+
+
+def test_too_few_disagreements_name_the_models() -> None:
+    scores = make_scores(0, 6, 2)
+    with pytest.raises(InfeasibleError, match=r"m0 × m1: m\d is right in \d.*\(per_pair\)\."):
+        select_minimal_pairs(scores, MinimalPairQuestion(per_pair=12))
+    with pytest.raises(InputError, match="per_pair must be even, not 3"):
+        MinimalPairQuestion(per_pair=3)
+    with pytest.raises(InputError, match="two or more"):
+        select_minimal_pairs(replace(scores, models=("m0",), log_probs=scores.log_probs[:, :, :1]))
+
+
+def test_a_set_that_breaks_a_rule_fails_its_check() -> None:
+    selection = select_minimal_pairs(make_scores(0, 60, 2), MinimalPairQuestion(per_pair=4))
+    for pairs, rule in (
+        (selection.pairs[:-1], "numbers of pairs"),
+        ((*selection.pairs[:-1], selection.pairs[0]), "sentences"),
+    ):
+        with pytest.raises(VerificationError, match=rule):
+            minimal_pairs._verify(pairs, selection.certificate)
