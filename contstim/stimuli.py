@@ -40,6 +40,7 @@ class Condition(StrEnum):
     NATURAL_CONTROVERSIAL = "natural-controversial"
     NATURAL_SYNTHETIC = "natural-synthetic"
     SYNTHETIC_SYNTHETIC = "synthetic-synthetic"
+    MINIMAL_PAIR = "minimal-pair"
     RANDOM_NATURAL = "random-natural"
     CATCH = "catch"
 
@@ -48,6 +49,7 @@ CONTROVERSIAL = (
     Condition.NATURAL_CONTROVERSIAL,
     Condition.NATURAL_SYNTHETIC,
     Condition.SYNTHETIC_SYNTHETIC,
+    Condition.MINIMAL_PAIR,
 )
 """The conditions that set two models against each other."""
 
@@ -58,6 +60,8 @@ class Kind(StrEnum):
     NATURAL = "natural"
     SYNTHETIC_1 = "synthetic_1"
     SYNTHETIC_2 = "synthetic_2"
+    ACCEPTABLE = "acceptable"
+    UNACCEPTABLE = "unacceptable"
     SHUFFLED = "shuffled"
     INSTRUCTION = "instruction"
 
@@ -234,7 +238,7 @@ class Triplet:
 
 @dataclass(frozen=True)
 class ControversialMinimalPair:
-    """An acceptable and an unacceptable sentence of which two models prefer different ones.
+    """An acceptable and an unacceptable sentence: model_1 rejects the former, model_2 the latter.
 
     Fields are the columns of minimal_pairs.csv; log-probabilities in nats.
     """
@@ -251,12 +255,6 @@ class ControversialMinimalPair:
     log_prob_bad_model_1: float
     log_prob_bad_model_2: float
 
-    @property
-    def right(self) -> str:
-        """The model that prefers the acceptable sentence."""
-        is_first = self.log_prob_good_model_1 > self.log_prob_bad_model_1
-        return self.model_1 if is_first else self.model_2
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -264,7 +262,8 @@ class Trial:
 
     sentence_1 and sentence_2 are in canonical order, whatever side each is shown on: sentence_1 is
     the natural one of natural-synthetic, the unshuffled one of catch or that to be chosen,
-    synthetic_1 of synthetic-synthetic, and the one that model_1 rejects of natural-controversial.
+    synthetic_1 of synthetic-synthetic, and the one that model_1 rejects of natural-controversial
+    and of minimal-pair, there the acceptable one.
     """
 
     trial_id: str
@@ -280,6 +279,7 @@ class Trial:
     scale: Scale = Scale.CONFIDENCE  # a column where it is another
     instead_of: str = ""  # the trial whose turn and side it has since a review; a column then only
     source: Sentence | None = None  # the natural one that two synthetic ones were made of; likewise
+    paradigm: str = ""  # of a minimal pair; likewise
 
     @property
     def turn(self) -> tuple[str, str]:
@@ -304,6 +304,7 @@ _KINDS = {
         (Kind.NATURAL, Kind.SYNTHETIC_2),
     ),
     Condition.SYNTHETIC_SYNTHETIC: ((Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),),
+    Condition.MINIMAL_PAIR: ((Kind.ACCEPTABLE, Kind.UNACCEPTABLE),),
     Condition.RANDOM_NATURAL: ((Kind.NATURAL, Kind.NATURAL),),
     Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED), (Kind.INSTRUCTION, Kind.INSTRUCTION)),
 }
@@ -424,6 +425,23 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
     return triplets
 
 
+def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMinimalPair, ...]:
+    """Read minimal_pairs.csv, as `contstim select minimal-pairs` writes it.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, or holds a value of another type; a
+            trial_id is empty or given twice, or a row does not set two models or two sentences
+            against each other.
+    """
+    pairs = read_rows(path, ControversialMinimalPair, CELL_READERS, may_be_empty=True)
+    _check_ids(path, "trial_id", [pair.trial_id for pair in pairs])
+    for row, pair in enumerate(pairs):
+        _check_models(f"{path}, row {row}", pair)
+        if pair.good.bare == pair.bad.bare:
+            raise InputError(f"{path}, row {row}: good and bad are the same sentence.")
+    return pairs
+
+
 def write_trials(path: Path | str, trials: Iterable[Trial]) -> None:
     """Write trials.csv (or `.parquet`, `.jsonl`): the fields of `Trial`, in that order.
 
@@ -439,7 +457,7 @@ def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
     if {*columns["scale"]} <= {Scale.CONFIDENCE}:
         del columns["scale"]
     columns["source"] = [sentence or "" for sentence in columns["source"]]
-    for name in ("instead_of", "source"):
+    for name in ("instead_of", "source", "paradigm"):
         if not any(columns[name]):
             del columns[name]
     return columns
@@ -520,7 +538,7 @@ def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
 
 def _check_models(
     where: str,
-    stimulus: Pair | Triplet | Trial,
+    stimulus: Pair | ControversialMinimalPair | Triplet | Trial,
     condition: Condition = Condition.NATURAL_CONTROVERSIAL,
 ) -> None:
     """Refuse one model, or models where the condition compares none."""

@@ -26,6 +26,7 @@ _PLACES = {
     "near-pairs": "near_pairs:FindNearPairs",
     "select natural": "selection:SelectPairs",
     "select triplets": "selection:SelectTriplets",
+    "select minimal-pairs": "selection:SelectMinimalPairs",
     "review": "review:WriteReviewPage",
     "design": "design:MakeDesign",
     "power": "simulation:SimulatePower",

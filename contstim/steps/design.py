@@ -24,7 +24,15 @@ from contstim.sentence import Sentence
 from contstim.steps.fields import Earlier, Reviews
 from contstim.steps.review import EarlierStimuli, flags_of, tell_stayed, trials_in_place
 from contstim.steps.step import Outcome, Step
-from contstim.stimuli import Condition, Trial, read_pairs, read_stimuli, read_triplets, write_trials
+from contstim.stimuli import (
+    Condition,
+    Trial,
+    read_controversial_minimal_pairs,
+    read_pairs,
+    read_stimuli,
+    read_triplets,
+    write_trials,
+)
 from contstim.tables import listed, parsed, read_table
 from contstim.wording import counted
 
@@ -58,7 +66,7 @@ class DesignSettings:
 
 
 class MakeDesign(Step[Design], name="design", version=2):
-    """Turn pairs and triplets into the trials of an experiment, shared out to groups.
+    """Turn pairs, minimal pairs and triplets into trials, shared out to groups.
 
     Of a triplet people compare the two synthetic sentences, with `--twins` also the natural one
     with either: in experiment 1 of 2023 such an answer told models apart a quarter to a third as
@@ -68,8 +76,8 @@ class MakeDesign(Step[Design], name="design", version=2):
     certificate.
 
     After a review of trials, as many as possible stay in their groups. Rejected random and catch
-    trials are drawn anew; for rejected pairs and triplets run `select natural` and `select
-    triplets` with the same review first.
+    trials are drawn anew; for rejected pairs, minimal pairs and triplets run `select natural`,
+    `select minimal-pairs` and `select triplets` with the same review first.
 
     Examples: `contstim design --pairs pairs.csv --triplets selected.csv --sentences natural.txt
     --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`
@@ -88,6 +96,7 @@ class MakeDesign(Step[Design], name="design", version=2):
     ]
     pairs: Annotated[Path | None, Reads("Natural pairs, from select natural.")] = None
     triplets: Annotated[Path | None, Reads("Triplets, from select triplets.")] = None
+    minimal_pairs: Annotated[Path | None, Reads("From select minimal-pairs.")] = None
     sentences: Annotated[Path | None, Reads("For random pairs and catch trials.")] = None
     settings: DesignSettings = DesignSettings()
     seed: Seed = 0
@@ -113,6 +122,9 @@ class MakeDesign(Step[Design], name="design", version=2):
             () if self.pairs is None else read_pairs(self.pairs),
             triplets,
             natural,
+            minimal_pairs=()
+            if self.minimal_pairs is None
+            else read_controversial_minimal_pairs(self.minimal_pairs),
             groups=settings.groups,
             random_per_group=settings.random_per_group,
             catch_per_group=settings.catch_per_group,

@@ -28,11 +28,12 @@ from contstim.optimization.selection.question import (
     TripletRules,
     TripletSelection,
 )
+from contstim.optimization.selection.reviewed import rejected_words
 from contstim.optimization.selection.triplet_rules import has_enough
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.options import Reads, WritesTable
 from contstim.reporting.stimuli_page import figures_table
-from contstim.reviews import ItemKind
+from contstim.reviews import ItemKind, read_reviews
 from contstim.scores import ScoreTable
 from contstim.steps.fields import Earlier, Reviews, Uncapped, uncapped_words
 from contstim.steps.review import EarlierStimuli, flags_of, in_place, tell_stayed
@@ -299,7 +300,8 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
 
     For every two models each prefers the acceptable sentence in half of the pairs, and paradigms
     have even shares, as far as they hold disagreements: a table beside counts the verdicts in each
-    (`….verdicts.csv`). No sentence stands in two of the chosen pairs.
+    (`….verdicts.csv`). No sentence stands in two of the chosen pairs, and none of a pair that a
+    review rejects in any.
 
     Exact: the certificate beside the table holds the objective and its proven bound.
 
@@ -315,11 +317,13 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         ),
     ]
     settings: MinimalPairQuestion = MinimalPairQuestion()
+    review: Reviews = ()
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairSelection]:
         """Select the pairs, and write them with the verdicts and a certificate."""
         scores = MinimalPairScores.read(self.pairs)
-        selection = select_minimal_pairs(scores, self.settings)
+        rejected = rejected_words(read_reviews(self.review)) if self.review else ()
+        selection = select_minimal_pairs(scores, self.settings, excluded=rejected)
         certificate = selection.certificate
         write_table(self.out, columns_of(ControversialMinimalPair, selection.pairs))
         write_table(Path(f"{self.out}.verdicts.csv"), selection.verdicts)

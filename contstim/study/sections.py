@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from contstim.errors import ContstimError
 from contstim.models.training.settings import TrainingPrecision
 from contstim.optimization.jobs.question import SearchRules
+from contstim.optimization.selection.question import MinimalPairQuestion
 from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import DesignSettings
@@ -98,6 +99,19 @@ class TripletsSection(SearchRules, Execution):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MinimalPairsSection(MinimalPairQuestion):
+    """Minimal pairs on which models differ.
+
+    Attributes:
+        data: a table of minimal pairs, a folder of tables, or BLiMP's checkout.
+        sample: how many pairs of each paradigm are scored, at random; by default all.
+    """
+
+    data: Path
+    sample: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReviewSection(ReviewSettings):
     """Pages on which people look at the items, and what they decided.
 
@@ -140,6 +154,7 @@ SECTIONS: dict[str, type[Any]] = {
     "pairs": PairSettings,
     "triplets": TripletsSection,
     "selection": SelectionSettings,
+    "minimal_pairs": MinimalPairsSection,
     "review": ReviewSection,
     "design": DesignSettings,
     "power": PowerSettings,

@@ -20,6 +20,7 @@ from functools import partial
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
+from contstim.evaluation.settings import Method
 from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.files import path_inside
@@ -27,11 +28,12 @@ from contstim.models.training.settings import TRANSFORMER_TRAINING
 from contstim.reviews import ItemKind, read_reviews
 from contstim.steps.analysis import AnalyzeResponses
 from contstim.steps.design import MakeDesign
+from contstim.steps.evaluation import EvaluateMinimalPairs
 from contstim.steps.generation import GenerateSentences
 from contstim.steps.platforms import WriteQuestions, export_step, import_step
 from contstim.steps.review import WriteReviewPage
 from contstim.steps.scoring import ScoreSentences
-from contstim.steps.selection import SelectPairs, SelectTriplets
+from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
 from contstim.steps.sentences import FindSentences
 from contstim.steps.simulation import SimulatePower, SimulateResponses
 from contstim.steps.training import TRAININGS, TrainNgram
@@ -64,6 +66,7 @@ def stages_of(study: Study) -> list[StudyStage]:
         *_language(files),
         *_scores(files, read),
         *_items(files),
+        *_minimal_pairs(files),
         *_design(files),
         *_people(files, read),
         *_exports(files),
@@ -245,6 +248,19 @@ def _items(files: StudyFiles) -> Iterator[StudyStage]:
         yield _stage(files, "selection", "select triplets", SelectTriplets, **given)
 
 
+def _minimal_pairs(files: StudyFiles) -> Iterator[StudyStage]:
+    """Score minimal pairs under every model, and select those on which models differ."""
+    section, folder = files.study.sections.get("minimal_pairs"), places.MINIMAL_PAIR_SCORES
+    if section is None:
+        return
+    about = f"score the minimal pairs of {section.data}"
+    given: dict[str, Any] = {"out": folder, "method": (Method.FULL_SENTENCE,)}
+    yield _stage(files, "minimal_pairs scores", about, EvaluateMinimalPairs, **given)
+    given = {"pairs": folder / "pairs.csv", "out": places.MINIMAL_PAIRS}
+    given |= {"review": files.decisions}
+    yield _stage(files, "minimal_pairs", "select minimal pairs", SelectMinimalPairs, **given)
+
+
 def _design(files: StudyFiles) -> Iterator[StudyStage]:
     """Share trials out to groups, and write pages on which people keep or reject items."""
     sections = files.study.sections
@@ -258,6 +274,7 @@ def _design(files: StudyFiles) -> Iterator[StudyStage]:
             out=places.TRIALS,
             pairs=pairs,
             triplets=files.triplets,
+            minimal_pairs=places.MINIMAL_PAIRS if "minimal_pairs" in sections else None,
             # Frequencies of words come from the largest text there is
             text=sections["design"].text or files.training_text,
             review=files.decisions,

@@ -83,6 +83,7 @@ def report(
             pictures = [Picture(name, images[name], name) for name in names]
             note = Paragraph(told[kind], note=True)
             parts.append(Details(kind.capitalize(), [note, *pictures]))
+    parts += _paradigms(analysis)
     parts += _choices(analysis, told)
     if "reliability" in images:
         sure = [*_reliability(analysis, told, images["reliability"])]
@@ -186,6 +187,22 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
         columns = ("model", "less", "difference", decided, adjusted, "verdict")
         title = f"Every two models: {counted(len(pairs), 'difference')}, with intervals and tests"
         yield Details(title, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _FEW)
+
+
+def _paradigms(analysis: Analysis) -> Iterator[Part]:
+    """People, models and the grammar on minimal pairs, by paradigm."""
+    rows = [
+        (
+            *(row["paradigm"], row["judge"], _number(row["prefers_acceptable"])),
+            *(_number(row["value"]), _range(row["interval"]), f"{row['n_trials']:,}"),
+        )
+        for row in analysis.paradigms
+    ]
+    level = f"{analysis.sampling.level:.0%}"
+    header = ("paradigm", "judge", "prefers the acceptable", "people agree", level, "trials")
+    if rows:
+        title = "Minimal pairs: people, models and the grammar"
+        yield Details(title, [Table(header, rows, texts=2)])
 
 
 def _verdict(result: Result, units: str) -> str:

@@ -241,6 +241,7 @@ class Scope(StrEnum):
     RANDOM = "random-natural"
     NATURAL = "natural-controversial"
     SYNTHETIC = "synthetic-synthetic"
+    MINIMAL = "minimal-pair"
     ACCEPT = "natural-synthetic-accept"
     REJECT = "natural-synthetic-reject"
     OVERALL = "overall"
@@ -250,6 +251,7 @@ DESCRIPTIONS = {
     Scope.RANDOM: "random natural pairs",
     Scope.NATURAL: "natural controversial pairs",
     Scope.SYNTHETIC: "synthetic controversial pairs",
+    Scope.MINIMAL: "controversial minimal pairs",
     Scope.ACCEPT: "natural vs. synthetic, the model accepts the synthetic sentence",
     Scope.REJECT: "natural vs. synthetic, the model rejects the synthetic sentence",
     Scope.OVERALL: "all kinds of trials together",
@@ -259,6 +261,7 @@ _CONDITIONS = {
     Scope.RANDOM: Condition.RANDOM_NATURAL,
     Scope.NATURAL: Condition.NATURAL_CONTROVERSIAL,
     Scope.SYNTHETIC: Condition.SYNTHETIC_SYNTHETIC,
+    Scope.MINIMAL: Condition.MINIMAL_PAIR,
     Scope.ACCEPT: Condition.NATURAL_SYNTHETIC,
     Scope.REJECT: Condition.NATURAL_SYNTHETIC,
 }

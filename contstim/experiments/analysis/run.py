@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,7 @@ from contstim.experiments.analysis.families import (
 from contstim.experiments.analysis.measures import measures_of, require_measure
 from contstim.experiments.analysis.ratings import Scope, gather, scopes_of
 from contstim.experiments.analysis.regression import regressions
-from contstim.experiments.analysis.trivial_rivals import TrivialRivals, judge_rivals
+from contstim.experiments.analysis.trivial_rivals import TrivialRivals, by_paradigm, judge_rivals
 from contstim.experiments.responses.admission import admit
 from contstim.stimuli import CONTROVERSIAL, Condition
 from contstim.tables import ShownAsTable
@@ -67,6 +67,7 @@ class Analysis(ShownAsTable):
         regressions: how choices follow each model's log-probability ratios.
         rivals: the trivial rivals, and models against the best of them; see `judge_rivals`.
         rivals_left_out: what is left out of these, in sentences.
+        paradigms: people, models and the grammar on minimal pairs; see `by_paradigm`.
         primary: the primary outcome, if one was named: a measure of all trials together.
     """
 
@@ -86,6 +87,7 @@ class Analysis(ShownAsTable):
     regressions: list[Row]
     rivals: tuple[Result, ...] = ()
     rivals_left_out: tuple[str, ...] = ()
+    paradigms: list[Row] = field(default_factory=list)
     primary: Measure | None = None
 
     @property
@@ -228,6 +230,7 @@ def analyze(
         [*regressions(everybody, sampling.level)],
         tuple(filter(None, (judge_rivals(ratings, r, rivals, sampling) for r in results))),
         rivals.left_out,
+        by_paradigm(ratings, sampling),
         primary,
     )
 

@@ -164,6 +164,7 @@ def result_tables(analysis: Analysis) -> dict[str, Columns]:
         "trivial_rivals": _of_results(analysis.rivals, "models"),
         "against_rivals": _of_results(analysis.rivals, "comparisons"),
         "model_pairs": rows_table(analysis.pairs),
+        "paradigms": rows_table(analysis.paradigms),
         "roles": rows_table(analysis.roles),
         "unanimity": rows_table(analysis.unanimity),
         "trials": trials_table(ratings),

@@ -3,6 +3,7 @@
     word frequency   prefers the sentence whose words are more frequent (mean Zipf)
     words changed    that of which more words are still the natural sentence's
     tag misfits      that with fewer new words of another part of speech (`contstim.matching`)
+    grammar          the acceptable sentence of a minimal pair
 
 They are no models, and enter no test between models: each model is tested against the best of them.
 """
@@ -18,6 +19,7 @@ import numpy as np
 from contstim.experiments.analysis.controls import mean_zipfs
 from contstim.experiments.analysis.effects import compare
 from contstim.experiments.analysis.families import ModelContrast
+from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import TESTING, Ratings, Scope, scope_mask
 from contstim.matching import match
 from contstim.reviews import naturals_of
@@ -29,11 +31,13 @@ if TYPE_CHECKING:
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.effects import Result, Sampling, Units
+    from contstim.experiments.analysis.tables import Row
     from contstim.frequencies import WordFrequencies
     from contstim.stimuli import Trial
     from contstim.tags import TagTable
 
 RIVALS = FREQUENCY, CHANGED, MISFITS = "word frequency", "words changed", "tag misfits"
+GRAMMAR = "grammar"
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,10 @@ def trivial_rivals(
         if (natural := naturals[t.trial_id][0]) is not None
     }
     ratios: dict[str, dict[str, float]] = {
-        CHANGED: {t: len(a.changed) - len(b.changed) for t, (a, b) in matches.items()}
+        CHANGED: {t: len(a.changed) - len(b.changed) for t, (a, b) in matches.items()},
     }
+    if minimal := [t.trial_id for t in judged if t.condition is Condition.MINIMAL_PAIR]:
+        ratios[GRAMMAR] = dict.fromkeys(minimal, -1.0)  # sentence_1 is the acceptable one
     if known:
         ratios[MISFITS] = {t: len(a.misfits) - len(b.misfits) for t, (a, b) in matches.items()}
     if known or frequencies:
@@ -114,7 +120,8 @@ def judge_rivals(
     # Of a natural and a synthetic sentence the natural one always has fewer new words, and a model
     # is judged in one role at a time, for or against the synthetic one
     seen = {t.trial_id for t in ratings.trials if result.scope not in (Scope.ACCEPT, Scope.REJECT)}
-    speak = RIVALS if result.scope is Scope.SYNTHETIC else (FREQUENCY,)
+    of_scopes = {Scope.SYNTHETIC: RIVALS, Scope.MINIMAL: (FREQUENCY, GRAMMAR)}
+    speak = of_scopes.get(result.scope, (FREQUENCY,))
     told = [rival for rival in speak if seen & rivals.ratios.get(rival, {}).keys()]
     if not told:
         return None
@@ -150,6 +157,38 @@ def judge_rivals(
     family = f"{tests} of {result.measure.name} in {result.scope}: models against {best}"
     rows = [{**test, "second": best, "family": family} for test in against.comparisons]
     return replace(alone, comparisons=rows, detectability=against.detectability)
+
+
+def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
+    """How often people agree with the grammar and with models on minimal pairs.
+
+    A row for each paradigm, and for all together, and each judge, the grammar or a model on its own
+    trials: the share of them in which the judge prefers the acceptable sentence, a tie as one half
+    (`prefers_acceptable`), and the accuracy with which it predicts people (`value`), with its
+    interval. No rows without minimal pairs.
+
+    Args:
+        ratings: who rated what.
+        sampling: as for the models.
+    """
+    paradigms = {t.paradigm for t in ratings.trials if t.condition is Condition.MINIMAL_PAIR}
+    # The grammar finds sentence_1 likelier, in every trial
+    ratios = [np.vstack([-np.ones(len(g.trials)), g.ratios]) for g in ratings.groups]
+    judged = _judged(ratings, (GRAMMAR, *ratings.models), ratios)
+    rows = []
+    for paradigm in ("", *sorted(paradigms - {""})) if paradigms else ():
+        masks = []
+        for group in ratings.groups:
+            own = scope_mask(group.trials, Scope.MINIMAL, ratings.models)
+            of_it = np.array([paradigm in ("", trial.paradigm) for trial in group.trials])
+            masks.append(np.vstack([own.any(axis=0), own]) & of_it)
+        acceptable = [(1 - np.sign(r)) / 2 for r in ratios]
+        sums = sum((a * m).sum(axis=1) for a, m in zip(acceptable, masks, strict=True))
+        for row in compare(judged, Scope.MINIMAL, ACCURACY, (), sampling, masks=masks).models:
+            share = float(sums[judged.models.index(row["model"])] / row["n_trials"])
+            about = {"paradigm": paradigm or "all", "judge": row.pop("model")}
+            rows.append({**about, "prefers_acceptable": share, **row})
+    return rows
 
 
 def _judged(ratings: Ratings, names: Sequence[str], ratios: Sequence[FloatArray]) -> Ratings:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.design.assignment import Item
     from contstim.reviews import Review, ReviewedItem
-    from contstim.stimuli import Pair, Triplet
+    from contstim.stimuli import ControversialMinimalPair, Pair, Triplet
 
 _SHUFFLES = 100
 
@@ -90,6 +90,7 @@ def build_design(
     triplets: Sequence[Triplet] = (),
     natural: Iterable[Sentence] = (),
     *,
+    minimal_pairs: Sequence[ControversialMinimalPair] = (),
     groups: int = 10,
     random_per_group: int = 3,
     catch_per_group: int = 12,
@@ -102,7 +103,8 @@ def build_design(
 ) -> Design:
     """Turn stimuli into trials, and share them out to groups of participants.
 
-    Each pair gives one trial, and so does each triplet: synthetic_1 against synthetic_2. With twins
+    Each pair gives one trial, minimal or not, and so does each triplet: synthetic_1 against
+    synthetic_2. With twins
     it gives two more, the natural sentence against either, and they go to three different groups.
     Every group has the same number of trials of every condition, model pair and role (which
     synthetic sentence), and sees no sentence twice, whatever its end mark. With the numbers of the
@@ -116,6 +118,7 @@ def build_design(
     Args:
         pairs: natural controversial pairs, with their texts.
         triplets: of a natural and two synthetic sentences.
+        minimal_pairs: on which models give different verdicts.
         natural: where random pairs and catch trials are drawn from; sentences that stand in pairs
             or triplets are passed over.
         groups: how many groups of participants there are.
@@ -138,14 +141,16 @@ def build_design(
     started = perf_counter()
     natural = list(natural)
     of_triplets = [t for each in triplets for t in triplet_trials(each, twins=twins)]
-    unplaced = [*map(pair_trial, pairs), *of_triplets]
+    unplaced = [*map(pair_trial, pairs), *of_triplets, *map(minimal_pair_trial, minimal_pairs)]
     numbers = {
         "groups": groups,
         "random_per_group": random_per_group,
         "catch_per_group": catch_per_group,
     }
     _check(unplaced, has_twins=twins and bool(triplets), **numbers)
-    reviewed = {} if review is None else _reviewed_trials(review, pairs, triplets, unplaced)
+    reviewed = (
+        {} if review is None else _reviewed_trials(review, pairs, triplets, minimal_pairs, unplaced)
+    )
     stood = {name: item for name, item in reviewed.items() if review and not review.rejects(item)}
     # Trials of a condition, model pair and role are a share; random and catch trials, whose
     # sentences stand nowhere else, need no assignment.
@@ -168,7 +173,7 @@ def build_design(
     asked = _attention_trials(attention, groups)
     made = sorted([*placed, *standing, *drawn, *asked], key=_order)
     trials = tuple(replace(trial, scale=scale) for trial in made)
-    verify_design(trials, pairs, triplets, natural, twins=twins, **numbers)
+    verify_design(trials, pairs, triplets, natural, minimal_pairs, twins=twins, **numbers)
     certificate = DesignCertificate(
         status="verified",
         **(how if unplaced else {**how, "method": "nothing to assign"}),
@@ -207,7 +212,9 @@ def _check(
     if twice := repeated(trial.trial_id for trial in unplaced):
         raise InputError(f"{len(twice):,} trials are given twice; the first is {twice[0]}.")
     if not unplaced and not random_per_group and not catch_per_group:
-        raise InputError("There is nothing to design: give pairs, triplets, or random trials.")
+        raise InputError(
+            "There is nothing to design: give pairs, triplets, minimal pairs or random trials."
+        )
     if has_twins and 1 <= groups < 3:
         raise InfeasibleError(
             "With `twins` a triplet gives three trials that share its sentences, for three "
@@ -216,7 +223,11 @@ def _check(
 
 
 def _reviewed_trials(
-    review: Review, pairs: Iterable[Pair], triplets: Iterable[Triplet], trials: Iterable[Trial]
+    review: Review,
+    pairs: Iterable[Pair],
+    triplets: Iterable[Triplet],
+    minimal_pairs: Iterable[ControversialMinimalPair],
+    trials: Iterable[Trial],
 ) -> dict[str, ReviewedItem]:
     """The trials that were reviewed, by their identifiers; of several reviews the last one counts.
 
@@ -224,6 +235,7 @@ def _reviewed_trials(
         review: of trials, and maybe of what these were made of.
         pairs: that the new design is made of.
         triplets: likewise.
+        minimal_pairs: likewise.
         trials: that the pairs and triplets give.
 
     Raises:
@@ -233,6 +245,7 @@ def _reviewed_trials(
     for kind, command, ids in (
         ("pairs", "natural", [pair.trial_id for pair in pairs]),
         ("triplets", "triplets", [triplet.triplet_id for triplet in triplets]),
+        ("minimal pairs", "minimal-pairs", [pair.trial_id for pair in minimal_pairs]),
     ):
         refused = [item_id for item_id in ids if item_id in rejected]
         if refused:
@@ -311,6 +324,13 @@ def pair_trial(pair: Pair) -> Trial:
     sentences = (pair.sentence_1, pair.sentence_2, Kind.NATURAL, Kind.NATURAL)
     about = (pair.trial_id, 0, Condition.NATURAL_CONTROVERSIAL, pair.model_1, pair.model_2)
     return Trial(*about, *sentences, pair.trial_id)
+
+
+def minimal_pair_trial(pair: ControversialMinimalPair) -> Trial:
+    """The trial that a minimal pair gives, in no group yet (0)."""
+    sentences = (pair.good, pair.bad, Kind.ACCEPTABLE, Kind.UNACCEPTABLE)
+    about = (pair.trial_id, 0, Condition.MINIMAL_PAIR, pair.model_1, pair.model_2)
+    return Trial(*about, *sentences, pair.trial_id, paradigm=pair.paradigm)
 
 
 def _item(trial: Trial) -> Item:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.design.population import ScopedPreferences, TrialPreferences
 
-_KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.REJECT, Scope.ACCEPT)
+_KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.MINIMAL, Scope.REJECT, Scope.ACCEPT)
 _BEST = "the model that people followed most"
 _LOWEST, _HIGHEST = 0.51, 0.99  # where all people of a small pilot agree, nearly all people do
 _MOST_ITEMS = 8.0  # standard deviation of items beyond which people agree on every item
@@ -72,10 +72,12 @@ class MeasuredKind:
 
 
 def _published() -> dict[Scope, MeasuredKind]:
-    return {
+    kinds = {
         Scope(name): MeasuredKind(ceiling, best, rivals, golan2023.PUBLISHED_RATERS, items)
         for name, (ceiling, items, (best, *rivals)) in golan2023.PUBLISHED_KINDS.items()
     }
+    # Nobody was shown minimal pairs: pairs of natural sentences come nearest
+    return {**kinds, Scope.MINIMAL: kinds[Scope.NATURAL]}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from contstim.sentence import Sentence
-    from contstim.stimuli import Pair, Trial, Triplet
+    from contstim.stimuli import ControversialMinimalPair, Pair, Trial, Triplet
 
 _FILLERS = (Condition.RANDOM_NATURAL, Condition.CATCH)
 
@@ -23,6 +23,7 @@ def verify_design(
     pairs: Sequence[Pair],
     triplets: Sequence[Triplet],
     natural: Iterable[Sentence],
+    minimal_pairs: Iterable[ControversialMinimalPair],
     *,
     groups: int,
     random_per_group: int,
@@ -36,6 +37,7 @@ def verify_design(
         pairs: as in `build_design`.
         triplets: as in `build_design`.
         natural: as in `build_design`.
+        minimal_pairs: as in `build_design`.
         groups: as in `build_design`.
         random_per_group: as in `build_design`.
         catch_per_group: as in `build_design`.
@@ -54,7 +56,7 @@ def verify_design(
     failures = chain(
         _names(every, groups),
         _instructions(every, groups),
-        _comparisons(trials, pairs, triplets, twins=twins),
+        _comparisons(trials, pairs, triplets, minimal_pairs, twins=twins),
         _fillers(trials, {sentence.bare for sentence in natural}),
         _groups(trials, groups, per_group),
     )
@@ -83,7 +85,12 @@ def _instructions(trials: Sequence[Trial], groups: int) -> Iterator[str]:
 
 
 def _comparisons(
-    trials: Iterable[Trial], pairs: Iterable[Pair], triplets: Iterable[Triplet], *, twins: bool
+    trials: Iterable[Trial],
+    pairs: Iterable[Pair],
+    triplets: Iterable[Triplet],
+    minimal_pairs: Iterable[ControversialMinimalPair],
+    *,
+    twins: bool,
 ) -> Iterator[str]:
     """Comparisons of the stimuli that are not made once, and others that are made."""
     # Written out from the stimuli, not by the functions that make trials, so that a mistake in
@@ -92,6 +99,9 @@ def _comparisons(
     for pair in pairs:
         texts = [str(pair.sentence_1), str(pair.sentence_2)]
         wanted["natural-controversial", pair.trial_id, pair.model_1, pair.model_2, *texts] += 1
+    for each in minimal_pairs:
+        whose = (each.trial_id, each.model_1, each.model_2)
+        wanted["minimal-pair", *whose, each.good.text, each.bad.text] += 1
     for triplet in triplets:
         n, s1, s2 = map(str, (triplet.natural, triplet.synthetic_1, triplet.synthetic_2))
         whose = (triplet.triplet_id, triplet.model_1, triplet.model_2)

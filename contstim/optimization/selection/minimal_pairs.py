@@ -34,7 +34,7 @@ from contstim.tables import listed
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from scipy.sparse import csr_array
 
@@ -56,7 +56,10 @@ _NONE = (
 
 
 def select_minimal_pairs(
-    scores: MinimalPairScores, question: MinimalPairQuestion | None = None
+    scores: MinimalPairScores,
+    question: MinimalPairQuestion | None = None,
+    *,
+    excluded: Collection[tuple[str, ...]] = (),
 ) -> MinimalPairSelection:
     """Choose, for every two models, the minimal pairs on which their verdicts differ most.
 
@@ -66,6 +69,7 @@ def select_minimal_pairs(
     Args:
         scores: log-probabilities of both sentences of all minimal pairs under all models.
         question: what to choose.
+        excluded: words of sentences that no chosen pair may show.
 
     Raises:
         InputError: fewer than two models.
@@ -76,7 +80,7 @@ def select_minimal_pairs(
     question = question or MinimalPairQuestion()
     if len(scores.models) < 2:
         raise InputError("Verdicts differ between models: give scores of two or more.")
-    candidates = _Candidates(scores, question)
+    candidates = _Candidates(scores, question, frozenset(excluded))
     choice, chosen = _solve(candidates)
     by_prices = -candidates.bound(choice.prices)
     objective = fsum(-candidates.costs[chosen])
@@ -94,8 +98,8 @@ def select_minimal_pairs(
         models=scores.models,
         n_pairs=len(scores.paradigms),
         most=tuple(
-            (*names, most)
-            for names, most in zip(candidates.groups, candidates.most.tolist(), strict=True)
+            (a if right == b else b, right, most)
+            for (a, b, right), most in zip(candidates.groups, candidates.most.tolist(), strict=True)
         ),
         price_bound=by_prices,
         prices=tuple(choice.prices.items()),
@@ -144,6 +148,7 @@ class _Candidates:
     Args:
         scores: of all minimal pairs.
         question: what to choose.
+        excluded: words of sentences that no chosen pair may show.
 
     Attributes:
         groups: (model_1, model_2, the one that is right) of each.
@@ -154,7 +159,12 @@ class _Candidates:
         InfeasibleError: a group has too few candidates.
     """
 
-    def __init__(self, scores: MinimalPairScores, question: MinimalPairQuestion) -> None:
+    def __init__(
+        self,
+        scores: MinimalPairScores,
+        question: MinimalPairQuestion,
+        excluded: frozenset[tuple[str, ...]],
+    ) -> None:
 
         from scipy.sparse import hstack
 
@@ -162,7 +172,8 @@ class _Candidates:
         both = list(combinations(range(len(scores.models)), 2))
         names = [(scores.models[one], scores.models[two]) for one, two in both]
         self.groups = [(*pair, right) for pair in names for right in pair]
-        found, sizes = _disagreements(scores, question.floor), _worths(scores, question.objective)
+        found = _disagreements(scores, question.floor, excluded)
+        sizes = _worths(scores, question.objective)
         rows = [np.flatnonzero(found(one, two)) for one, two in both]
         self._row = np.concatenate(rows)
         self.costs: FloatArray = -np.concatenate(
@@ -255,23 +266,29 @@ class _Candidates:
     def stimulus(self, candidate: int) -> ControversialMinimalPair:
         """The stimulus that a candidate gives."""
         scores, row = self._scores, int(self._row[candidate])
-        one, two, _ = self.groups[self._group[candidate]]
-        columns = [scores.models.index(one), scores.models.index(two)]
+        one, two, right = self.groups[self._group[candidate]]
+        models = (one, two) if right == two else (two, one)
+        columns = list(map(scores.models.index, models))
         good, bad = scores.good[row], scores.bad[row]
         return ControversialMinimalPair(
-            content_id("minimal", one, two, good, bad),
-            *(one, two, scores.paradigms[row], scores.pair_ids[row], good, bad),
+            content_id("minimal", *models, good, bad),
+            *(*models, scores.paradigms[row], scores.pair_ids[row], good, bad),
             *scores.log_probs[row][:, columns].ravel().tolist(),
         )
 
 
 def _disagreements(
-    scores: MinimalPairScores, floor: float | None
+    scores: MinimalPairScores, floor: float | None, excluded: frozenset[tuple[str, ...]]
 ) -> Callable[[int, int], BoolArray]:
     """Function of two models: mask of the pairs on which their verdicts differ, (n_pairs,)."""
     sides = list(zip(scores.good, scores.bad, strict=True))
     # Sentences that look alike to people can be no item, whatever models say
-    differ = np.array([good.bare.lower() != bad.bare.lower() for good, bad in sides])
+    differ = np.array(
+        [
+            good.bare.lower() != bad.bare.lower() and excluded.isdisjoint((good.words, bad.words))
+            for good, bad in sides
+        ]
+    )
     signs, usable = np.sign(scores.margins), np.isfinite(scores.margins) & differ[:, None]
     if floor is not None:
         lengths = np.array([[len(s) for s in both] for both in sides])
@@ -335,7 +352,7 @@ def _verdicts(
 ) -> dict[str, list[object]]:
     """The table of verdicts by paradigm and models; see `MinimalPairSelection`."""
     paradigms, paradigm = np.unique(scores.paradigms, return_inverse=True)
-    selected = Counter((pair.model_1, pair.model_2, pair.paradigm) for pair in chosen)
+    selected = Counter((frozenset((c.model_1, c.model_2)), c.paradigm) for c in chosen)
     rows: list[tuple[object, ...]] = []
     for one, two in combinations(range(len(scores.models)), 2):
         right_1, right_2 = scores.margins[:, one] > 0, scores.margins[:, two] > 0
@@ -343,7 +360,7 @@ def _verdicts(
         counts = np.stack([np.bincount(paradigm[m], minlength=len(paradigms)) for m in masks])
         names = scores.models[one], scores.models[two]
         rows += (
-            (name, *names, *of_paradigm, selected[*names, name])
+            (name, *names, *of_paradigm, selected[frozenset(names), name])
             for name, of_paradigm in zip(paradigms.tolist(), counts.T.tolist(), strict=True)
         )
     heads = [
@@ -360,15 +377,16 @@ def _verify(pairs: Sequence[ControversialMinimalPair], certificate: MinimalPairC
         VerificationError: a rule is broken.
     """
     question = certificate.question
-    need, most = question.per_pair // 2, {names[:3]: names[3] for names in certificate.most}
-    groups = Counter((pair.model_1, pair.model_2, pair.right) for pair in pairs)
-    cells = Counter((pair.model_1, pair.model_2, pair.right, pair.paradigm) for pair in pairs)
+    need = question.per_pair // 2
+    most = {(wrong, right): n for wrong, right, n in certificate.most}
+    groups = Counter((pair.model_1, pair.model_2) for pair in pairs)
+    cells = Counter((pair.model_1, pair.model_2, pair.paradigm) for pair in pairs)
     shown = Counter(s.bare.lower() for pair in pairs for s in (pair.good, pair.bad))
     lemma = tag_table(question.tags).lemma
     words = Counter(w for pair in pairs for w in _content_lemmas((pair.good, pair.bad), lemma))
     holds = {
         "numbers of pairs": groups == dict.fromkeys(most, need),
-        "paradigms": all(n <= most[names[0], names[1], names[2]] for names, n in cells.items()),
+        "paradigms": all(n <= most[one, two] for (one, two, _), n in cells.items()),
         "sentences": max(shown.values()) == 1,
         "words": question.word_cap is None or max(words.values()) <= question.word_cap,
         "bound": certificate.objective <= certificate.bound + EXACT,

@@ -419,7 +419,7 @@ class MinimalPairCertificate(SelectionCertificate):
         bound: what no set can exceed.
         models: of the scores.
         n_pairs: of the scores.
-        most: (model_1, model_2, right model, pairs): how many of a paradigm may be chosen.
+        most: (model that is wrong, model that is right, how many of a paradigm may be chosen).
         price_bound: what `prices` prove.
         prices: (rule, price), zeros left out.
     """
@@ -427,7 +427,7 @@ class MinimalPairCertificate(SelectionCertificate):
     question: MinimalPairQuestion
     models: tuple[str, ...]
     n_pairs: int
-    most: tuple[tuple[str, str, str, int], ...]
+    most: tuple[tuple[str, str, int], ...]
     price_bound: float
     prices: tuple[tuple[str, float], ...]
 
@@ -437,7 +437,7 @@ class MinimalPairSelection(ShownAsTable):
     """Controversial minimal pairs, and their certificate.
 
     Attributes:
-        pairs: by models, the model that is right, and paradigm.
+        pairs: by models, then in the order of the scores.
         verdicts: a row for each paradigm and two models: of its minimal pairs, those in which both,
             one, the other and neither is right (a tie is not), and how many were chosen.
         certificate: the proof of their worth.

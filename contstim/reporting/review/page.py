@@ -240,7 +240,7 @@ def _labels(stimulus: Stimulus, columns: Mapping[str, Sequence[float]]) -> list[
         disagree = stimulus.controversial
     else:
         kinds = [str(kind).split("_")[0] for kind in (stimulus.kind_1, stimulus.kind_2)]
-        if stimulus.condition is Condition.NATURAL_CONTROVERSIAL:
+        if stimulus.condition in (Condition.NATURAL_CONTROVERSIAL, Condition.MINIMAL_PAIR):
             disagree = all(
                 model in columns and columns[model][place] < columns[model][1 - place]
                 for place, model in rejecting.items()

@@ -22,10 +22,10 @@ _WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
 
 
 def make_trials(groups: int = 2, catch: int = 12) -> list[Trial]:
-    """Per group: two trials of each condition but catch, with sentences of their own."""
+    """Per group: two trials of each condition of 2023 but catch, with sentences of their own."""
     trials = []
     for group in range(1, groups + 1):
-        conditions = [c for c in Condition if c is not Condition.CATCH for _ in range(2)]
+        conditions = [c for c in _KINDS if c is not Condition.CATCH for _ in range(2)]
         for n, condition in enumerate([*conditions, *[Condition.CATCH] * catch]):
             words = [f"{word}{group}x{n}" for word in _WORDS]
             first = " ".join(words).capitalize() + "."

@@ -151,7 +151,7 @@ def test_verdicts_count_every_pair_and_show_paradigms_without_disagreement() -> 
     assert rows[0] == ("agreed", "m0", "m1", 100, 0, 0, 0, 0)
     assert sum(sum(row[3:7]) for row in rows) == 300
     assert sum(row[-1] for row in rows) == len(selection.pairs) == 20
-    assert Counter(pair.right for pair in selection.pairs) == {"m0": 10, "m1": 10}
+    assert Counter(pair.model_2 for pair in selection.pairs) == {"m0": 10, "m1": 10}
 
 
 def test_too_few_disagreements_name_the_models() -> None:

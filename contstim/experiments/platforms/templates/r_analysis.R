@@ -48,6 +48,7 @@ evaluates <- function(scope, model) {
   with(ratings, switch(scope,
     "random-natural" = condition == scope,
     "natural-controversial" = ,
+    "minimal-pair" = ,
     "synthetic-synthetic" = condition == scope & (model_1 == model | model_2 == model),
     "natural-synthetic-accept" = condition == "natural-synthetic" & accepts == model,
     "natural-synthetic-reject" = condition == "natural-synthetic" & rejects == model
@@ -80,6 +81,7 @@ accuracy_of <- function(scope, model) {
 scopes <- c("random-natural" = "random natural pairs",
             "natural-controversial" = "natural controversial pairs",
             "synthetic-synthetic" = "synthetic controversial pairs",
+            "minimal-pair" = "controversial minimal pairs",
             "natural-synthetic-accept" = "natural vs. synthetic, accepting",
             "natural-synthetic-reject" = "natural vs. synthetic, rejecting")
 results <- list()

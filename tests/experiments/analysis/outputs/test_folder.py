@@ -114,7 +114,7 @@ def folder(found: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_design_with_every_condition_has_every_table_and_figure(folder: Path) -> None:
     tables = {path.stem for path in (folder / "tables").glob("*.csv")}
-    conditions = [str(c) for c in Condition]
+    conditions = [str(c) for c in Condition if c is not Condition.MINIMAL_PAIR]
     targeted = conditions[:3]
     assert tables == {
         *("participants", "groups", "models", "comparisons", "model_pairs", "roles"),
