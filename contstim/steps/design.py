@@ -66,7 +66,7 @@ class DesignSettings:
 
 
 class MakeDesign(Step[Design], name="design", version=2):
-    """Turn pairs, minimal pairs and triplets into trials, shared out to groups.
+    """Turn stimuli into the trials of an experiment, shared out to groups.
 
     Of a triplet people compare the two synthetic sentences, with `--twins` also the natural one
     with either: in experiment 1 of 2023 such an answer told models apart a quarter to a third as

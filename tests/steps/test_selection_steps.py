@@ -14,14 +14,24 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.optimization.selection.question import Objective
+from contstim.experiments.design.building import minimal_pair_trial
+from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.optimization.selection.question import MinimalPairQuestion, Objective
+from contstim.reporter import Reporter
 from contstim.reviews import Decision, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.steps.design import DesignSettings, MakeDesign
-from contstim.steps.selection import PairSettings, SelectionSettings, SelectPairs, SelectTriplets
+from contstim.steps.selection import (
+    PairSettings,
+    SelectionSettings,
+    SelectMinimalPairs,
+    SelectPairs,
+    SelectTriplets,
+)
 from contstim.steps.simulation import PowerSettings, SimulatePower
 from contstim.stimuli import (
+    read_controversial_minimal_pairs,
     read_pairs,
     read_stimulus_table,
     read_trials,
@@ -212,3 +222,45 @@ def test_one_row_of_a_review_changes_one_row(tmp_path: Path) -> None:
         assert [each["now"] for each in rows] == [
             f"{new.sentence_1.text} / {new.sentence_2.text}" for _, new in changed
         ]
+
+
+class Told(Reporter):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+
+def test_minimal_pairs_are_selected_with_their_verdicts(tmp_path: Path) -> None:
+    """Witness: verdicts counted pair by pair; what reviewers reject is chosen no more."""
+    rng, told, out = np.random.default_rng(0), Told(), tmp_path / "minimal.csv"
+    texts = [f"Word{n} runs." for n in range(80)]
+    scores = MinimalPairScores(
+        ("p0", "p1") * 40,
+        tuple(map(str, range(80))),
+        tuple(map(Sentence.parse, texts)),
+        tuple(Sentence.parse(text.replace("runs", "run")) for text in texts),
+        ("a", "b"),
+        rng.normal(-20, 3, (80, 2, 2)),
+    )
+    scores.write(tmp_path / "pairs.csv")
+    before = files(tmp_path)
+    settings = MinimalPairQuestion(per_pair=4)
+    step = SelectMinimalPairs(pairs=tmp_path / "pairs.csv", out=out, settings=settings)
+    selection = step.run(told)
+    assert read_controversial_minimal_pairs(out) == selection.pairs
+    require_record_of_all(out, before)
+    right = scores.log_probs[:, 0] > scores.log_probs[:, 1]
+    alone = (right[:, 0] & ~right[:, 1]).sum(), (right[:, 1] & ~right[:, 0]).sum()
+    assert f"a alone is right in {alone[0]} of 80 minimal pairs, b alone in {alone[1]}" in "".join(
+        told.said
+    )
+    trials = [replace(minimal_pair_trial(pair), group=1) for pair in selection.pairs]
+    first = replace(undecided(trials)[0], decision=Decision.REJECT, reviewer="r")
+    write_review(tmp_path / "review.csv", [first])
+    again = replace(step, review=(tmp_path / "review.csv",)).run(told)
+    assert selection.pairs[0] not in again.pairs
+    assert len(again.pairs) == 4

@@ -1,0 +1,137 @@
+"""Minimal pairs on their way through an experiment: trials, people's answers, the grammar."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.english.tags import tag_table
+from contstim.errors import InputError
+from contstim.experiments.analysis.ratings import Scope, gather
+from contstim.experiments.analysis.run import analyze
+from contstim.experiments.analysis.trivial_rivals import GRAMMAR, trivial_rivals
+from contstim.experiments.design.building import Design, build_design
+from contstim.experiments.responses.table import Response
+from contstim.reviews import Decision, Review, undecided
+from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
+from contstim.stimuli import (
+    Condition,
+    ControversialMinimalPair,
+    Kind,
+    read_controversial_minimal_pairs,
+    read_trials,
+    write_trials,
+)
+from contstim.tables import columns_of, write_table
+
+
+def pair(number: int) -> ControversialMinimalPair:
+    """Model b is right in every second pair, model a in the others."""
+    models = ("a", "b") if number % 2 else ("b", "a")
+    good, bad = (
+        Sentence.parse(f"{text} {number}.") for text in ("The cats sleep", "Cat the sleep")
+    )
+    paradigm = f"p{number % 3}"
+    return ControversialMinimalPair(
+        f"minimal-{number}", *models, paradigm, str(number), good, bad, -30.0, -20.0, -20.0, -30.0
+    )
+
+
+PAIRS = tuple(map(pair, range(12)))
+SIZES = {"groups": 2, "random_per_group": 0, "catch_per_group": 0}
+
+
+@pytest.fixture(scope="module")
+def design() -> Design:
+    return build_design(minimal_pairs=PAIRS, **SIZES)  # type: ignore[arg-type]
+
+
+def scores() -> ScoreTable:
+    rows = {
+        sentence: {p.model_1: first, p.model_2: second}
+        for p in PAIRS
+        for sentence, first, second in (
+            (p.good, p.log_prob_good_model_1, p.log_prob_good_model_2),
+            (p.bad, p.log_prob_bad_model_1, p.log_prob_bad_model_2),
+        )
+    }
+    return ScoreTable((*rows,), ("a", "b"), np.array([[of["a"], of["b"]] for of in rows.values()]))
+
+
+def test_trials_are_shared_out_evenly_and_read_back(design: Design, tmp_path: Path) -> None:
+    shares = Counter((t.group, t.model_1) for t in design.trials)
+    assert shares == {(group, model): 3 for group in (1, 2) for model in "ab"}
+    by_id = {p.trial_id: p for p in PAIRS}
+    for trial in design.trials:
+        made_of = by_id[trial.source_id]
+        assert (trial.sentence_1, trial.sentence_2) == (made_of.good, made_of.bad)
+        assert (trial.kind_1, trial.kind_2) == (Kind.ACCEPTABLE, Kind.UNACCEPTABLE)
+        assert (trial.condition, trial.paradigm) == (Condition.MINIMAL_PAIR, made_of.paradigm)
+    write_trials(tmp_path / "trials.csv", design.trials)
+    assert read_trials(tmp_path / "trials.csv") == design.trials
+
+
+def test_agreement_with_the_grammar_and_models_is_counted_by_paradigm(design: Design) -> None:
+    """Witness: shares counted answer by answer. People follow the grammar in p0, else model b."""
+    answers = []
+    for trial in design.trials:
+        b_prefers_1 = trial.model_2 == "b"
+        for person in range(3):
+            likes_1 = trial.paradigm == "p0" or (b_prefers_1 if person else not b_prefers_1)
+            name, rating = f"{trial.group}-{person}", 1 if likes_1 else 6
+            answers.append(Response(name, trial.group, trial.trial_id, rating, 1, 1, 900.0))
+    table = tag_table(None)
+    analysis = analyze(
+        design.trials, answers, scores(), rivals=trivial_rivals(design.trials, table)
+    )
+    of_id = {trial.trial_id: trial for trial in design.trials}
+    for row in analysis.paradigms:
+        agrees: dict[str, list[bool]] = {}  # of each participant
+        right = []
+        for answer in answers:
+            trial = of_id[answer.trial_id]
+            if row["paradigm"] in ("all", trial.paradigm):
+                is_right = row["judge"] in (GRAMMAR, trial.model_2)
+                right.append(is_right)
+                agreed = (answer.rating == 1) == is_right
+                agrees.setdefault(answer.participant, []).append(agreed)
+        assert row["prefers_acceptable"] == pytest.approx(np.mean(right))
+        assert row["value"] == pytest.approx(np.mean([np.mean(a) for a in agrees.values()]))
+        assert row["n_trials"] == len(right) / 3
+    assert [row["judge"] for row in analysis.paradigms] == [GRAMMAR, "a", "b"] * 4
+    scope = analysis.result(Scope.MINIMAL, analysis.main.measure)
+    rivals = analysis.rivals_of(scope)
+    assert rivals is not None
+    assert GRAMMAR in {row["model"] for row in rivals.models}
+    assert not gather(design.trials, answers, scores()).missing
+
+
+def test_rejected_minimal_pairs_are_to_be_selected_anew(design: Design) -> None:
+    review = Review(
+        tuple(
+            replace(item, decision=Decision.REJECT if n == 0 else Decision.KEEP, reviewer="r")
+            for n, item in enumerate(undecided(design.trials))
+        )
+    )
+    with pytest.raises(InputError, match=r"1 of 12 minimal pairs were rejected.*minimal-pairs"):
+        build_design(minimal_pairs=PAIRS, review=review, **SIZES)  # type: ignore[arg-type]
+
+
+def test_a_damaged_table_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "minimal.csv"
+    write_table(path, columns_of(ControversialMinimalPair, PAIRS))
+    assert read_controversial_minimal_pairs(path) == PAIRS
+    for values, message in (
+        ({"bad": PAIRS[0].good}, "row 0: good and bad are the same"),
+        ({"model_2": "b"}, "row 0"),
+        ({"trial_id": "minimal-1"}, "minimal-1"),
+    ):
+        rows = (replace(PAIRS[0], **values), *PAIRS[1:])
+        write_table(path, columns_of(ControversialMinimalPair, rows))
+        with pytest.raises(InputError, match=message):
+            read_controversial_minimal_pairs(path)
