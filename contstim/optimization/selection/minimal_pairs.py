@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 from importlib import metadata
-from itertools import combinations
+from itertools import combinations, permutations
 from math import fsum
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -98,8 +98,7 @@ def select_minimal_pairs(
         models=scores.models,
         n_pairs=len(scores.paradigms),
         most=tuple(
-            (a if right == b else b, right, most)
-            for (a, b, right), most in zip(candidates.groups, candidates.most.tolist(), strict=True)
+            (*g, n) for g, n in zip(candidates.groups, candidates.most.tolist(), strict=True)
         ),
         price_bound=by_prices,
         prices=tuple(choice.prices.items()),
@@ -151,7 +150,7 @@ class _Candidates:
         excluded: words of sentences that no chosen pair may show.
 
     Attributes:
-        groups: (model_1, model_2, the one that is right) of each.
+        groups: (model that is wrong, model that is right) of each.
         costs: (n_candidates,) worth, negated.
         most: (n_groups,) how many of a cell may be chosen.
 
@@ -166,37 +165,39 @@ class _Candidates:
         excluded: frozenset[tuple[str, ...]],
     ) -> None:
 
-        from scipy.sparse import hstack
+        from scipy.sparse import csr_array, hstack
 
-        self._scores, self._need = scores, question.per_pair // 2
-        both = list(combinations(range(len(scores.models)), 2))
-        names = [(scores.models[one], scores.models[two]) for one, two in both]
-        self.groups = [(*pair, right) for pair in names for right in pair]
-        found = _disagreements(scores, question.floor, excluded)
-        sizes = _worths(scores, question.objective)
-        rows = [np.flatnonzero(found(one, two)) for one, two in both]
-        self._row = np.concatenate(rows)
-        self.costs: FloatArray = -np.concatenate(
-            [sizes(some, one, two) for some, (one, two) in zip(rows, both, strict=True)]
-        )
-        second_right = [
-            scores.margins[some, two] > 0 for some, (_, two) in zip(rows, both, strict=True)
+        self._scores, self._need, margins = scores, question.per_pair // 2, scores.margins
+        both = list(permutations(range(len(scores.models)), 2))
+        self.groups = [(scores.models[wrong], scores.models[right]) for wrong, right in both]
+        usable = _usable(scores, question.floor, excluded)
+        rows = [
+            np.flatnonzero(
+                (margins[:, wrong] < 0) & (margins[:, right] > 0) & usable[:, [wrong, right]].all(1)
+            )
+            for wrong, right in both
         ]
-        self._group = np.concatenate([2 * n + each for n, each in enumerate(second_right)])
+        worth = _worths(scores, question.objective)
+        self._row = np.concatenate(rows)
+        self.costs = -np.concatenate([worth(*each) for each in zip(rows, both, strict=True)])
+        self._group = np.repeat(np.arange(len(both)), list(map(len, rows)))
         paradigms, paradigm = np.unique(scores.paradigms, return_inverse=True)
         self._cell = self._group * len(paradigms) + paradigm[self._row]
-        n_cells = len(self.groups) * len(paradigms)
-        of_cells = np.bincount(self._cell, minlength=n_cells).reshape(len(self.groups), -1)
+        n_cells = len(both) * len(paradigms)
+        of_cells = np.bincount(self._cell, minlength=n_cells).reshape(len(both), -1)
         self.most = self._most(of_cells, question.per_paradigm)
         # Rules: groups, cells, sentences and words; the matrix says which hold of a candidate.
         of_pairs, names_of_pairs, upper = _shared(scores, question)
-        self._names = [f"{a} × {b}, {right} right" for a, b, right in self.groups]
+        self._names = [f"{right} right, {wrong} wrong" for wrong, right in self.groups]
         self._names += [f"{name}, {p}" for name in self._names for p in paradigms]
         self._names += names_of_pairs
-        of_cells_most = np.repeat(self.most, len(paradigms))
-        self._upper = np.concatenate([np.full(len(self.groups), self._need), of_cells_most, upper])
-        cells = [_members(self._group, len(self.groups)), _members(self._cell, n_cells)]
-        self._matrix = hstack([*cells, of_pairs[self._row]]).tocsr()
+        most = np.repeat(self.most, len(paradigms))
+        self._upper = np.concatenate([np.full(len(both), self._need), most, upper])
+        columns = np.stack([self._group, len(both) + self._cell], axis=1).ravel()
+        ends = np.arange(0, len(columns) + 1, 2)
+        shape = (len(self.costs), len(both) + n_cells)
+        own = csr_array((np.ones(len(columns)), columns, ends), shape=shape)
+        self._matrix = hstack([own, of_pairs[self._row]]).tocsr()
 
     def _most(self, of_cells: IntArray, per_paradigm: int | None) -> IntArray:
         """(n_groups,) how many of a cell may be chosen: as few as suffice, or as asked."""
@@ -204,13 +205,13 @@ class _Candidates:
         can = np.minimum(of_cells[:, :, None], tries).sum(axis=1)  # (n_groups, n_tries)
         if (short := np.flatnonzero(can[:, -1] < self._need)).size:
             lacking = [
-                f"{a} × {b}: {right} is right in {can[group, -1]:,}"
-                for group, (a, b, right) in enumerate(self.groups)
+                f"{right} is right and {wrong} is not in {can[group, -1]:,}"
+                for group, (wrong, right) in enumerate(self.groups)
                 if group in short
             ]
             raise InfeasibleError(
-                f"There are too few minimal pairs on which models differ; each is to be right in "
-                f"{self._need}. {listed(lacking)}. Give more minimal pairs, or ask for fewer "
+                f"There are too few minimal pairs on which models differ: {self._need} of each "
+                f"kind are needed, and {listed(lacking)}. Give more minimal pairs, ask for fewer "
                 "(per_pair)" + (", or more of a paradigm (per_paradigm)." if per_paradigm else ".")
             )
         most: IntArray = tries[(can >= self._need).argmax(axis=1)]
@@ -266,8 +267,7 @@ class _Candidates:
     def stimulus(self, candidate: int) -> ControversialMinimalPair:
         """The stimulus that a candidate gives."""
         scores, row = self._scores, int(self._row[candidate])
-        one, two, right = self.groups[self._group[candidate]]
-        models = (one, two) if right == two else (two, one)
+        models = self.groups[self._group[candidate]]
         columns = list(map(scores.models.index, models))
         good, bad = scores.good[row], scores.bad[row]
         return ControversialMinimalPair(
@@ -277,40 +277,38 @@ class _Candidates:
         )
 
 
-def _disagreements(
+def _usable(
     scores: MinimalPairScores, floor: float | None, excluded: frozenset[tuple[str, ...]]
-) -> Callable[[int, int], BoolArray]:
-    """Function of two models: mask of the pairs on which their verdicts differ, (n_pairs,)."""
+) -> BoolArray:
+    """Mask of pairs that may be chosen for each model, (n_pairs, n_models)."""
     sides = list(zip(scores.good, scores.bad, strict=True))
     # Sentences that look alike to people can be no item, whatever models say
-    differ = np.array(
-        [
-            good.bare.lower() != bad.bare.lower() and excluded.isdisjoint((good.words, bad.words))
-            for good, bad in sides
-        ]
-    )
-    signs, usable = np.sign(scores.margins), np.isfinite(scores.margins) & differ[:, None]
+    shown = [
+        good.bare.lower() != bad.bare.lower() and excluded.isdisjoint((good.words, bad.words))
+        for good, bad in sides
+    ]
+    usable: BoolArray = np.isfinite(scores.margins) & np.array(shown)[:, None]
     if floor is not None:
         lengths = np.array([[len(s) for s in both] for both in sides])
         usable &= (scores.log_probs >= floor * lengths[:, :, None]).all(axis=1)
-    return lambda one, two: (signs[:, one] * signs[:, two] < 0) & usable[:, [one, two]].all(axis=1)
+    return usable
 
 
 def _worths(
     scores: MinimalPairScores, objective: MinimalPairObjective
-) -> Callable[[IntArray, int, int], FloatArray]:
+) -> Callable[[IntArray, tuple[int, int]], FloatArray]:
     """Function of rows and two models: what each of these pairs is worth, (n_rows,)."""
     if objective == "evidence":
         logits = _SLOPE * np.clip(scores.margins, -_LIMIT, _LIMIT)
         probs = 1 / (1 + np.exp(-logits))
         # Mean of both directions of Kullback and Leibler's divergence
-        return lambda rows, one, two: (
-            (probs[rows, one] - probs[rows, two]) * (logits[rows, one] - logits[rows, two]) / 2
+        return lambda rows, both: (
+            np.diff(probs[rows][:, both])[:, 0] * np.diff(logits[rows][:, both])[:, 0] / 2
         )
     sizes = np.abs(scores.margins)
     if objective == "rank":
         sizes = np.stack([doubled_ranks(column) for column in sizes.T], axis=1) / (2 * len(sizes))
-    return lambda rows, one, two: np.minimum(sizes[rows, one], sizes[rows, two])
+    return lambda rows, both: sizes[rows][:, both].min(axis=1)
 
 
 def _shared(
@@ -339,14 +337,6 @@ def _content_lemmas(sentences: Iterable[Sentence], lemma: Callable[[str], str]) 
     return {lemma(word) for word in words - REPEATABLE_ENGLISH}
 
 
-def _members(numbers: IntArray, n: int) -> csr_array:
-    """(n_candidates, n) of which of n groups each candidate is in."""
-    from scipy.sparse import csr_array
-
-    ends = np.arange(len(numbers) + 1)
-    return csr_array((np.ones(len(numbers)), numbers, ends), shape=(len(numbers), n))
-
-
 def _verdicts(
     scores: MinimalPairScores, chosen: Sequence[ControversialMinimalPair]
 ) -> dict[str, list[object]]:
@@ -363,11 +353,8 @@ def _verdicts(
             (name, *names, *of_paradigm, selected[frozenset(names), name])
             for name, of_paradigm in zip(paradigms.tolist(), counts.T.tolist(), strict=True)
         )
-    heads = [
-        *("paradigm", "model_1", "model_2", "both_right", "model_1_right", "model_2_right"),
-        *("neither_right", "chosen"),
-    ]
-    return {head: list(column) for head, column in zip(heads, zip(*rows, strict=True), strict=True)}
+    heads = "paradigm model_1 model_2 both_right model_1_right model_2_right neither_right chosen"
+    return dict(zip(heads.split(), map(list, zip(*rows, strict=True)), strict=True))
 
 
 def _verify(pairs: Sequence[ControversialMinimalPair], certificate: MinimalPairCertificate) -> None:
@@ -376,8 +363,7 @@ def _verify(pairs: Sequence[ControversialMinimalPair], certificate: MinimalPairC
     Raises:
         VerificationError: a rule is broken.
     """
-    question = certificate.question
-    need = question.per_pair // 2
+    question, need = certificate.question, certificate.question.per_pair // 2
     most = {(wrong, right): n for wrong, right, n in certificate.most}
     groups = Counter((pair.model_1, pair.model_2) for pair in pairs)
     cells = Counter((pair.model_1, pair.model_2, pair.paradigm) for pair in pairs)

@@ -156,7 +156,7 @@ def test_verdicts_count_every_pair_and_show_paradigms_without_disagreement() -> 
 
 def test_too_few_disagreements_name_the_models() -> None:
     scores = make_scores(0, 6, 2)
-    with pytest.raises(InfeasibleError, match=r"m0 × m1: m\d is right in \d.*\(per_pair\)\."):
+    with pytest.raises(InfeasibleError, match=r"m\d is right and m\d is not in \d.*\(per_pair\)\."):
         select_minimal_pairs(scores, MinimalPairQuestion(per_pair=12))
     with pytest.raises(InputError, match="per_pair must be even, not 3"):
         MinimalPairQuestion(per_pair=3)
