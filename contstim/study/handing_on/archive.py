@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_text
 from contstim.errors import InputError
+from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.files import checksum, path_inside, visible_files, writing
 from contstim.records import now, provenance, record_path, recorded_as, total_memory
 from contstim.reporter import SILENT
 from contstim.study.handing_on.facts import StudyFacts
-from contstim.study.handing_on.inputs import left_out_names, study_inputs
+from contstim.study.handing_on.inputs import INPUTS, left_out_names, study_inputs
 from contstim.study.handing_on.manifest import (
     ARCHIVED_RESULTS,
     MANIFEST,
@@ -35,7 +36,7 @@ from contstim.study.handing_on.texts import (
     preregistration,
     readme_text,
 )
-from contstim.study.places import PAGE, STORE, TRIAL_SCORES, check_links
+from contstim.study.places import PAGE, RESPONSES, STORE, TRIAL_SCORES, check_links
 from contstim.study.stages import stages_of
 from contstim.study.states import examine
 from contstim.study.study import RESULTS
@@ -105,8 +106,8 @@ def archive_study(
             reporter.say(
                 f"Left out, because no stage of the study writes them: {', '.join(astray)}."
             )
-        private, limit = _private(study), largest * _MEGABYTE
-        large = {n for n, p in inputs.items() if p in private or p.stat().st_size > limit}
+        study_text, inputs = _without_identities(study, study_text, inputs)
+        large = {n for n, p in inputs.items() if p.stat().st_size > largest * _MEGABYTE}
         out_of_it = left_out_names((*inputs, *results), without) | large
         for name in sorted(out_of_it):
             reporter.say(f"{name} is left out; archive.json has its checksum.")
@@ -160,11 +161,25 @@ def archive_study(
     return manifest, sum(t.count(TO_FILL_IN) for n, t in texts.items() if n.endswith(".md"))
 
 
-def _private(study: Study) -> set[Path]:
-    """Databases of servers, which say who people are, and records of serving them."""
-    answers = study.sections.get("responses")
-    databases = answers.data if answers and answers.platform == "collected" else ()
-    return {*databases, *map(record_path, databases)}
+def _without_identities(
+    study: Study, text: str, inputs: Mapping[str, Path]
+) -> tuple[str, dict[str, Path]]:
+    """A study file and its inputs with the answers alone in place of a server's database.
+
+    That says who people are, and the record of serving it maybe what they are paid by.
+    """
+    section, table = study.sections.get("responses"), INPUTS / "collected.csv"
+    if section is None or section.platform != "collected":
+        return text, dict(inputs)
+    text, found = re.subn(r'(?m)^platform *= *"collected"', f'file = "{table.as_posix()}"', text)
+    text, named = re.subn(r"(?m)^data *= *\[[^]]*\]", "", text)
+    if not found == named == 1:
+        told = 'platform = "collected" and data = ["…"], each on a line of its own'
+        raise InputError(f"An archive has answers in place of the database: write {told}.")
+    private = {*section.data, *map(record_path, section.data)}
+    answers = {table: RESPONSES, questions_beside(table): questions_beside(RESPONSES)}
+    kept = {name: path for name, path in inputs.items() if path not in private}
+    return text, kept | {n.as_posix(): p for n, p in answers.items() if p.is_file()}
 
 
 def _written(texts: Mapping[str, str], folder: Path) -> dict[str, Path]:
@@ -207,7 +222,6 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
     if not facts.responses or not facts.trials:
         return {}
     from contstim.experiments.platforms.psych_ds import PsychDsSettings, write_psych_ds
-    from contstim.experiments.responses.questionnaire import questions_beside
     from contstim.scores import ScoreTable
 
     title = facts.study.title

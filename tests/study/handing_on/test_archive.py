@@ -114,16 +114,24 @@ def test_an_input_that_is_left_out_is_asked_for(study: Path, tmp_path: Path) -> 
     assert "there is no such file" in refused.stderr
 
 
-def test_the_database_of_a_server_stays_at_home(study: Path, tmp_path: Path) -> None:
+def test_answers_travel_and_the_database_of_a_server_stays_at_home(
+    study: Path, tmp_path: Path
+) -> None:
     """It says who people are, and its record may hold what they are paid by."""
     simulated = 'simulate = "bigram"\nparticipants = 12'
     change(study, (simulated, 'platform = "collected"\ndata = ["people.sqlite"]'))
     for name in ("people.sqlite", "people.sqlite.meta.json"):
         (study / name).write_text("{}", encoding="utf-8")
-    succeed(study, "archive", "--out", str(tmp_path / "public"), "--as-it-is")
-    assert [*(tmp_path / "public").rglob("people*")] == []
-    listed = json.loads((tmp_path / "public" / "archive.json").read_text())["to_supply"]
-    assert {file["name"] for file in listed} == {"people.sqlite", "people.sqlite.meta.json"}
+    public = tmp_path / "public"
+    succeed(study, "archive", "--out", str(public), "--as-it-is")
+    assert [*public.rglob("people*")] == []
+    answers = (study / "results" / "responses.csv").read_bytes()
+    assert (public / "inputs" / "collected.csv").read_bytes() == answers
+    again = read_study(public).sections["responses"]
+    assert (again.platform, again.file) == (None, Path("inputs/collected.csv"))
+    change(study, ("platform =", '"platform" ='))
+    refused = run(study, "archive", "--out", str(tmp_path / "no"), "--as-it-is")
+    assert "each on a line of its own" in refused.stderr
 
 
 def test_large_inputs_are_named_and_not_copied(study: Path, tmp_path: Path) -> None:
