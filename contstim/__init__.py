@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from contstim.experiments.responses.table import Response as Response
     from contstim.experiments.responses.table import read_responses as read_responses
     from contstim.filters import filter_sentences as filter_sentences
+    from contstim.minimal_pair_scores import MinimalPairScores as MinimalPairScores
     from contstim.models.base import Convention as Convention
     from contstim.models.base import LanguageModel as LanguageModel
     from contstim.models.base import Replacements as Replacements
@@ -76,7 +77,11 @@ if TYPE_CHECKING:
     from contstim.optimization.search.synthesize import synthesize_pair as synthesize_pair
     from contstim.optimization.search.synthesize import synthesize as synthesize
     from contstim.optimization.search.synthesize import synthesize_triplet as synthesize_triplet
+    from contstim.optimization.selection.minimal_pairs import (
+        select_minimal_pairs as select_minimal_pairs,
+    )
     from contstim.optimization.selection.natural import select_natural as select_natural
+    from contstim.optimization.selection.question import MinimalPairQuestion as MinimalPairQuestion
     from contstim.optimization.selection.question import NaturalQuestion as NaturalQuestion
     from contstim.optimization.selection.question import TripletQuestion as TripletQuestion
     from contstim.optimization.selection.triplets import select_triplets as select_triplets
@@ -93,6 +98,7 @@ if TYPE_CHECKING:
     from contstim.steps.platforms import import_step as import_step
     from contstim.steps.review import WriteReviewPage as WriteReviewPage
     from contstim.steps.scoring import ScoreSentences as ScoreSentences
+    from contstim.steps.selection import SelectMinimalPairs as SelectMinimalPairs
     from contstim.steps.selection import SelectPairs as SelectPairs
     from contstim.steps.selection import SelectTriplets as SelectTriplets
     from contstim.steps.sentences import FindSentences as FindSentences
