@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 
 Visit = Callable[..., Any]
 RULES = ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]
+SCREENS = ("expected", "ready", "trials", "break", "saved")
 ZOOMED = {"width": 640, "height": 400}  # what 1280 x 800 is at a zoom of 200 %
 
 
@@ -26,12 +27,19 @@ def test_axe_finds_nothing_on_any_screen(
 ) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     (tmp_path / "pairs.csv").write_text("sentence_1,sentence_2,expected\nOne sees.,See ones.,1\n")
-    settings = PageSettings(library=library, practice=tmp_path / "pairs.csv", break_every=1)
+    asked = "name,when,kind,question,options\nage,before,number,Age?,18|99\n"
+    (tmp_path / "asked.csv").write_text(f"{asked}task,check,choice,What?,a|*b\n")
+    settings = PageSettings(
+        library=library,
+        practice=tmp_path / "pairs.csv",
+        questions=tmp_path / "asked.csv",
+        break_every=1,
+    )
     export_jspsych(TRIALS, tmp_path / "page", settings)
     page = visit(collect(tmp_path / "page").address)
     seen = set()
     for _ in range(40):
-        reach(page, *"consent instructions practice expected ready trials break saved".split())
+        reach(page, *"consent before instructions check practice".split(), *SCREENS)
         state = page.evaluate("document.body.dataset.state")
         seen.add(state)
         found = axe.run(page, options={"runOnly": RULES})
@@ -40,13 +48,17 @@ def test_axe_finds_nothing_on_any_screen(
         if state == "saved":
             break
         before = page.locator("#jspsych-content > *").first.element_handle()
+        if state == "before":
+            page.fill("input[name=age]", "31")
+        if state == "check":
+            page.check("input[value=b]")
         if state in ("practice", "trials"):
             page.wait_for_selector("button.confidence:enabled >> nth=5")
             page.locator("button.confidence").nth(5).click()
         else:
             page.locator("button.next").nth(0 if state == "consent" else -1).click()
         page.wait_for_function("element => !element.isConnected", arg=before)
-    assert {"consent", "practice", "expected", "ready", "trials", "break", "saved"} <= seen
+    assert {"consent", "before", "check", "practice", *SCREENS} <= seen
 
 
 @pytest.mark.parametrize("scale", Scale)

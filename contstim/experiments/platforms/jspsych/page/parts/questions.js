@@ -32,7 +32,7 @@ contstim.questionTrial = (screens, label, rows, state, done) => {
     if (form && !contstim.simulationMode()) heard();
     document.body.dataset.state = state;
   };
-  const html = contstim.questionForm(rows);
+  const html = `<h1>${contstim.escape(document.title)}</h1>${contstim.questionForm(rows)}`;
   const page = contstim.textTrial(screens, html, [label("next")], state, () => done(given));
   return { ...page, on_load: listen };
 };
