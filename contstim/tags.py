@@ -58,7 +58,7 @@ class TaggedWord:
         lemma: the word as dictionaries list it; empty where that is the word itself.
         kinds: what tells apart words of the tag that do not stand in each other's place, with
             spaces between them, the main one first: of nouns person, animal, place or time, of
-            verbs what they take; empty for any other.
+            verbs what they often take; empty for any other.
     """
 
     word: str
@@ -142,26 +142,29 @@ class TagTable:
         """The kinds of a word with a tag, the main one first; none for words like most."""
         return (self._kinds.get((word, tag)) or self._kinds.get((word.lower(), tag), "")).split()
 
-    def fitting(
-        self, word: str, tag: str, words: tuple[str, ...], *, initial: bool = False
-    ) -> BoolArray:
-        """Words that may stand in place of one with a tag, (n_words,).
+    def main_kind(self, word: str, tag: str) -> str:
+        """The main kind of a word with a tag; empty for words like most."""
+        return next(iter(self.kinds(word, tag)), "")
 
-        They have the tag in half of their occurrences or more, and the main kind of the word among
-        their kinds; for a word without kinds they have none.
+    def fitting(
+        self, kind: str, tag: str, words: tuple[str, ...], *, initial: bool = False
+    ) -> BoolArray:
+        """Words that may stand in place of one of a kind with a tag, (n_words,).
+
+        They have the tag in half of their occurrences or more, and the kind among their kinds; in
+        place of a word without a kind they have none.
 
         Args:
-            word: that is replaced.
+            kind: of the word that is replaced.
             tag: that it has.
             words: to choose from.
             initial: whether it starts a sentence.
         """
-        main = next(iter(self.kinds(word, tag)), "")
-        key = main, tag, words, initial
+        key = kind, tag, words, initial
         if key not in self._fitting:
             fits = (
                 self.shares(new, initial=initial).get(tag, 0.0) >= _OWN
-                and main in (self.kinds(new, tag) or [""])
+                and kind in (self.kinds(new, tag) or [""])
                 for new in words
             )
             self._fitting[key] = np.fromiter(fits, np.bool_, len(words))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from contstim.english.frames import verb_uses
 from contstim.english.tags import english_tags
 from contstim.errors import InputError
 from contstim.matching import match
@@ -29,7 +30,7 @@ from contstim.vocabulary import Vocabulary
 def test_few_changes_of_the_same_part_of_speech(
     tmp_path: Path, trained: Path, english: list[Sentence], unseen: list[Sentence]
 ) -> None:
-    """Witness: tags and nats of the sentences; what does not get so far is passed over."""
+    """Witness: tags, uses of verbs and nats; what does not get so far is passed over."""
     models = (f"bi=kenlm:{trained}/2gram.arpa", f"tri=kenlm:{trained}/3gram.arpa")
     frequent = Vocabulary.from_sentences(english, min_count=5)
     frequent.save(tmp_path / "words.txt")
@@ -47,7 +48,11 @@ def test_few_changes_of_the_same_part_of_speech(
     assert len(results.triplets) == 3
     for triplet in results.triplets:
         for synthetic in (triplet.synthetic_1, triplet.synthetic_2):
-            tags = english_tags().tags(triplet.natural)
+            natural, table = triplet.natural, english_tags()
+            tags = table.tags(natural)
+            for index, use in verb_uses(natural.words, tags, table.main_kind).items():
+                new = synthetic.words[index]
+                assert new == natural.words[index] or use in table.kinds(new, tags[index])
             rows = zip(triplet.natural.words, synthetic.words, tags, strict=True)
             for index, (old, new, tag) in enumerate(rows):
                 shares = english_tags().shares(new, initial=index == 0)

@@ -12,7 +12,7 @@ import numpy as np
 from contstim.models.caching import WORDS, SizedCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Set
+    from collections.abc import Callable, Iterable, Sequence, Set
 
     from contstim.arrays import BoolArray, IntArray
     from contstim.frequencies import WordFrequencies
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from contstim.tags import TagTable
     from contstim.vocabulary import Vocabulary
 
+    Kind: TypeAlias = Callable[[str, str], str]
+    Uses: TypeAlias = Callable[[Sequence[str], Sequence[str], Kind], dict[int, str]]
     Mask: TypeAlias = Callable[[Sentence, Sentence, int, tuple[str, ...]], BoolArray]
 
 
@@ -153,8 +155,8 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
     return Constraint("capitals", allowed) if not_inside or small else None
 
 
-def same_tags(natural: Sentence, table: TagTable) -> Constraint:
-    """New words have the tag and the kind of the word that they replace; see `TagTable.fitting`.
+def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> Constraint:
+    """New words have the tag and a kind of the word that they replace; see `TagTable.fitting`.
 
     A word that the table does not list stays, as does one that no other may replace. The natural
     sentence's words may come back.
@@ -162,14 +164,19 @@ def same_tags(natural: Sentence, table: TagTable) -> Constraint:
     Args:
         natural: the sentence, which is tagged as it stands.
         table: how often words have which tag.
+        uses: the kinds that words at 0-based positions have in the sentence, in place of their main
+            ones; see `contstim.english.frames.verb_uses`.
     """
     tags = table.tags(natural)
+    kinds = dict(enumerate(map(table.main_kind, natural.words, tags)))
+    if uses is not None:
+        kinds |= uses(natural.words, tags, table.main_kind)
 
     def allowed(
         _natural: Sentence, _sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
         old = natural.words[position]
-        fitting = table.fitting(old, tags[position], words, initial=position == 0)
+        fitting = table.fitting(kinds[position], tags[position], words, initial=position == 0)
         return fitting | _members(words, frozenset({old}))
 
     return Constraint("same_tags", allowed)

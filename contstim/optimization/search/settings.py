@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
+from contstim.english.frames import verb_uses
 from contstim.english.tags import tag_table
 from contstim.english.words import indefinite_article
 from contstim.errors import InputError
@@ -221,7 +222,8 @@ class SearchSettings:
             frequencies = tag_table(self.tags).frequencies
             chosen.append(constraints.same_frequency(frequencies, margins.same_frequency))
         if self.framed:
-            chosen.append(constraints.same_tags(natural, tag_table(self.tags)))
+            uses = verb_uses if self.tags is None else None
+            chosen.append(constraints.same_tags(natural, tag_table(self.tags), uses))
             if self.tags is None:
                 chosen.append(constraints.articles(indefinite_article))
         return tuple(chosen)

@@ -125,6 +125,8 @@ class MadeUpSearches:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done: list[TripletTask] = []
         self.fingerprints: Mapping[str, str] = {}
+        # What they find is drawn by the key of a search, whatever the way to search
+        monkeypatch.setattr("contstim.optimization.jobs.tasks.VERSION", 1)
         monkeypatch.setattr(TripletTask, "perform", self._perform(TripletTask, self._search))
         monkeypatch.setattr(InspectionTask, "perform", self._perform(InspectionTask, self._inspect))
 
