@@ -365,10 +365,11 @@ class MinimalPairQuestion:
 
     Attributes:
         objective: with d the log-probability of the acceptable sentence less that of the other,
-            `margin` is the smaller |d| of the two models, nats; `rank` the smaller fractional rank
-            of |d| among all pairs; `evidence` the expected log Bayes factor (nats) of an answer
-            between people who follow one model and people who follow the other, with probabilities
-            logistic(.055 d), level beyond 27 nats, which Golan et al. (2023) found roughly.
+            `margin` is the smaller `|d|` of the two models, nats; `rank` the smaller fractional
+            rank of `|d|` among all pairs; `evidence` the expected log Bayes factor (nats) of an
+            answer between people who follow one model and people who follow the other, with
+            probabilities logistic(.055 d), level beyond 27 nats, which Golan et al. (2023) found
+            roughly.
         floor: of both sentences under both models.
 
     Raises:
