@@ -58,8 +58,8 @@ PLACES = {  # synsets above all places, by their offsets
 }
 # What verbs take, by numbers of WordNet's sentence frames; see `verb_uses`
 VERBS = {
-    "something": {8, 11},
-    "somebody": {9, 10},
+    "something": {8, 11, 15, 16, 18, 19, 21, 31, 33},
+    "somebody": {9, 10, 17, 20, 30},
     "passive": {8, 9, 10, 11, 14, 15, 16, 17, 18, 19, 20, 21, 24, 30, 31},
     "something-to": {15},
     "to": {12, 22, 27},
