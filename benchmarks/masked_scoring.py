@@ -179,7 +179,7 @@ def replacing(
 def unshared() -> Any:
     """Let equal passes run again."""
     return patch(
-        "contstim.models.masked.network.unique_rows",
+        "contstim.models.masked.network.batching.unique_rows",
         lambda rows: (list(rows), np.arange(len(rows))),
     )
 

@@ -42,6 +42,9 @@ KINDS = (
     (Condition.NATURAL_SYNTHETIC, N, S2),
     (Condition.SYNTHETIC_SYNTHETIC, S1, S2),
 )
+SCOPES: tuple[Scope, ...] = tuple(
+    scope for scope in Scope if scope is not Scope.MINIMAL
+)  # of these kinds
 SHARED = 0.7  # of a model's ratio, what other models say too
 SPREAD = 10.0  # of ratios, nats
 CATCH = (-10.0, 20.0)  # mean and spread of ratios where words are shuffled, nats
@@ -106,7 +109,7 @@ def simulate(number: int, studies: int, seed: int) -> None:
     name, n_models, groups, people, each, random, catch = DESIGNS[number]
     started, models = perf_counter(), "abcdefghi"[:n_models]
     trials, family = design(models, groups, each, random, catch), every_contrast(models)
-    rows = [(scope, measure, False) for scope in Scope for measure in MEASURES]
+    rows = [(scope, measure, False) for scope in SCOPES for measure in MEASURES]
     rows += [(Scope.OVERALL, COSINE, True)]
     found: dict[tuple[Scope, Measure, bool], list[tuple[bool, bool, float, float]]] = {}
     units = None

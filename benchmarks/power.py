@@ -25,6 +25,7 @@ from inputs import STUDY
 from contstim.experiments.analysis.measures import ACCURACY, evaluate
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scope_mask
 from contstim.experiments.design.calibration import MeasuredPeople, calibrate
+from contstim.experiments.design.golan2023 import PUBLISHED_KINDS
 from contstim.experiments.design.population import (
     DISTANT,
     Population,
@@ -131,7 +132,7 @@ def real_first_places(ratings: Ratings, draws: int) -> None:
     sizes = TOTALS
     print(f"real answers: how often the first model of all trials is first ({draws} draws)")
     print(f"  {'':33}" + "".join(f"{n:>7}" for n in sizes))
-    for scope in MeasuredPeople().kinds:
+    for scope in map(Scope, PUBLISHED_KINDS):
         rates = [resampled(ratings, scope, n, draws) for n in sizes]
         print(f"  {scope:24} {rates[0][0]:8}" + "".join(f"{rate:7.3f}" for _, rate in rates))
 
@@ -141,7 +142,7 @@ def real_significance(ratings: Ratings, per_group: int, draws: int) -> None:
 
     Printed is the share of comparisons of the model that is first with all trials.
     """
-    for scope in MeasuredPeople().kinds:
+    for scope in map(Scope, PUBLISHED_KINDS):
         # (models and roles) → of its trials, people's choices, models' sides, whom it evaluates
         strata: dict[tuple[str, str, str], list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
         for group in ratings.groups:
