@@ -15,7 +15,9 @@ from contstim.experiments.analysis.ratings import Scope, gather
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.analysis.trivial_rivals import GRAMMAR, trivial_rivals
 from contstim.experiments.design.building import Design, build_design
+from contstim.experiments.design.summary import summarise
 from contstim.experiments.responses.table import Response
+from contstim.frequencies import WordFrequencies
 from contstim.reviews import Decision, Review, undecided
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -72,6 +74,8 @@ def test_trials_are_shared_out_evenly_and_read_back(design: Design, tmp_path: Pa
         assert (trial.sentence_1, trial.sentence_2) == (made_of.good, made_of.bad)
         assert (trial.kind_1, trial.kind_2) == (Kind.ACCEPTABLE, Kind.UNACCEPTABLE)
         assert (trial.condition, trial.paradigm) == (Condition.MINIMAL_PAIR, made_of.paradigm)
+    told = summarise(design, WordFrequencies.of([PAIRS[0].good]), seconds_per_trial=8.0)
+    assert told.roles == {(Condition.MINIMAL_PAIR, "acceptable – unacceptable"): (1, 6, 6)}
     write_trials(tmp_path / "trials.csv", design.trials)
     assert read_trials(tmp_path / "trials.csv") == design.trials
 

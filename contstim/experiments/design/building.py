@@ -104,12 +104,12 @@ def build_design(
     """Turn stimuli into trials, and share them out to groups of participants.
 
     Each pair gives one trial, minimal or not, and so does each triplet: synthetic_1 against
-    synthetic_2. With twins
-    it gives two more, the natural sentence against either, and they go to three different groups.
-    Every group has the same number of trials of every condition, model pair and role (which
-    synthetic sentence), and sees no sentence twice, whatever its end mark. With the numbers of the
-    2023 study, and twins, this is its design. Where the sentences of every pair have equally many
-    words, so have those of the random pairs that are drawn.
+    synthetic_2. With twins it gives two more, the natural sentence against either, and they go to
+    three different groups. Every group has the same number of trials of every condition, model pair
+    and role (which synthetic sentence, or which model is right), and sees no sentence twice,
+    whatever its end mark. With the numbers of the 2023 study, and twins, this is its design. Where
+    the sentences of every pair have equally many words, so have those of the random pairs that are
+    drawn.
 
     After a review of an earlier design, as many trials as possible stay in their groups, and all
     random and catch trials that were not rejected do. The others are drawn anew, and not from

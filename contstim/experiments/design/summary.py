@@ -140,7 +140,8 @@ def _roles(
     times: Counter[tuple[Condition, str, tuple[str, str], int]] = Counter()
     for trial in trials:
         role = f"{trial.kind_1} – {trial.kind_2}"
-        times[trial.condition, role, (trial.model_1, trial.model_2), trial.group] += 1
+        first, second = sorted((trial.model_1, trial.model_2))  # of minimal pairs either is right
+        times[trial.condition, role, (first, second), trial.group] += 1
     roles = {}
     # In a sound design all model pairs have as many trials of a role in every group; fewest and
     # most over pairs and groups show whether they do. Trials without models are not a model pair.

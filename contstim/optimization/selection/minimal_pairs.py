@@ -128,14 +128,17 @@ def _solve(candidates: _Candidates) -> tuple[Choice, IntArray]:
         return linear, some[linear.chosen]
     while True:  # until none is so little dearer than its prices that a better set could have it
         choice = best_choice(costs[some], candidates.rules(some), seconds=_SECONDS)
-        if choice.chosen is None:
-            raise InfeasibleError(_NONE)
-        chosen = some[choice.chosen]
-        gap = costs[chosen].sum() - candidates.bound(linear.prices)
+        gap = np.inf  # where no set of these keeps the rules, one with others may
+        if choice.chosen is not None:
+            chosen = some[choice.chosen]
+            gap = costs[chosen].sum() - candidates.bound(linear.prices)
         near = np.flatnonzero(candidates.reduced(linear.prices) <= gap)
-        if not len(np.setdiff1d(near, some)):
+        if len(np.setdiff1d(near, some)):
+            some = np.union1d(some, near)
+        elif choice.chosen is None:
+            raise InfeasibleError(_NONE)
+        else:
             return choice, chosen
-        some = np.union1d(some, near)
 
 
 class _Candidates:
@@ -205,7 +208,7 @@ class _Candidates:
         can = np.minimum(of_cells[:, :, None], tries).sum(axis=1)  # (n_groups, n_tries)
         if (short := np.flatnonzero(can[:, -1] < self._need)).size:
             lacking = [
-                f"{right} is right and {wrong} is not in {can[group, -1]:,}"
+                f"{can[group, -1]:,} can be chosen where {right} is right and {wrong} wrong"
                 for group, (wrong, right) in enumerate(self.groups)
                 if group in short
             ]

@@ -138,6 +138,28 @@ def test_candidates_left_out_at_first_are_priced_and_join(monkeypatch: pytest.Mo
     assert few.status == every.status == "optimal"
 
 
+def test_candidates_that_only_a_whole_set_needs_join_too() -> None:
+    """Witness: by hand. Either of the best for one model excludes either of the best for the other.
+
+    Halves of all four cost nothing beyond the rules, so no price asks for the last pair, worth 1.
+    """
+    sides = (("one", "one", 9), ("two", "two", 9), ("one", "two", -9), ("two", "one", -9)) * 6
+    rows = (*sides, ("three", "three", -1))
+    margins = np.array([(-size, size) for _, _, size in rows])
+    good, bad = (
+        tuple(Sentence.parse(f"{name} {row[side]}.") for row in rows)
+        for side, name in enumerate(("Good", "Bad"))
+    )
+    scores = MinimalPairScores(
+        ("p",) * len(rows),
+        tuple(map(str, range(len(rows)))),
+        *(good, bad, ("m0", "m1")),
+        np.stack([margins - 20.0, np.full(margins.shape, -20.0)], axis=1),
+    )
+    certificate = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=2)).certificate
+    assert (certificate.objective, certificate.status) == (10, "optimal")
+
+
 def test_verdicts_count_every_pair_and_show_paradigms_without_disagreement() -> None:
     scores = make_scores(1, 300, 2)
     agreed = np.where(np.arange(300) < 100, np.abs(scores.margins).T, scores.margins.T).T
@@ -156,7 +178,9 @@ def test_verdicts_count_every_pair_and_show_paradigms_without_disagreement() -> 
 
 def test_too_few_disagreements_name_the_models() -> None:
     scores = make_scores(0, 6, 2)
-    with pytest.raises(InfeasibleError, match=r"m\d is right and m\d is not in \d.*\(per_pair\)\."):
+    with pytest.raises(
+        InfeasibleError, match=r"\d can be chosen where m\d is right and m\d wrong.*per_pair"
+    ):
         select_minimal_pairs(scores, MinimalPairQuestion(per_pair=12))
     with pytest.raises(InputError, match="per_pair must be even, not 3"):
         MinimalPairQuestion(per_pair=3)
