@@ -174,7 +174,7 @@ def observe(
     for _ in range(experiments):
         drawn = world.draw(len(size.people), size.people[0], chance)
         ratings = trials.ratings(drawn.ratios, drawn.ratings)
-        sampling = Sampling(units, samples=0, smallest_effect=MARGIN)
+        sampling = Sampling(units, smallest_effect=MARGIN)
         result = compare(ratings, trials.scope, ACCURACY, family, sampling)
         for contrast in result.comparisons:
             if contrast["second"] in trials.models and contrast["significant"]:

@@ -27,7 +27,7 @@ from tests.experiments import stimuli
 from tests.experiments.analysis.simulation import simulate
 
 MODELS = ("a", "b", "c")
-UNSAMPLED = Sampling(samples=0)
+UNSAMPLED = Sampling()
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import Response, read_responses
 from contstim.frequencies import read_frequencies
 from contstim.models.training_text import read_contamination, tell_contamination
-from contstim.options import AnswerScale, Help, Reads, Seed, Writes
+from contstim.options import AnswerScale, Help, Reads, Writes
 from contstim.reporting.report import Table
 from contstim.scores import ScoreTable
 from contstim.steps.step import Outcome, Step, Value
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.reporter import Reporter
-
-Samples = Annotated[
-    int, Help("Bootstrap resamples of people and items, for percentiles.", at_least=0)
-]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,15 +43,10 @@ class AnalysisSettings(Exclusions):
         Literal["auto", "groups", "participants", "crossed"],
         Help("Random in tests: groups, participants, or crossed people and items."),
     ] = "auto"
-    intervals: Annotated[
-        Literal["corrected", "percentile"],
-        Help("corrected: Student's t; percentile: of resamples, too wide."),
-    ] = "corrected"
     correction: Annotated[
         Literal["bh", "holm"], Help("Of p-values: false-discovery or family-wise.")
     ] = "bh"
     smallest_effect: Annotated[float, Help("Smallest difference that matters.")] = SMALLEST_EFFECT
-    bootstrap: Samples = 1000
     primary: Annotated[
         Literal["accuracy", "signed-rank-cosine"] | None,
         Help("Primary outcome, over all trials: the verdict's. By default the last there is."),
@@ -123,7 +114,6 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=4):
 
     out: Annotated[Path, Writes("The folder to write.", record="report.html")]
     settings: AnalysisSettings = AnalysisSettings()
-    seed: Seed = 0
 
     def work(self, reporter: Reporter) -> Outcome[Analysis]:
         """Compare the models, and write tables, figures and pages."""
@@ -140,10 +130,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=4):
             exclusions=settings,
             sampling=Sampling(
                 None if settings.units == "auto" else settings.units,
-                samples=settings.bootstrap,
-                seed=self.seed,
                 false_discovery_rate=settings.fdr,
-                intervals=settings.intervals,
                 correction=settings.correction,
                 smallest_effect=settings.smallest_effect,
             ),
@@ -177,7 +164,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=4):
         for caution in analysis.cautions:
             reporter.warn(caution)
         contamination = tell_contamination(seen, reporter, "natural sentences")
-        facts = {"seed": self.seed, **analysis_facts(analysis), **contamination}
+        facts = {**analysis_facts(analysis), **contamination}
         return Outcome(analysis, facts, shown=shown_of(analysis))
 
 
@@ -224,9 +211,7 @@ def analysis_facts(analysis: Analysis) -> dict[str, object]:
         "left_out_by_rule": analysis.admission.counts,
         "simulated_participants": analysis.origin.simulated,
         "units": analysis.sampling.units,
-        "intervals": analysis.sampling.intervals,
         "correction": analysis.sampling.correction,
         "smallest_effect": analysis.sampling.smallest_effect,
-        "bootstrap": analysis.sampling.samples,
         "false_discovery_rate": analysis.sampling.false_discovery_rate,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from contstim.evaluation.acceptability_report import acceptability_findings
 from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.reproduce import adc, golan2023
-from contstim.options import Reads, Seed, Writes
+from contstim.options import Reads, Writes
 from contstim.reporting.report import Table
-from contstim.steps.analysis import Samples, analysis_facts, shown_of
+from contstim.steps.analysis import analysis_facts, shown_of
 from contstim.steps.evaluation import written_findings
 from contstim.steps.step import Outcome, Step
 from contstim.tables import write_table
@@ -41,8 +40,6 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
     ]
     out: Annotated[Path, Writes("The folder to write.", record="report.html")]
     ratings: Annotated[Path | None, Reads("The file of ratings, if elsewhere.")] = None
-    bootstrap: Samples = 1000
-    seed: Seed = 0
 
     def files_of_data(self) -> Iterable[Path | None]:
         """The file of ratings."""
@@ -51,16 +48,14 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
     def work(self, reporter: Reporter) -> Outcome[tuple[Analysis, Claims]]:
         """Analyse the ratings, and compare claims."""
         folder, file = golan2023.locate(self.data, self.ratings)
-        sampling = replace(golan2023.PUBLISHED_SAMPLING, samples=self.bootstrap, seed=self.seed)
         progress = partial(reporter.progress, "comparing")
-        analysis = golan2023.analyze_golan2023(folder, file, sampling=sampling, progress=progress)
+        analysis = golan2023.analyze_golan2023(folder, file, progress=progress)
         compared = golan2023.claims(analysis)
         write_analysis(analysis, self.out, title="Golan et al. (2023), experiment 1")
         claims, holds = _claims(compared, self.out / "tables" / "claims.csv")
         for caution in analysis.cautions:
             reporter.warn(caution)
-        facts = {"seed": self.seed, **analysis_facts(analysis)}
-        shown = [*shown_of(analysis), *claims]
+        shown, facts = [*shown_of(analysis), *claims], analysis_facts(analysis)
         return Outcome((analysis, compared), facts, shown=shown, holds=holds)
 
 

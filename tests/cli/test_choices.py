@@ -19,7 +19,6 @@ from tests.cli.running import run, succeed
 from tests.experiments.stimuli import natural
 from tests.study.small import blank_figures
 
-FAST = ("--bootstrap", "0")
 TABLES = "--trials trials.csv --responses responses.csv --scores scores.csv".split()
 DESIGN = (
     "design --sentences natural.txt --groups 2 --random-per-group 12 --catch-per-group 3".split()
@@ -50,7 +49,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def told(made: Path) -> str:
     """What an analysis prints, of which `results` are in the folder from then on."""
-    return succeed(made, "analyze", *TABLES, *FAST, "--out", "results", "-q")
+    return succeed(made, "analyze", *TABLES, "--out", "results", "-q")
 
 
 @pytest.fixture
@@ -111,9 +110,7 @@ def test_tables_that_do_not_say_it_are_refused_until_it_is_named(told: str, fold
         assert failed.returncode == 2, command
         assert "--scale: choice for 1 (sentence_1) or 2 (sentence_2)" in failed.stderr
         assert not (folder / "refused").exists()
-    stated = succeed(
-        folder, "analyze", *TABLES, *FAST, "--scale", "choice", "--out", "stated", "-q"
-    )
+    stated = succeed(folder, "analyze", *TABLES, "--scale", "choice", "--out", "stated", "-q")
     assert stated == told
     tables = [(folder / out / "tables" / "models.csv").read_text() for out in ("results", "stated")]
     assert tables[0] == tables[1]

@@ -84,7 +84,7 @@ def test_from_scores_to_figures(folder: Path) -> None:
         names[0],
     )
     inputs = "--trials trials.csv --responses responses.csv --scores trial-scores.csv"
-    shown = run(f"analyze {inputs} --bootstrap 0 --min-catch 0 --out results")
+    shown = run(f"analyze {inputs} --min-catch 0 --out results")
     for name in names:
         assert f": {name}\n" in shown
     page = _Texts()

@@ -157,7 +157,7 @@ def experiment(published_data: Path) -> Analysis:
     folder = published_data / "contstimlang"
     trials, responses = read_experiment(folder, published_data / "contstimlang-fork" / "data")
     scores = read_stimulus_scores(folder)
-    return analyze(trials, responses, scores, sampling=Sampling("groups", samples=0))
+    return analyze(trials, responses, scores, sampling=Sampling("groups"))
 
 
 def test_default_people_are_those_of_the_published_ratings(experiment: Analysis) -> None:

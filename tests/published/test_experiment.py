@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.experiments.analysis.effects import Result, Sampling, compare
+from contstim.experiments.analysis.effects import Result, Sampling, compare, suited_units
 from contstim.experiments.analysis.families import CEILING, every_contrast
 from contstim.experiments.analysis.measures import ACCURACY, COSINE
 from contstim.experiments.analysis.ratings import Scope
@@ -49,7 +49,7 @@ COSINES = {
 
 @pytest.fixture(scope="module")
 def analysis(published_data: Path) -> Analysis:
-    return analyze_golan2023(*locate(published_data), sampling=Sampling(samples=0))
+    return analyze_golan2023(*locate(published_data))
 
 
 def accuracy(analysis: Analysis, scope: Scope) -> Result:
@@ -61,6 +61,8 @@ def test_16_500_ratings_of_100_people_and_nobody_left_out(analysis: Analysis) ->
     assert [len(group.participants) for group in analysis.ratings.groups] == [10] * 10
     assert analysis.admission.excluded == {}
     assert {finding.problem for finding in analysis.admission.report.findings} <= HARMLESS
+    every = every_contrast(analysis.ratings.models)
+    assert suited_units(analysis.ratings, every, Sampling()) == "groups"  # as published
 
 
 def test_correct_predictions_on_random_pairs(analysis: Analysis) -> None:
@@ -111,7 +113,7 @@ def test_with_the_ceilings_alone_as_a_family_the_published_pattern_is_lost(
     analysis: Analysis,
 ) -> None:
     family = [c for c in every_contrast(analysis.ratings.models) if c.second == CEILING]
-    sampling = Sampling("groups", samples=0)
+    sampling = Sampling("groups")
     result = compare(analysis.ratings, Scope.NATURAL, ACCURACY, family, sampling)
     assert len(result.comparisons) == 9
     assert result.below_ceiling() != MODELS - {"gpt2", "roberta", "electra"}
@@ -154,7 +156,7 @@ def test_every_claim_is_printed_as_holding(analysis: Analysis) -> None:
 def test_the_command_writes_the_claims(published_data: Path, tmp_path: Path) -> None:
     """From a checkout of contstimlang alone, with the ratings named apart."""
     command = [sys.executable, "-m", "contstim", "reproduce", "golan2023", "--out", "out"]
-    command += ["--data", str(published_data / "contstimlang"), "--bootstrap", "0", "--quiet"]
+    command += ["--data", str(published_data / "contstimlang"), "--quiet"]
     command += ["--ratings", str(published_data / "contstimlang-fork" / "data")]
     env = {**os.environ, "COLUMNS": "200"}
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=env)

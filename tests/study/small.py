@@ -51,7 +51,7 @@ participants = 2
 simulate = "bigram"
 participants = 12
 [analysis]
-bootstrap = 20
+worst = 4
 """
 
 STAGES = (

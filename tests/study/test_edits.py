@@ -143,7 +143,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         edit(("participants = 12\n", "")),
         {"responses", "analysis"},
     ),
-    "more resamples": (edit(("bootstrap = 20", "bootstrap = 21")), {"analysis"}),
+    "fewer failures to list": (edit(("worst = 4", "worst = 3")), {"analysis"}),
     "a list for the export": (edit(("[export.csv]", "[export.csv]\nseed = 5")), {"export csv"}),
     "where networks run": (
         edit(("[vocabulary]", '[loading]\ndevice = "cpu"\n[vocabulary]')),

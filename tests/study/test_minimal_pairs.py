@@ -32,7 +32,6 @@ catch_per_group = 2
 [responses]
 simulate = "three"
 [analysis]
-bootstrap = 0
 """
 
 

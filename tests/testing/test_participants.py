@@ -64,7 +64,7 @@ def test_people_who_follow_a_model_are_found_through_the_server_as_without_it(
     direct = simulate_responses(people, PEOPLE)
     assert said(downloaded) == said(direct)
 
-    sampling = Sampling(samples=0)
+    sampling = Sampling()
     through, without = (
         consistency(analyze(made.trials, responses, made.scores, sampling=sampling))
         for responses in (downloaded, direct)

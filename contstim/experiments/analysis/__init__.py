@@ -6,8 +6,8 @@ reliability  how sure people are of each trial
 agreement    models with models, people with people, people with rival models; where models fail
 crossed      variance where people and items are both drawn anew, in closed form, for one
              experiment or for many at once
-intervals    of values, differences and distances to the ceiling, by that variance or by a
-             bootstrap; estimates with a t-test
+intervals    of values, differences and distances to the ceiling, by that variance; estimates with
+             a t-test
 signed_ranks Wilcoxon's test with its effect size, for one test or many
 families     contrasts, their false-discovery or family-wise error rate, what could be found at all
 effects      comparisons of models and ceilings, with tests, effect sizes and intervals

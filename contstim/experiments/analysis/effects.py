@@ -20,7 +20,7 @@ from contstim.experiments.analysis.families import (
     detectability,
     limits_over_groups,
 )
-from contstim.experiments.analysis.intervals import bootstrap, percentiles, uncertainty_of
+from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.measures import evaluate, known_mean
 from contstim.experiments.analysis.ratings import TESTING, scope_mask, scopes_of
 from contstim.experiments.analysis.signed_ranks import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.analysis.families import Correction, ModelContrast
-    from contstim.experiments.analysis.intervals import Interval, IntervalMethod, Uncertainty
+    from contstim.experiments.analysis.intervals import Interval, Uncertainty
     from contstim.experiments.analysis.measures import Measure, ParticipantScores
     from contstim.experiments.analysis.ratings import Ratings, Scope
     from contstim.experiments.analysis.tables import Row
@@ -62,17 +62,14 @@ _HOLDS_FOR: dict[Units, str] = {"groups": "items like these", "participants": "t
 
 @dataclass(frozen=True)
 class Sampling:
-    """Unit of observation, and method of measuring uncertainty.
+    """Unit of observation, and limits by which contrasts are decided.
 
     Attributes:
         units: tests compare means of groups, or participants, or take people and items as crossed
             random factors; None leaves it to the design (`suited_units`).
-        samples: bootstrap resamples of percentile intervals; 0 leaves these empty.
-        seed: decides the resamples.
         level: of the intervals.
         false_discovery_rate: up to which adjusted p-values are significant; with Holm's correction
             the family-wise error rate.
-        intervals: Student's t with the corrected two-factor variance, or percentiles.
         correction: for the family of contrasts.
         smallest_effect: differences below it do not matter: contrasts are also tested for being
             smaller than that.
@@ -82,11 +79,8 @@ class Sampling:
     """
 
     units: Units | None = None
-    samples: int = 1000
-    seed: int = 0
     level: float = 0.95
     false_discovery_rate: float = FALSE_DISCOVERY_RATE
-    intervals: IntervalMethod = "corrected"
     correction: Correction = "bh"
     smallest_effect: float = SMALLEST_EFFECT
     catch_trials: bool = False
@@ -107,8 +101,7 @@ class Result:
 
     - `second`: another model than `first`, or `CEILING`.
     - `interval`: of the difference, at 1 - `alpha`; it leaves out 0 where the contrast is
-      significant, and only there, since it inverts the test. Percentiles do not, and are at the
-      level asked for.
+      significant, and only there, since it inverts the test.
     - `n_units`: groups or participants that the test compares; of a crossed test, participants.
     - `statistic`: the smaller sum of ranks, or Student's t.
     - `rank_biserial`: the effect size of a signed-rank test; see `rank_biserial_interval`.
@@ -169,9 +162,9 @@ class Result:
         return frozenset().union(*(pair for pair in sides if side in pair)) - {side, CEILING}
 
 
-_Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, Interval | None, Row]"
+_Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, Row]"
 """A contrast before its p-value is adjusted: values of units, (n_units,), on both sides, their
-difference's uncertainty, percentiles where asked for, and the test."""
+difference's uncertainty, and the test."""
 
 
 def compare(
@@ -190,7 +183,7 @@ def compare(
         scope: which trials evaluate which model.
         measure: accuracy or signed-rank cosine.
         contrasts: those of models without trials in this scope are left out.
-        sampling: units, resamples, level.
+        sampling: units, level, correction.
         masks: for each group, which trials evaluate which model, (n_models, n_trials); by default
             as the scope has it.
     """
@@ -199,7 +192,10 @@ def compare(
         scope_mask(g.trials, scope, names, catch=sampling.catch_trials) for g in ratings.groups
     ]
     evaluation = evaluate(ratings, measure, masks)
-    measured = _uncertain(ratings, measure, masks, sampling)
+    # A mean over participants weighs groups by their sizes; one over groups, all alike.
+    sizes = np.array([float(len(group.participants)) for group in ratings.groups])
+    shares = sizes if units == "participants" else np.ones(len(sizes))
+    groups = jackknife(ratings, measure, masks)
     values, lower, upper = (
         units_of(evaluation, kind, units)
         for kind in (evaluation.values, evaluation.lower, evaluation.upper)
@@ -207,14 +203,13 @@ def compare(
     counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)  # (n_models,) trials
     models: list[Row] = []
     for column in np.flatnonzero(counts).tolist():
-        uncertainty, resampled = measured(Side(column))
-        interval = resampled or uncertainty.interval(sampling.level)
+        uncertainty = uncertainty_of(groups, shares, measure.lowest, Side(column))
         value, below, above = (known_mean(kind[:, column]) for kind in (values, lower, upper))
         models.append(
             {
                 "model": names[column],
                 "value": value,
-                "interval": interval,
+                "interval": uncertainty.interval(sampling.level),
                 "lower": below,
                 "upper": above,
                 "n_trials": int(counts[column]),
@@ -229,33 +224,13 @@ def compare(
         second = None if ceiling else names.index(contrast.second)
         others = lower[:, first] if second is None else values[:, second]
         both = ~np.isnan(values[:, first] - others)
-        pair, known = (values[both, first], others[both]), measured(Side(first, second, ceiling))
-        test = _crossed(*pair, known[0]) if units == "crossed" else signed_rank_test(*pair)
-        tests.append((*pair, *known, test))
+        pair, side = (values[both, first], others[both]), Side(first, second, ceiling)
+        known = uncertainty_of(groups, shares, measure.lowest, side)
+        test = _crossed(*pair, known) if units == "crossed" else signed_rank_test(*pair)
+        tests.append((*pair, known, test))
     limits = _limits([test for *_, test in tests], sampling)
     comparisons = _adjusted(tests, family, f"{measure.name} in {scope}", sampling, limits)
     return Result(scope, measure, evaluation, models, comparisons, limits)
-
-
-def _uncertain(
-    ratings: Ratings, measure: Measure, masks: Sequence[BoolArray], sampling: Sampling
-) -> Callable[[Side], tuple[Uncertainty, Interval | None]]:
-    """Function from a value or difference to its uncertainty, and percentiles where asked for."""
-    # A mean over participants weighs groups by their sizes; one over groups, all alike.
-    sizes = np.array([float(len(group.participants)) for group in ratings.groups])
-    shares = sizes if sampling.units == "participants" else np.ones(len(sizes))
-    groups, resampled = jackknife(ratings, measure, masks), None
-    if sampling.intervals == "percentile":
-        draws = {"samples": sampling.samples, "seed": sampling.seed}
-        resampled = bootstrap(ratings, measure, masks, **draws)
-
-    def measured(side: Side) -> tuple[Uncertainty, Interval | None]:
-        uncertainty = uncertainty_of(groups, shares, measure.lowest, side)
-        if resampled is None:
-            return uncertainty, None
-        return uncertainty, percentiles(resampled, shares, side, sampling.level)
-
-    return measured
 
 
 def averaged(
@@ -326,7 +301,7 @@ def _adjusted(
     # can be. Crossed tests have no such bound.
     crossed, margin = sampling.units == "crossed", sampling.smallest_effect
     least = [0.0 if crossed else smallest_p_value(test["n_units"]) for *_, test in tests]
-    equivalence = np.array([known.equivalence_p_value(margin) for _, _, known, *_ in tests])
+    equivalence = np.array([known.equivalence_p_value(margin) for _, _, known, _ in tests])
     decisions = {
         "q_value": adjusted(p_values, "bh"),
         "p_holm": adjusted(p_values, "holm"),
@@ -353,7 +328,7 @@ def _row(
     contrast: ModelContrast, test: _Test, decided: Row, stated: str, sampling: Sampling
 ) -> Row:
     """One of a family, with what its correction decides; see `Result`."""
-    first, second, known, _, ranks = test
+    first, second, known, ranks = test
     interval, difference = _decided(test, decided["alpha"], sampling), known_mean(first - second)
     residual, units = known.components.residual, sampling.units or "groups"
     unit = np.sqrt(residual) if residual > 0 else np.nan
@@ -389,9 +364,7 @@ def _decided(test: _Test, alpha: float, sampling: Sampling) -> Interval:
 
     That of a signed-rank test reaches as far as Clopper and Pearson's limits do, at least.
     """
-    first, second, known, resampled, _ = test
-    if resampled is not None:
-        return resampled
+    first, second, known, _ = test
     interval = known.interval(1 - alpha)
     if sampling.units == "crossed":
         return interval

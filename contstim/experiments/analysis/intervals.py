@@ -1,31 +1,19 @@
-"""Intervals of values, of their differences, and of their distances to the noise ceiling.
-
-By the variance of two crossed factors, or as published: by the percentile bootstrap of Efron (1979)
-over participants, items, or both, within each group of participants.
-"""
+"""Intervals of values, of their differences, and of their distances to the noise ceiling."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from contstim.experiments.analysis.crossed import BOTH, blocks_of, variance_components
-from contstim.experiments.analysis.measures import evaluate_group
+from contstim.experiments.analysis.crossed import blocks_of, variance_components
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from contstim.arrays import BoolArray, FloatArray
+    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.crossed import GroupJackknife, Side, VarianceComponents
-    from contstim.experiments.analysis.measures import Measure
-    from contstim.experiments.analysis.ratings import GroupRatings, Ratings
-
-_CELLS = 200_000  # participants × trials × resamples at once: what stays in a processor's cache
-
-IntervalMethod = Literal["corrected", "percentile"]
-"""Student's t with the corrected two-factor variance, or percentiles of a bootstrap."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +62,7 @@ UNKNOWN = Estimate(*(np.nan,) * 7)  # where nothing could be estimated
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval by what is drawn anew; nan where that cannot be known, or nothing was resampled.
+    """An interval by what is drawn anew; nan where that cannot be known.
 
     Attributes:
         low: people and items are drawn anew, or what `population` says.
@@ -83,7 +71,7 @@ class Interval:
         high_items: likewise.
         low_participants: people alone: on these items.
         high_participants: likewise.
-        standard_error: of `low` and `high`; nan for percentiles.
+        standard_error: of `low` and `high`.
         degrees_of_freedom: likewise.
         population: whom and what `low` and `high` speak of.
         note: what had to be done, or why that is less than people and items; mostly empty.
@@ -252,104 +240,3 @@ def t_quantile(level: float, freedom: float | FloatArray) -> float:
     from scipy.stats import t as student
 
     return float(student.ppf((1 + level) / 2, freedom))
-
-
-def percentiles(resampled: FloatArray, shares: FloatArray, side: Side, level: float) -> Interval:
-    """Percentiles of a value or difference; nan where nothing was resampled.
-
-    Args:
-        resampled: see `bootstrap`.
-        shares: (n_groups,), how much each group counts in a mean over groups.
-        side: what is measured.
-        level: such as 0.95.
-    """
-    # Both sides come from one resample, so that what moves both cancels.
-    values, lower = resampled
-    means = values[:, :, side.first]
-    if side.ceiling:
-        means = means - lower[:, :, side.first]
-    elif side.second is not None:
-        means = means - values[:, :, side.second]
-    # A group in which a resample drew none of the model's trials is nan, and drops out of that
-    # resample's mean together with its share.
-    defined, shares = ~np.isnan(means), shares[:, None]
-    total = (defined * shares).sum(axis=1)
-    summed = (np.where(defined, means, 0) * shares).sum(axis=1)
-    samples = np.divide(summed, total, out=np.full(total.shape, np.nan), where=total > 0)
-    limits = np.full((3, 2), np.nan)
-    for row, drawn in zip(limits, samples, strict=True):
-        if len(known := drawn[~np.isnan(drawn)]):
-            row[:] = np.quantile(known, ((1 - level) / 2, (1 + level) / 2))
-    note = "percentiles of resamples, which have no standard error"
-    (low, high), (low_items, high_items), (low_people, high_people) = limits.tolist()
-    alone = (low_items, high_items, low_people, high_people)
-    return Interval(low, high, *alone, np.nan, np.nan, BOTH, note)
-
-
-def bootstrap(
-    ratings: Ratings,
-    measure: Measure,
-    masks: Sequence[BoolArray],
-    *,
-    samples: int,
-    seed: int,
-) -> FloatArray:
-    """Draw participants and trials of each group with replacement, apart and together.
-
-    A model's results in a resample are those on its own trials among the drawn ones. The ceiling of
-    a drawn participant is that against all others who took part, so that nobody predicts their own
-    double.
-
-    Args:
-        ratings: who rated what.
-        measure: accuracy or signed-rank cosine.
-        masks: for each group, which trials evaluate which model, (n_models, n_trials).
-        samples: how many resamples.
-        seed: decides what is drawn.
-
-    Returns:
-        (2, 3, n_groups, n_models, n_samples): group means of values and of lower noise ceilings,
-        with items and participants drawn, items alone, participants alone.
-    """
-    parts = []
-    for group, mask in zip(ratings.groups, masks, strict=True):
-        # A group's draws follow from its own number: they stay when other groups come or go.
-        rng = np.random.default_rng([seed, group.number])
-        parts.append(_bootstrap_group(group, measure, mask, samples, rng))
-    return np.stack(parts, axis=2)
-
-
-def _bootstrap_group(
-    group: GroupRatings, measure: Measure, mask: BoolArray, samples: int, rng: np.random.Generator
-) -> FloatArray:
-    """Values and lower ceilings, (2, 3, n_models, n_samples)."""
-    # items: (n_samples, n_trials), how often each trial is drawn; trials that evaluate no model are
-    # not drawn from. people: (n_samples, n_participants), how much each counts in a group's mean.
-    used, n_people = np.flatnonzero(mask.any(axis=0)), len(group.participants)
-    items = np.zeros((samples, mask.shape[1]))
-    items[:, used] = _draws(len(used), samples, rng)
-    people = _draws(n_people, samples, rng) / n_people
-    # Resamples of items are evaluated in chunks that fit into a processor's cache.
-    at_once = max(1, _CELLS // max(1, n_people * int(mask.sum(axis=1).max())))
-    chunks = [
-        evaluate_group(group, measure, mask, items[start : start + at_once])[:2]
-        for start in range(0, max(1, samples), at_once)
-    ]
-    # Values and lower ceilings by item, (n_participants, n_models, n_samples), and as they are,
-    # (n_participants, n_models). Participants need no second evaluation, only other weights: a
-    # drawn person's ceiling is against all who took part.
-    resampled = (np.concatenate(kind, axis=-1) for kind in zip(*chunks, strict=True))
-    as_it_is = evaluate_group(group, measure, mask)[:2]
-    of_both = zip(resampled, as_it_is, strict=True)
-    parts = [
-        (np.einsum("pms,sp->ms", by_item, people), by_item.mean(axis=0), (people @ fixed).T)
-        for by_item, fixed in of_both
-    ]
-    return np.array(parts)
-
-
-def _draws(n: int, samples: int, rng: np.random.Generator) -> FloatArray:
-    """Number of times that each of n is drawn, (samples, n)."""
-    if n == 0:
-        return np.zeros((samples, 0))
-    return rng.multinomial(n, np.full(n, 1 / n), size=samples).astype(np.float64)

@@ -382,26 +382,24 @@ def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> 
 
 
 def evaluate_group(
-    group: GroupRatings, measure: Measure, mask: BoolArray, weights: FloatArray | None = None
+    group: GroupRatings, measure: Measure, mask: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Model, lower and upper ceiling, each (n_participants, n_models) or (…, n_samples).
+    """Model, lower and upper ceiling, each (n_participants, n_models).
 
     Args:
         group: who rated what.
         measure: accuracy or signed-rank cosine.
         mask: which trials evaluate which model, (n_models, n_trials).
-        weights: how often each trial counts in each resample, (n_samples, n_trials).
     """
     people, (n_models, _) = group.preferences, mask.shape
-    samples = () if weights is None else (len(weights),)
-    values, lower, upper = np.full((3, len(people), n_models, *samples), np.nan)
+    values, lower, upper = np.full((3, len(people), n_models), np.nan)
     # Models with the same trials are evaluated together, on random pairs all of them; where each
     # has its own, one by one. The ceilings are those of these trials.
     for trials in np.unique(mask[mask.any(axis=1)], axis=0):
         models = (mask == trials).all(axis=1)
-        rated = people[:, trials], None if weights is None else weights[:, trials]
-        values[:, models] = measure.model(group.ratios[np.ix_(models, trials)], *rated)
+        rated = people[:, trials]
+        values[:, models] = measure.model(group.ratios[np.ix_(models, trials)], rated, None)
         if len(people) > 1:
-            lower[:, models] = measure.lower(*rated)[:, None]
-            upper[:, models] = measure.upper(*rated)[:, None]
+            lower[:, models] = measure.lower(rated, None)[:, None]
+            upper[:, models] = measure.upper(rated, None)[:, None]
     return values, lower, upper

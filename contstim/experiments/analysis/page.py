@@ -152,7 +152,7 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     level, adjusted = f"{sampling.level:.0%}", "p (Holm)" if holm else "q"
     # The level at which the family decides, such as 99.4%
     decided = level
-    if sampling.intervals == "corrected" and result.comparisons:
+    if result.comparisons:
         decided = f"{100 * (1 - max(test['alpha'] for test in result.comparisons)):.3g}%"
 
     def tested(test: Row, mark: str = "") -> tuple[float, str, str]:
@@ -361,11 +361,10 @@ def _lead(test: Row, first: str, sampling: Sampling) -> str:
     """A contrast as the first model less the other: difference, interval and adjusted p-value."""
     sign = 1 if test["first"] == first else -1
     low, high = sorted(sign * end for end in (test["interval"].low, test["interval"].high))
-    level = 1 - test["alpha"] if sampling.intervals == "corrected" else sampling.level
     name, p_value = ("p (Holm)", "p_holm") if sampling.correction == "holm" else ("q", "q_value")
     text = p_text(test[p_value])
     tested = f", {name} {text if text[0] == '<' else f'= {text}'}" if test["testable"] else ""
-    interval = f"{100 * level:.3g}% interval {_number(low)} … {_number(high)}"
+    interval = f"{100 * (1 - test['alpha']):.3g}% interval {_number(low)} … {_number(high)}"
     more, other = _number(sign * test["difference"]), test["second" if sign > 0 else "first"]
     return f"{more} more than {other}, the next ({interval}{tested})"
 
@@ -402,9 +401,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         holm=sampling.correction == "holm",
         rate=f"{sampling.false_discovery_rate:g}",
         smallest=f"{sampling.smallest_effect:g}",
-        corrected=sampling.intervals == "corrected",
         level=f"{sampling.level:.0%}",
-        samples=f"{sampling.samples:,}",
         freedom=f"{min(freedom):.1f} to {max(freedom):.1f}" if freedom else "",
         notes={note: f"{number:,} of {len(intervals):,}" for note, number in notes.items()},
         rivals=[*dict.fromkeys(row["model"] for r in analysis.rivals for row in r.models)],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,8 +37,7 @@ _TRIALS = "9 random, 36 natural, 72 natural vs. synthetic, 36 synthetic, 12 catc
 _UNANIMOUS = (
     "47 of 90 random, 132 of 360 natural, 487 of 720 natural vs. synthetic, 216 of 360 synthetic"
 )
-PUBLISHED_SAMPLING = Sampling("groups", intervals="percentile", catch_trials=True)
-"""The published statistics: tests over groups, percentiles, catch trials in overall results."""
+_SAMPLING = Sampling("groups", catch_trials=True)  # in overall results, as published
 _CONDITIONS = {
     Condition.RANDOM_NATURAL: "random",
     Condition.NATURAL_CONTROVERSIAL: "natural",
@@ -79,7 +77,6 @@ def analyze_golan2023(
     folder: Path | str,
     ratings: Path | str,
     *,
-    sampling: Sampling = PUBLISHED_SAMPLING,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Analysis:
     """Analyse the published experiment as any other.
@@ -87,7 +84,6 @@ def analyze_golan2023(
     Args:
         folder: the repository dpmlab/contstimlang.
         ratings: the file of ratings.
-        sampling: see `analyze`; by default as published. Catch trials count in any case.
         progress: see `analyze`.
 
     Raises:
@@ -95,8 +91,7 @@ def analyze_golan2023(
     """
     trials, responses = read_experiment(folder, ratings)
     scores = read_stimulus_scores(folder)
-    sampling = replace(sampling, catch_trials=True)
-    return analyze(trials, responses, scores, sampling=sampling, progress=progress)
+    return analyze(trials, responses, scores, sampling=_SAMPLING, progress=progress)
 
 
 def claims(analysis: Analysis) -> list[Claim]:

@@ -19,7 +19,7 @@ from contstim.experiments.analysis.crossed import (
     jackknife_of_means,
     variance_components,
 )
-from contstim.experiments.analysis.intervals import bootstrap, uncertainty_of
+from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.measures import MEASURES, Measure
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scope_mask, subset
 from tests.experiments.analysis.simulation import simulate
@@ -119,7 +119,19 @@ def test_the_variance_is_the_corrected_bootstraps(measure: Measure) -> None:
     group = ratings.groups[0]
     masks = [np.ones((3, len(group.trials)), np.bool_)]
     n, k = 12, len(group.trials)
-    drawn = bootstrap(ratings, measure, masks, samples=4_000, seed=0)[0][:, 0]
+    # How often each item counts, and how much each person, in each of 4,000 resamples
+    rng = np.random.default_rng(0)
+    items_drawn = rng.multinomial(k, np.full(k, 1 / k), 4_000).astype(np.float64)
+    people_drawn = rng.multinomial(n, np.full(n, 1 / n), 4_000) / n
+    by_item = measure.model(group.ratios, group.preferences, items_drawn)
+    as_it_is = measure.model(group.ratios, group.preferences, None)
+    drawn = np.stack(
+        [
+            np.einsum("pms,sp->ms", by_item, people_drawn),
+            by_item.mean(axis=0),
+            (people_drawn @ as_it_is).T,
+        ]
+    )
     groups = jackknife(ratings, measure, masks)
     for first, second in ((0, None), (0, 1)):
         samples = drawn[:, first] - (0 if second is None else drawn[:, second])

@@ -1,4 +1,4 @@
-"""Comparisons and their bootstrap, on experiments whose truth is planted."""
+"""Comparisons, on experiments whose truth is planted."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from contstim.experiments.analysis.families import (
     ModelContrast,
     every_contrast,
 )
-from contstim.experiments.analysis.intervals import Uncertainty, bootstrap
-from contstim.experiments.analysis.measures import ACCURACY, COSINE, MEASURES, evaluate
-from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scope_mask, subset
+from contstim.experiments.analysis.intervals import Uncertainty
+from contstim.experiments.analysis.measures import ACCURACY, COSINE, MEASURES
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather, subset
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.scores import ScoreTable
 from contstim.stimuli import Condition
@@ -46,7 +46,7 @@ def ratings() -> Ratings:
 def test_the_model_that_people_follow_is_recovered(ratings: Ratings, scope: Scope) -> None:
     """Planted: .85 of choices; the others know nothing, so half."""
     family = every_contrast(ratings.models)
-    result = compare(ratings, scope, ACCURACY, family, Sampling("groups", samples=0))
+    result = compare(ratings, scope, ACCURACY, family, Sampling("groups"))
     values = {one["model"]: one["value"] for one in result.models}
     assert values["a"] == pytest.approx(0.85, abs=0.04)
     assert values["b"] == pytest.approx(0.5, abs=0.12)
@@ -87,8 +87,7 @@ def test_results_are_means_over_groups_of_means_over_people() -> None:
     ratings = ratings_of(simulate(groups=(2, 5, 3)))
     family = [ModelContrast("a", CEILING)]
     groups, people = (
-        compare(ratings, Scope.NATURAL, COSINE, family, Sampling(units, samples=0))
-        for units in UNITS
+        compare(ratings, Scope.NATURAL, COSINE, family, Sampling(units)) for units in UNITS
     )
     found = groups.evaluation
     for side, values in (("value_first", found.values[:, 0]), ("value_second", found.lower[:, 0])):
@@ -99,7 +98,7 @@ def test_results_are_means_over_groups_of_means_over_people() -> None:
 
 
 def test_intervals_hold_the_truth(ratings: Ratings) -> None:
-    sampling = Sampling("groups", samples=400, seed=1)
+    sampling = Sampling("groups")
     result = compare(ratings, Scope.RANDOM, ACCURACY, [ModelContrast("a", "b")], sampling)
     one = result.models[0]
     assert one["interval"].low < 0.85 < one["interval"].high
@@ -108,33 +107,11 @@ def test_intervals_hold_the_truth(ratings: Ratings) -> None:
     assert contrast["interval"].low > 0
 
 
-def test_resampled_people_scatter_as_the_standard_error_says() -> None:
-    """Witness: the formula of the standard error of a mean, sd / sqrt(n), for people and items."""
-    ratings = ratings_of(simulate(groups=(40,), follow=0.7))
-    masks = [
-        scope_mask(g.trials, Scope.OVERALL, ratings.models, catch=True) for g in ratings.groups
-    ]
-    drawn = bootstrap(ratings, ACCURACY, masks, samples=3_000, seed=0)
-    values = evaluate(ratings, ACCURACY, masks).values[:, 0]
-    by_item = ((ratings.groups[0].ratios[0] > 0) == (ratings.groups[0].ratings > 3.5)).mean(axis=0)
-    both, items, people = drawn[0][:, 0, 0].std(axis=1)
-    assert people == pytest.approx(values.std() / np.sqrt(40), rel=0.1)
-    assert items == pytest.approx(by_item.std() / np.sqrt(len(by_item)), rel=0.1)
-    assert both > max(people, items)
-
-
-def test_resamples_depend_on_the_seed_alone(ratings: Ratings) -> None:
-    masks = [scope_mask(g.trials, Scope.NATURAL, ratings.models) for g in ratings.groups]
-    runs = [bootstrap(ratings, COSINE, masks, samples=20, seed=seed)[0] for seed in (0, 0, 1)]
-    assert np.array_equal(runs[0], runs[1], equal_nan=True)
-    assert not np.array_equal(runs[0], runs[2], equal_nan=True)
-
-
 def test_a_group_of_one_has_values_but_no_ceiling() -> None:
     ratings = ratings_of(simulate(groups=(1, 3)))
     for measure in MEASURES:
         family = [ModelContrast("a", CEILING)]
-        result = compare(ratings, Scope.RANDOM, measure, family, Sampling("groups", samples=10))
+        result = compare(ratings, Scope.RANDOM, measure, family, Sampling("groups"))
         alone = result.evaluation.groups == 1
         assert np.isfinite(result.evaluation.values).all()
         assert np.isnan(result.evaluation.lower[alone]).all()
@@ -156,7 +133,7 @@ def test_a_model_without_trials_is_left_out_of_the_family() -> None:
     )
     ratings = gather(made.trials, made.responses, scores)
     family = every_contrast(scores.models)
-    sampling = Sampling("participants", samples=5)
+    sampling = Sampling("participants")
     natural = compare(ratings, Scope.NATURAL, ACCURACY, family, sampling)
     assert [one["model"] for one in natural.models] == ["a", "b"]
     assert {c["first"] for c in natural.comparisons} | {
@@ -168,26 +145,6 @@ def test_a_model_without_trials_is_left_out_of_the_family() -> None:
     }
     random = compare(ratings, Scope.RANDOM, ACCURACY, family, sampling)
     assert random.models[0]["value"] == random.models[2]["value"]
-
-
-def test_without_resamples_intervals_are_empty() -> None:
-    ratings = ratings_of(simulate(conditions=(Condition.RANDOM_NATURAL,)))
-    sampling = Sampling("groups", samples=0, intervals="percentile")
-    result = compare(ratings, Scope.RANDOM, COSINE, [], sampling)
-    assert np.isnan(result.models[0]["interval"].low)
-
-
-def test_percentiles_are_quantiles_of_the_resamples(ratings: Ratings) -> None:
-    """Witness: numpy, on the resamples of both models and their difference."""
-    masks = [scope_mask(g.trials, Scope.RANDOM, ratings.models) for g in ratings.groups]
-    drawn = bootstrap(ratings, COSINE, masks, samples=50, seed=3)[0].mean(axis=1)
-    sampling = Sampling("groups", samples=50, seed=3, intervals="percentile")
-    result = compare(ratings, Scope.RANDOM, COSINE, [ModelContrast("a", "b")], sampling)
-    interval = result.models[1]["interval"]
-    assert (interval.low, interval.high) == pytest.approx(np.quantile(drawn[0, 1], (0.025, 0.975)))
-    interval = result.comparisons[0]["interval"]
-    expected = np.quantile(drawn[2, 0] - drawn[2, 1], (0.025, 0.975))
-    assert (interval.low_participants, interval.high_participants) == pytest.approx(expected)
 
 
 def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None:
@@ -262,9 +219,7 @@ def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
     responses = tuple(replace(r, rating=2) for r in made.responses)
     ratings = gather(made.trials, responses, scores)
     for measure in MEASURES:
-        result = compare(
-            ratings, Scope.RANDOM, measure, every_contrast("ab"), Sampling(units, samples=5)
-        )
+        result = compare(ratings, Scope.RANDOM, measure, every_contrast("ab"), Sampling(units))
         pair, *ceilings = result.comparisons
         assert (pair["difference"], pair["p_value"], pair["significant"]) == (0.0, 1.0, False)
         assert pair["interval"].note == "no scatter: every answer says the same"
@@ -455,7 +410,7 @@ def test_equivalence_is_that_of_scipys_one_sided_tests() -> None:
     """Witness: groups of one person are compared by t-tests of groups."""
     ratings = ratings_of(simulate(groups=(1,) * 14, each=4, conditions=[Condition.RANDOM_NATURAL]))
     family = [ModelContrast("a", "b"), ModelContrast("b", "c")]
-    sampling = Sampling("crossed", samples=0, smallest_effect=0.2)
+    sampling = Sampling("crossed", smallest_effect=0.2)
     result = compare(ratings, Scope.RANDOM, ACCURACY, family, sampling)
     for contrast in result.comparisons:
         places = [ratings.models.index(name) for name in (contrast["first"], contrast["second"])]
@@ -475,14 +430,14 @@ def test_verdicts_of_models_that_agree_differ_or_nearly_agree() -> None:
         scores.sentences, models, np.column_stack([scores.log_probs, scores.log_probs[:, 0]])
     )
     ratings = gather(made.trials, made.responses, doubled)
-    tenth = Sampling(samples=0, smallest_effect=0.1)
+    tenth = Sampling(smallest_effect=0.1)
     result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast(models), tenth)
     verdicts = {(row["first"], row["second"]): row["verdict"] for row in result.comparisons}
     assert verdicts["a", "same"] == "equivalent"
     assert verdicts["a", "b"] == "different"
     assert result.equivalent_to("a") == {"same"}
     assert result.equivalent_to("same") == {"a"}
-    wide = Sampling(samples=0, smallest_effect=0.9)
+    wide = Sampling(smallest_effect=0.9)
     result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast(models), wide)
     assert {(r["first"], r["second"]): r["verdict"] for r in result.comparisons}["a", "b"] == "both"
 

@@ -119,7 +119,7 @@ def test_who_prefers_neither_is_on_no_side_of_a_trial_and_half_on_either_in_shar
     analysis = analyze(
         *(MADE.trials, slid, MADE.scores),
         exclusions=Exclusions(min_catch=0),
-        sampling=Sampling(samples=0),
+        sampling=Sampling(),
         unanimous=0.75,
     )
     for row in analysis.unanimity:

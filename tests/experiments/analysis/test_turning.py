@@ -112,7 +112,7 @@ def alike(first: dict[str, Any], second: dict[str, Any]) -> None:
 
 def test_analyze(experiments: tuple[Experiment, Experiment]) -> None:
     def results(made: Experiment) -> Analysis:
-        return analyze(made.trials, made.responses, made.scores, sampling=Sampling(samples=50))
+        return analyze(made.trials, made.responses, made.scores, sampling=Sampling())
 
     before, after = map(results, experiments)
     assert after.orientations == before.orientations

@@ -47,7 +47,7 @@ ACCURACIES = dict(zip(KINDS, (0.66, 0.7, 0.75, 0.5, 0.85), strict=True))
 def pilot(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Analysis, Path]:
     """An experiment, its analysis, and the folder of that."""
     made = simulate(groups=(6, 6), each=3, follow=0.75, seed=3)
-    found = analyze(made.trials, made.responses, made.scores, sampling=Sampling(samples=0))
+    found = analyze(made.trials, made.responses, made.scores, sampling=Sampling())
     folder = tmp_path_factory.mktemp("pilot")
     for name in ("models", "groups"):
         write_table(folder / "tables" / f"{name}.csv", result_tables(found)[name])

@@ -174,7 +174,7 @@ def test_r_fits_a_slider_its_middle_and_missing_answers_as_we_do(
 
 def test_our_numbers_are_those_of_the_analysis(experiment: Experiment, folder: Path) -> None:
     analysis = run.analyze(
-        experiment.trials, experiment.responses, experiment.scores, sampling=Sampling(samples=0)
+        experiment.trials, experiment.responses, experiment.scores, sampling=Sampling()
     )
     rows = {(row["scope"], row["model"]): row for row in read_csv_rows(folder / "accuracies.csv")}
     for scope in (s for s in Scope if s not in (Scope.OVERALL, Scope.MINIMAL)):

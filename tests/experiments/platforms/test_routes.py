@@ -71,9 +71,7 @@ def through_qualtrics(out: Path, people: PlantedAnswers) -> Imported:
 
 
 def accuracies(responses: tuple[Response, ...]) -> dict[str, dict[str, float]]:
-    found: Analysis = analyze(
-        MADE.trials, responses, MADE.scores, sampling=Sampling(None, samples=0)
-    )
+    found: Analysis = analyze(MADE.trials, responses, MADE.scores, sampling=Sampling(None))
     return {
         result.scope.name: {one["model"]: one["value"] for one in result.models}
         for result in found.results

@@ -241,7 +241,7 @@ def test_a_study_without_people_has_questions_in_their_place(study: Path) -> Non
     change(
         study,
         ('[responses]\nsimulate = "bigram"\nparticipants = 12\n', ""),
-        ("[analysis]\nbootstrap = 20\n", ""),
+        ("[analysis]\nworst = 4\n", ""),
         ("[pairs]\nper_pair = 3\n", ""),
     )
     with chdir(study):
@@ -394,11 +394,10 @@ def test_the_draft_states_sample_size_and_power_of_the_study(draft: str, results
     ):
         assert f"{100 * float(planned[rate]):.1f} %" in draft
     assert f"A difference of {float(planned['detectable_difference']):.3f} in accuracy" in draft
-    # The study file leaves units, intervals and correction as they are by default
+    # The study file leaves units and correction as they are by default
     assert "or, where groups are too few or share items, by a two-sided t-test" in draft
     assert "Student's t with the variance of two factors" in draft
     assert "a false-discovery rate of 0.05 (Benjamini & Hochberg, 1995)" in draft
-    assert "percentiles" not in draft
     # 1 pair of models, and 2 models against the ceiling
     assert "3 contrasts will be tested" in draft
 
@@ -473,7 +472,7 @@ def test_participants_and_answers_of_the_methods_add_up(study: Path) -> None:
         ]
         rules = Exclusions(partial=True, max_missing=0.9, min_catch=0)
         scores = ScoreTable.read(TRIAL_SCORES)
-        sampling = Sampling(samples=0)
+        sampling = Sampling()
         analysis = analyze(
             read_trials(TRIALS), facts.responses, scores, exclusions=rules, sampling=sampling
         )

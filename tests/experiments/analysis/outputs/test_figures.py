@@ -30,7 +30,7 @@ def ratings(made: Experiment) -> Ratings:
 @pytest.fixture(scope="module")
 def result(ratings: Ratings) -> Result:
     family = every_contrast(ratings.models)
-    return compare(ratings, Scope.NATURAL, ACCURACY, family, Sampling("groups", samples=20))
+    return compare(ratings, Scope.NATURAL, ACCURACY, family, Sampling("groups"))
 
 
 def marks(axes: Axes, kind: str) -> list[Line2D]:

@@ -35,14 +35,12 @@ from tests.experiments.analysis.simulation import Experiment, simulate
 SHOWN = {*Scope} - {Scope.MINIMAL}  # of the design of 2023
 
 
-def analysed(
-    made: Experiment, samples: int = 20, units: Units | None = None, **options: object
-) -> Analysis:
+def analysed(made: Experiment, units: Units | None = None, **options: object) -> Analysis:
     return analyze(
         made.trials,
         made.responses,
         made.scores,
-        sampling=Sampling(units, samples=samples),
+        sampling=Sampling(units),
         **options,  # type: ignore[arg-type]
     )
 
@@ -292,7 +290,7 @@ def test_designs_of_any_shape(
 ) -> None:
     """One group of thirty; one model; six models; participants without company."""
     made = simulate(models, groups, each=1, conditions=conditions)
-    found = analysed(made, samples=5)
+    found = analysed(made)
     write_analysis(found, tmp_path, title="t")
     assert found.sampling.units == "crossed"  # so few groups cannot be compared
     scopes = {row["scope"] for row in read(tmp_path / "tables" / "models.csv")}
@@ -356,7 +354,7 @@ def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_pa
             half,
             made.scores,
             exclusions=Exclusions(partial=kept),
-            sampling=Sampling(samples=0),
+            sampling=Sampling(),
         )
         for kept in (False, True)
     )
@@ -380,7 +378,7 @@ def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_pa
 
 
 def test_a_pair_that_never_met_cannot_be_drawn(tmp_path: Path) -> None:
-    found = analysed(simulate(conditions=(Condition.NATURAL_CONTROVERSIAL,)), samples=0)
+    found = analysed(simulate(conditions=(Condition.NATURAL_CONTROVERSIAL,)))
     with pytest.raises(InputError, match="No trial sets 'a' against 'z'"):
         write_analysis(found, tmp_path, title="t", pair=("a", "z"))
     assert not list(tmp_path.iterdir())
@@ -432,7 +430,7 @@ def test_what_the_family_of_tests_can_reach_is_said(
     Six of 2 / 2^9 = .0039 are .023 for a single test, which is enough.
     """
     made = simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,))
-    found = analysed(made, 0, units)
+    found = analysed(made, units)
     assert len(found.cautions) == len(cautions)
     assert all(map(str.startswith, found.cautions, cautions))
 
@@ -443,7 +441,7 @@ def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(
 ) -> None:
     """Four groups: the page, the table and the axis of the figure."""
     made = simulate(groups=(3,) * 4, conditions=(Condition.RANDOM_NATURAL,), follow=1.0)
-    found = analysed(made, 0, "groups")
+    found = analysed(made, "groups")
     write_analysis(found, tmp_path, title="t")
     page = (tmp_path / "report.html").read_text()
     said = "Models below the noise ceiling and differences between models cannot be tested with 4"
@@ -462,7 +460,7 @@ def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(
 @pytest.mark.usefixtures("undrawn")
 def test_participants_as_units_speak_of_these_items_in_page_and_table(tmp_path: Path) -> None:
     made = simulate(groups=(5,) * 4, conditions=(Condition.RANDOM_NATURAL,))
-    found = analysed(made, 0, "participants")
+    found = analysed(made, "participants")
     write_analysis(found, tmp_path, title="t")
     assert "All this holds for these very items." in (tmp_path / "report.html").read_text()
     table = read_table(tmp_path / "tables" / "comparisons.csv")
@@ -500,7 +498,7 @@ def test_every_p_value_stands_with_its_family_test_and_effect(folder: Path) -> N
 def test_holm_decides_where_it_is_asked_for(tmp_path: Path) -> None:
     """Between .05 and .05 times the rank a contrast is significant by one and not by the other."""
     made = simulate(groups=(30,), seed=5)
-    sampling = Sampling(samples=0, correction="holm")
+    sampling = Sampling(correction="holm")
     found = analyze(made.trials, made.responses, made.scores, sampling=sampling)
     tests = [test for result in found.results for test in result.comparisons]
     assert all(test["significant"] == (test["p_holm"] < 0.05) for test in tests)
@@ -517,7 +515,6 @@ def test_holm_decides_where_it_is_asked_for(tmp_path: Path) -> None:
         (Sampling(), "people and items as crossed random factors", "Schütt, H. H."),
         (Sampling("groups"), "test over the means of 2 groups", "Wilcoxon, F. (1945)"),
         (Sampling("participants"), "test over 7 participants", "Benjamini, Y."),
-        (Sampling(samples=9, intervals="percentile"), "9 bootstrap resamples", "Efron, B."),
         (Sampling(correction="holm"), "family-wise error rate of 0.05 (Holm 1979)", "Holm, S."),
     ],
 )

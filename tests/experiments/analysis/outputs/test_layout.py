@@ -67,7 +67,7 @@ def analysis_figures(n: int, *, long: bool) -> list[Figure]:
         size = (3, 3, 2) if n < 9 else (2, 2, 1)
         models, groups, each = names(n, long=long), size[:2], size[2]
         made = simulate(models, groups=groups, each=each, conditions=conditions)
-        sampling = Sampling(samples=0)
+        sampling = Sampling()
         found = analyze(made.trials, made.responses, made.scores, sampling=sampling)
         figures += [figure for _, figure in drawings(found)]
     return figures
