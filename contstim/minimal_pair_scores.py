@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 _ROUNDING = 2.0**-21  # relative: four times the rounding of a number in single precision
-_SIDES = ("good", "bad")
+_SIDES = {False: ("good", "bad"), True: ("natural", "changed")}  # by `near`
 _WHOLE = "full-sentence"  # of the methods by which `evaluate blimp` compares, the one of sentences
 
 
@@ -55,10 +55,12 @@ class MinimalPairScores:
     Attributes:
         paradigms: of each pair, by their names.
         pair_ids: names of the pairs within their paradigms.
-        good: the acceptable sentences.
-        bad: the unacceptable ones.
+        good: the acceptable sentences, or natural ones.
+        bad: the unacceptable ones, or those changed.
         models: names.
         log_probs: (n_pairs, 2, n_models), nats; those of the acceptable sentences come first.
+        near: whether the second sentence is the first with a new word, which nobody has called
+            unacceptable; see `contstim near-pairs`.
     """
 
     paradigms: tuple[str, ...]
@@ -67,6 +69,7 @@ class MinimalPairScores:
     bad: tuple[Sentence, ...]
     models: tuple[str, ...]
     log_probs: FloatArray
+    near: bool = False
 
     @cached_property
     def margins(self) -> FloatArray:
@@ -82,11 +85,12 @@ class MinimalPairScores:
         columns: dict[str, Any] = {
             "paradigm": self.paradigms,
             "pair_id": self.pair_ids,
-            "good": [sentence.text for sentence in self.good],
-            "bad": [sentence.text for sentence in self.bad],
         }
+        sides = _SIDES[self.near]
+        for name, sentences in zip(sides, (self.good, self.bad), strict=True):
+            columns[name] = [sentence.text for sentence in sentences]
         for number_of_model, model in enumerate(self.models):
-            for side, name in enumerate(_SIDES):
+            for side, name in enumerate(sides):
                 columns[f"{model}: {name}"] = self.log_probs[:, side, number_of_model]
         write_table(path, columns)
 
@@ -95,13 +99,13 @@ class MinimalPairScores:
         """Read pairs.csv of `contstim evaluate blimp`, or a table of the same columns.
 
         These are paradigm, pair_id, good, bad and, for each model, `MODEL: good` and `MODEL: bad`
-        with log-probabilities in nats. Where a column `method` is, its rows of full sentences
+        with log-probabilities in nats; natural and changed in place of good and bad where
+        `contstim near-pairs` wrote it. Where a column `method` is, its rows of full sentences
         count.
 
         Raises:
             InputError: the file cannot be read, lacks a column or has no pair of sentences, a cell
-                is no text or number, two pairs of a paradigm have one name, or both sentences of a
-                pair are the same.
+                is no text or number, or two pairs of a paradigm have one name.
         """
         table = read_table(path)
         if "method" in table:
@@ -110,27 +114,29 @@ class MinimalPairScores:
                 name: [cell for cell, is_whole in zip(column, whole, strict=True) if is_whole]
                 for name, column in table.items()
             }
-        names = ("paradigm", "pair_id", *_SIDES)
-        models = [name.removesuffix(": good") for name in table if name.endswith(": good")]
-        lacking = [n for n in (*names, *(f"{m}: bad" for m in models)) if n not in table]
+        near = "natural" in table
+        first, second = both = _SIDES[near]
+        names = ("paradigm", "pair_id", *both)
+        models = [n.removesuffix(f": {first}") for n in table if n.endswith(f": {first}")]
+        lacking = [n for n in (*names, *(f"{m}: {second}" for m in models)) if n not in table]
         if lacking or not models:
             raise InputError(
                 f"{path} lacks the columns {listed(lacking or ['MODEL: good', 'MODEL: bad'])}: it "
                 "needs those of pairs.csv, which 'contstim evaluate blimp' writes."
             )
-        if not table["good"]:
+        if not table[first]:
             raise InputError(f"{path} has no pair of sentences.")
         read_score = partial(number, infinite=True)
         scores = [
             [parsed(path, f"{m}: {s}", table[f"{m}: {s}"], read_score, "number") for m in models]
-            for s in _SIDES
+            for s in both
         ]
         paradigms, pair_ids = (parsed(path, n, table[n], text, "text") for n in names[:2])
-        sides = [parsed(path, n, table[n], *CELL_READERS["Sentence"]) for n in _SIDES]
+        sides = [parsed(path, n, table[n], *CELL_READERS["Sentence"]) for n in both]
         if twice := repeated(zip(paradigms, pair_ids, strict=True)):
             raise InputError(f"{path} has the pair {twice[0][1]} of {twice[0][0]} twice.")
         log_probs = np.array(scores, np.float64).transpose(2, 0, 1)
         if (log_probs == np.inf).any():
             raise InputError(f"{path} has an infinite score: scores are finite or -inf.")
         good, bad = map(tuple, sides)
-        return cls(tuple(paradigms), tuple(pair_ids), good, bad, tuple(models), log_probs)
+        return cls(tuple(paradigms), tuple(pair_ids), good, bad, tuple(models), log_probs, near)

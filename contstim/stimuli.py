@@ -62,6 +62,7 @@ class Kind(StrEnum):
     SYNTHETIC_2 = "synthetic_2"
     ACCEPTABLE = "acceptable"
     UNACCEPTABLE = "unacceptable"
+    CHANGED = "changed"
     SHUFFLED = "shuffled"
     INSTRUCTION = "instruction"
 
@@ -254,6 +255,7 @@ class ControversialMinimalPair:
     log_prob_good_model_2: float
     log_prob_bad_model_1: float
     log_prob_bad_model_2: float
+    kind_bad: Kind = Kind.UNACCEPTABLE  # or changed: good with a new word, see `near-pairs`
 
 
 @dataclass(frozen=True)
@@ -304,7 +306,10 @@ _KINDS = {
         (Kind.NATURAL, Kind.SYNTHETIC_2),
     ),
     Condition.SYNTHETIC_SYNTHETIC: ((Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),),
-    Condition.MINIMAL_PAIR: ((Kind.ACCEPTABLE, Kind.UNACCEPTABLE),),
+    Condition.MINIMAL_PAIR: (
+        (Kind.ACCEPTABLE, Kind.UNACCEPTABLE),
+        (Kind.NATURAL, Kind.CHANGED),
+    ),
     Condition.RANDOM_NATURAL: ((Kind.NATURAL, Kind.NATURAL),),
     Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED), (Kind.INSTRUCTION, Kind.INSTRUCTION)),
 }

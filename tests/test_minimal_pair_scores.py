@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from contstim.english.tags import tag_table
 from contstim.errors import InputError
+from contstim.experiments.analysis.trivial_rivals import GRAMMAR, trivial_rivals
+from contstim.experiments.design.building import minimal_pair_trial
 from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
+from contstim.optimization.selection.question import MinimalPairQuestion
 from contstim.sentence import Sentence
+from contstim.stimuli import Kind, check_trials
 from contstim.tables import read_table, write_table
 
 SCORES = MinimalPairScores(
@@ -52,3 +59,21 @@ def test_damage_is_named(tmp_path: Path, name: str, cells: list[str] | None, mes
     write_table(tmp_path / "damaged.csv", table)
     with pytest.raises(InputError, match=message):
         MinimalPairScores.read(tmp_path / "damaged.csv")
+
+
+def test_near_pairs_call_no_sentence_unacceptable(tmp_path: Path) -> None:
+    """They are read as they were written, and their trials compare a natural with a changed one."""
+    replace(SCORES, near=True).write(tmp_path / "near.csv")
+    table = read_table(tmp_path / "near.csv")
+    assert {"natural", "changed", "a: natural", "b: changed"} <= table.keys()
+    assert not {"good", "bad"} & table.keys()
+    read = MinimalPairScores.read(tmp_path / "near.csv")
+    assert read.near
+    pairs = select_minimal_pairs(
+        replace(read, log_probs=np.array([[[-1.0, -2], [-3, -1]], [[-4.0, -2], [-3, -5]]])),
+        MinimalPairQuestion(per_pair=2),
+    ).pairs
+    trials = list(map(minimal_pair_trial, pairs))
+    assert {(t.kind_1, t.kind_2) for t in trials} == {(Kind.NATURAL, Kind.CHANGED)}
+    check_trials(trials)
+    assert GRAMMAR not in trivial_rivals(trials, tag_table(None)).ratios

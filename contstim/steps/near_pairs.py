@@ -88,6 +88,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs"):
             tuple(bad),
             tuple(model.name for model in models),
             np.stack([score_sentences(models, side).log_probs for side in (good, bad)], axis=1),
+            near=True,
         )
         pairs.write(self.out)
         counts = {two: named.count(two) for two in map(" × ".join, combinations(pairs.models, 2))}

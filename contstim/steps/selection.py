@@ -336,12 +336,14 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         heads = ("model_1", "model_2", "model_1_right", "model_2_right")
         rows = list(zip(*(selection.verdicts[head] for head in heads), strict=True))
         n_paradigms = len(set(scores.paradigms))
+        prefers = "natural" if scores.near else "acceptable"
+        of_all = f"of {counted(len(scores.paradigms), 'minimal pair')}"
         for one, two in combinations(scores.models, 2):
             of_both = [row[2:] for row in rows if row[:2] == (one, two)]
             first, second = map(sum, zip(*of_both, strict=True))
             none = sum(not any(each) for each in of_both)
             reporter.say(
-                f"  {one} alone is right in {first:,} of {len(scores.paradigms):,} minimal pairs, "
+                f"  {one} alone prefers the {prefers} sentence in {first:,} {of_all}, "
                 f"{two} alone in {second:,}; {none} of {n_paradigms} paradigms hold none of these."
             )
         return Outcome(selection, {"verdicts": len(rows)})

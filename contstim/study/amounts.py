@@ -32,6 +32,7 @@ class StudyNumbers:
         pairs_of: natural pairs of every pair of models.
         pairs_each: natural pairs of a pair of models without a number of its own.
         natural_pairs: natural pairs, in all.
+        minimal_pairs: minimal pairs, in all.
         model_pairs: pairs of models.
         groups: of participants.
         random_per_group: random natural pairs.
@@ -56,17 +57,22 @@ class StudyNumbers:
         self.selected, self.natural_pairs = (
             sum(numbers.values()) for numbers in (self.selected_of, self.pairs_of)
         )
+        minimal = sections.get("minimal_pairs")
+        self.minimal_pairs: int = self.model_pairs * minimal.per_pair if minimal else 0
         self.groups: int = design.groups if design else 0
         self.random_per_group: int = design.random_per_group if design else 0
         self.catch_per_group: int = design.catch_per_group if design else 0
         fillers = self.groups * (self.random_per_group + self.catch_per_group)
         each = 3 if design and design.twins else 1  # trials of a triplet
-        self.trials = each * self.selected + self.natural_pairs + fillers if self.groups else 0
+        of_items = each * self.selected + self.natural_pairs + self.minimal_pairs
+        self.trials = of_items + fillers if self.groups else 0
         self.trials_each = -(-self.trials // self.groups) if self.groups else 0
         seconds: float = design.seconds_per_trial if design else SECONDS_PER_TRIAL
         self.minutes = self.trials_each * seconds / 60
-        # Two synthetic sentences of each triplet, and the shuffled one of each catch trial
-        self.new_sentences = 2 * self.selected + self.groups * self.catch_per_group
+        # Two synthetic sentences of each triplet, two of each minimal pair, and the shuffled one of
+        # each catch trial
+        of_items = 2 * (self.selected + self.minimal_pairs)
+        self.new_sentences = of_items + self.groups * self.catch_per_group
 
     @property
     def needs(self) -> SentenceNeeds | None:

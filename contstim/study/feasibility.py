@@ -112,7 +112,9 @@ def _files(study: Study) -> Iterator[tuple[Key, Path]]:
     for section, values in settings.items():
         for name, value in asdict(values).items():
             for path in value if isinstance(value, tuple) else (value,):
-                if isinstance(path, Path):
+                # Of minimal pairs a folder of tables will do
+                takes_folder = section == ("minimal_pairs",)
+                if isinstance(path, Path) and not (takes_folder and path.is_dir()):
                     yield (*section, name), path
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.errors import ContstimError
 from contstim.models.training.settings import TrainingPrecision
 from contstim.optimization.jobs.question import SearchRules
 from contstim.optimization.selection.question import MinimalPairQuestion
+from contstim.options import Reads
 from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import DesignSettings
@@ -107,7 +108,7 @@ class MinimalPairsSection(MinimalPairQuestion):
         sample: how many pairs of each paradigm are scored, at random; by default all.
     """
 
-    data: Path
+    data: Annotated[Path, Reads("Minimal pairs.", folder=True)]
     sample: int | None = None
 
 

@@ -255,9 +255,8 @@ def test_minimal_pairs_are_selected_with_their_verdicts(tmp_path: Path) -> None:
     require_record_of_all(out, before)
     right = scores.log_probs[:, 0] > scores.log_probs[:, 1]
     alone = (right[:, 0] & ~right[:, 1]).sum(), (right[:, 1] & ~right[:, 0]).sum()
-    assert f"a alone is right in {alone[0]} of 80 minimal pairs, b alone in {alone[1]}" in "".join(
-        told.said
-    )
+    of_a = f"a alone prefers the acceptable sentence in {alone[0]} of 80 minimal pairs"
+    assert f"{of_a}, b alone in {alone[1]}" in "".join(told.said)
     trials = [replace(minimal_pair_trial(pair), group=1) for pair in selection.pairs]
     first = replace(undecided(trials)[0], decision=Decision.REJECT, reviewer="r")
     write_review(tmp_path / "review.csv", [first])

@@ -23,7 +23,7 @@ from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import TESTING, Ratings, Scope, scope_mask
 from contstim.matching import match
 from contstim.reviews import naturals_of
-from contstim.stimuli import Condition
+from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def trivial_rivals(
     ratios: dict[str, dict[str, float]] = {
         CHANGED: {t: len(a.changed) - len(b.changed) for t, (a, b) in matches.items()},
     }
-    if minimal := [t.trial_id for t in judged if t.condition is Condition.MINIMAL_PAIR]:
+    if minimal := [t.trial_id for t in judged if t.kind_1 is Kind.ACCEPTABLE]:
         ratios[GRAMMAR] = dict.fromkeys(minimal, -1.0)  # sentence_1 is the acceptable one
     if known:
         ratios[MISFITS] = {t: len(a.misfits) - len(b.misfits) for t, (a, b) in matches.items()}
@@ -162,10 +162,10 @@ def judge_rivals(
 def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     """How often people agree with the grammar and with models on minimal pairs.
 
-    A row for each paradigm, and for all together, and each judge, the grammar or a model on its own
-    trials: the share of them in which the judge prefers the acceptable sentence, a tie as one half
-    (`prefers_acceptable`), and the accuracy with which it predicts people (`value`), with its
-    interval. No rows without minimal pairs.
+    A row for each paradigm, and for all together, and each judge, the grammar (of near pairs, the
+    natural sentence) or a model on its own trials: the share of them in which the judge prefers the
+    acceptable sentence, a tie as one half (`prefers_acceptable`), and the accuracy with which it
+    predicts people (`value`), with its interval. No rows without minimal pairs.
 
     Args:
         ratings: who rated what.
@@ -174,7 +174,9 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     paradigms = {t.paradigm for t in ratings.trials if t.condition is Condition.MINIMAL_PAIR}
     # The grammar finds sentence_1 likelier, in every trial
     ratios = [np.vstack([-np.ones(len(g.trials)), g.ratios]) for g in ratings.groups]
-    judged = _judged(ratings, (GRAMMAR, *ratings.models), ratios)
+    of_grammar = any(trial.kind_1 is Kind.ACCEPTABLE for trial in ratings.trials)
+    first = GRAMMAR if of_grammar else "natural sentence"
+    judged = _judged(ratings, (first, *ratings.models), ratios)
     rows = []
     for paradigm in ("", *sorted(paradigms - {""})) if paradigms else ():
         masks = []

@@ -328,7 +328,8 @@ def pair_trial(pair: Pair) -> Trial:
 
 def minimal_pair_trial(pair: ControversialMinimalPair) -> Trial:
     """The trial that a minimal pair gives, in no group yet (0)."""
-    sentences = (pair.good, pair.bad, Kind.ACCEPTABLE, Kind.UNACCEPTABLE)
+    kind = Kind.NATURAL if pair.kind_bad is Kind.CHANGED else Kind.ACCEPTABLE
+    sentences = (pair.good, pair.bad, kind, pair.kind_bad)
     about = (pair.trial_id, 0, Condition.MINIMAL_PAIR, pair.model_1, pair.model_2)
     return Trial(*about, *sentences, pair.trial_id, paradigm=pair.paradigm)
 

@@ -29,7 +29,7 @@ from contstim.optimization.selection.question import (
     MinimalPairSelection,
 )
 from contstim.scores import doubled_ranks
-from contstim.stimuli import ControversialMinimalPair, content_id
+from contstim.stimuli import ControversialMinimalPair, Kind, content_id
 from contstim.tables import listed
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
@@ -273,10 +273,11 @@ class _Candidates:
         models = self.groups[self._group[candidate]]
         columns = list(map(scores.models.index, models))
         good, bad = scores.good[row], scores.bad[row]
+        of_good, of_bad = scores.log_probs[row][:, columns].tolist()
         return ControversialMinimalPair(
             content_id("minimal", *models, good, bad),
             *(*models, scores.paradigms[row], scores.pair_ids[row], good, bad),
-            *scores.log_probs[row][:, columns].ravel().tolist(),
+            *(*of_good, *of_bad, Kind.CHANGED if scores.near else Kind.UNACCEPTABLE),
         )
 
 

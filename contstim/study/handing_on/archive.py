@@ -18,7 +18,7 @@ from contstim.documents import read_text
 from contstim.errors import InputError
 from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.files import checksum, path_inside, visible_files, writing
-from contstim.records import now, provenance, record_path, recorded_as, total_memory
+from contstim.records import Record, now, provenance, record_path, recorded_as, total_memory
 from contstim.reporter import SILENT
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.inputs import INPUTS, left_out_names, study_inputs
@@ -38,7 +38,7 @@ from contstim.study.handing_on.texts import (
 )
 from contstim.study.places import PAGE, RESPONSES, STORE, TRIAL_SCORES, check_links
 from contstim.study.stages import stages_of
-from contstim.study.states import examine
+from contstim.study.states import examine, from_here
 from contstim.study.study import RESULTS
 from contstim.version import __version__
 
@@ -206,7 +206,12 @@ def _doubts(stages: Sequence[StudyStage]) -> list[str]:
 
 def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
     """Files that the stages wrote, by name in the archive; and what else lies there."""
-    written = {path for stage in stages for path in (*stage.writes, stage.step.record_path())}
+    records = [stage.step.record_path() for stage in stages]
+    written = {*records, *(path for stage in stages for path in stage.writes)}
+    for record in filter(
+        None, map(Record.read, filter(None, records))
+    ):  # such as all files of a report
+        written |= {Path(name) for name in from_here(record, record.outputs)}
     results, astray = {}, []
     for path in visible_files(RESULTS):
         inside = path.relative_to(RESULTS)

@@ -19,7 +19,7 @@ from contstim.reporting.references import works_in
 from contstim.reporting.report import Bullets, Heading, Report
 from contstim.reporting.templates import filled
 from contstim.study.handing_on.facts import for_each
-from contstim.study.places import NATURAL, PAIRS, SCORES, SELECTED, TRIALS, TRIPLETS
+from contstim.study.places import MINIMAL_PAIRS, NATURAL, PAIRS, SCORES, SELECTED, TRIALS, TRIPLETS
 from contstim.version import __version__
 from contstim.wording import counted
 
@@ -113,6 +113,8 @@ def _filled(name: str, facts: StudyFacts, **more: Any) -> Report:
         for_each=for_each,
         search=search and {**words, **search},
         pairs_proof=facts.certificate(PAIRS),
+        minimal_proof=facts.certificate(MINIMAL_PAIRS),
+        minimal_data=getattr(facts.study.sections.get("minimal_pairs"), "data", ""),
         selection_proof=facts.certificate(SELECTED),
         agreed=len(facts.record(PAIRS).get("not_controversial", [])),
         **more,
