@@ -1,21 +1,53 @@
-"""All of BLiMP under a 5-gram model: what training, reading, scoring and writing take.
+"""Minimal pairs: all of BLiMP under a 5-gram model, and those on which models differ.
 
-On `text/openstax.train.txt` and `blimp` of the published data (environment variable CONTSTIM_DATA)
-where they are present, else on the embedded English and pairs made by shuffling. `--quick` trains a
-2-gram model and takes ten pairs of each paradigm.
+    python benchmarks/minimal_pairs.py [--quick] [--only PART] [--models FOLDER] [--picture PATH]
+
+`evaluation`: what training, reading, scoring and writing take.
+
+`time`: what reading a table of all pairs takes, and selecting from it for nine models, 36 pairs of
+models at once; margins are random, with a part that all models share.
+
+`truth`: do selected minimal pairs name the better model? One of two models is planted, each in
+turn: people choose the acceptable sentence with probability logistic(.055 d), d the model's
+log-probability of it less that of the other, level beyond 27 nats, as people chose between natural
+sentences in 2023 (Golan et al., roughly; what their data say: `replay.py`); items vary by a beta
+distribution, so that two answers to an item correlate. A model is named that predicts more answers;
+a tie counts one half. Against 20 selected items stand random ones of the same paradigms. Shares are
+of 1,000 simulations, and beside them computed; the factor is how many times 20 random items, drawn
+with replacement, name the planted model as often.
+
+`--picture` draws the share of pairs on which two models differ, by paradigm.
+
+The text `openstax.train.txt` and `blimp` are read from CONTSTIM_DATA; `evaluation` and `time` go
+without, on the embedded English and pairs made by shuffling. bert-mini and gpt2-mini come from
+CONTSTIM_MODELS; kinds whose models are not there are left out. `--quick` takes fewer pairs, and
+n-gram models alone.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
-import sys
 import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
+from io import BytesIO
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
+from typing import get_args
 
-from inputs import DATA, OPENSTAX
+import numpy as np
+import torch
+from inputs import DATA, MODELS, OPENSTAX
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from PIL import Image
+from readable import model_named
+from scipy.special import expit
+from scipy.stats import betabinom
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
@@ -29,10 +61,32 @@ from contstim.evaluation.minimal_pairs import (
     sample_pairs,
 )
 from contstim.evaluation.scores import score_pairs
+from contstim.evaluation.settings import Method, MinimalPairSettings
+from contstim.minimal_pair_scores import MinimalPairScores
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
+from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
+from contstim.optimization.selection.question import MinimalPairObjective, MinimalPairQuestion
+from contstim.reporting.canvas import new_figure, png, styled, widest
 from contstim.sentence import Sentence
+from contstim.steps.evaluation import EvaluateMinimalPairs
 from contstim.store import Store
+
+KINDS = {
+    "2-gram × 3-gram": ("2gram", "3gram"),
+    "3-gram × LSTM": ("3gram", "lstm"),
+    "3-gram × GPT-2": ("3gram", "gpt2-mini"),
+    "LSTM × GPT-2": ("lstm", "gpt2-mini"),
+    "BERT × GPT-2": ("bert-mini", "gpt2-mini"),
+}
+PARTS = ("evaluation", "time", "truth")
+RULE = "pll-word-l2r"  # of masked models; the chain rule takes a day
+ITEMS, SIMULATIONS = 20, 1_000
+SLOPE, LIMIT = 0.055, 27.0  # a nat, and nats
+CORRELATION = 0.27  # of two answers to an item: the likeliest one that `replay.py` prints
+BOTH = 1 / CORRELATION - 1  # sum of both parameters of the beta distribution
+
+Numbers = NDArray[np.float64]
 
 
 @contextmanager
@@ -55,26 +109,245 @@ def read_pairs() -> list[MinimalPair]:
     return pairs
 
 
+def measure_evaluation(folder: Path, *, quick: bool) -> None:
+    """Seconds from a text to a report."""
+    with timed("training"):
+        text = read_sentences(OPENSTAX) if OPENSTAX.is_file() else generate(5_000, seed=0)
+        train_ngram(text, 2 if quick else 5, folder / "model.arpa")
+    with timed("loading"):
+        model = NgramModel(folder / "model.arpa", name="n-gram")
+    with timed("reading pairs"):
+        pairs = sample_pairs(read_pairs(), 10 if quick else 1_000, seed=0)
+    what = f"scoring {len(pairs):,} pairs by all methods"
+    with Store(folder / "scores.sqlite") as store, timed(what):
+        scoring = score_pairs([model], pairs, store=store)
+    with timed("tables, figures and report"):
+        evaluation = evaluate_minimal_pairs(scoring, models=[model])
+        write_findings(minimal_pair_findings(evaluation), folder / "out", models=[model])
+    for method, table in evaluation.accuracies.items():
+        print(f"{method}: accuracy {table.mean()[0]:.4f} in {len(table.paradigms)} paradigms")
+
+
+def measure_time(folder: Path, *, quick: bool) -> None:
+    """Seconds of reading a table of nine models, and of selecting from it."""
+    pairs = sample_pairs(read_pairs(), 100 if quick else 1_000, seed=0)
+    chance, models = np.random.default_rng(0), tuple(f"model {number}" for number in range(1, 10))
+    margins = chance.normal(0.5, 2, (len(pairs), 1)) + chance.normal(0, 2, (len(pairs), 9))
+    good = -40 - np.abs(chance.normal(0, 10, margins.shape))
+    path = folder / "nine.csv"
+    sides = tuple(pair.good for pair in pairs), tuple(pair.bad for pair in pairs)
+    names = tuple(pair.paradigm for pair in pairs), tuple(pair.pair_id for pair in pairs)
+    scores = np.stack([good, good - margins], axis=1)
+    MinimalPairScores(*names, *sides, models, scores).write(path)
+    for _ in range(1 if quick else 3):
+        started = process_time()
+        read = MinimalPairScores.read(path)
+        then = process_time()
+        selection = select_minimal_pairs(read)
+        ended = process_time()
+        print(
+            f"{len(pairs):,} pairs, 9 models, seconds of the processor: "
+            f"reading {then - started:.1f}, selecting "
+            f"{len(selection.pairs)} {ended - then:.1f}, both {ended - started:.1f}; "
+            f"{selection.certificate.text}",
+            flush=True,
+        )
+
+
+def scored(kinds: Sequence[str], folder: Path, sample: int) -> MinimalPairScores:
+    """Scores of some pairs of each paradigm under the models of kinds, kept in a folder."""
+    names = dict.fromkeys(name for kind in kinds for name in KINDS[kind])
+    models = [model_named(name, folder) + f"@{RULE}" * (name == "bert-mini") for name in names]
+    step = EvaluateMinimalPairs(
+        data=DATA / "blimp",
+        models=tuple(models),
+        out=folder / "blimp",
+        settings=MinimalPairSettings(sample=sample, method=(Method.FULL_SENTENCE,)),
+    )
+    step.run()
+    return MinimalPairScores.read(folder / "blimp" / "pairs.csv")
+
+
+def of_two(scores: MinimalPairScores, kind: str) -> MinimalPairScores:
+    """The same pairs under the two models of a kind."""
+    columns = [scores.models.index(name) for name in KINDS[kind]]
+    return replace(scores, models=KINDS[kind], log_probs=scores.log_probs[:, :, columns])
+
+
+def chosen_good(margins: Numbers, planted: int) -> Numbers:
+    """Probability that people choose the acceptable sentence; models are the last axis."""
+    probs: Numbers = expit(SLOPE * np.clip(margins[..., planted], -LIMIT, LIMIT))
+    return probs
+
+
+def leaning(margins: Numbers, planted: int) -> NDArray[np.int64]:
+    """Half answers by which the planted model is ahead after one that prefers the good sentence."""
+    signs = np.sign(margins).astype(int)
+    ahead: NDArray[np.int64] = signs[..., planted] - signs[..., 1 - planted]
+    return ahead
+
+
+def leads(margins: Numbers, planted: int, answers: int) -> Numbers:
+    """(n_items, 4 answers + 1) probabilities that an item puts the planted model so far ahead."""
+    good, prob = np.arange(answers + 1), chosen_good(margins, planted)[:, None]
+    probs = betabinom.pmf(good, answers, BOTH * prob, BOTH * (1 - prob))
+    lead = leaning(margins, planted)[:, None] * (2 * good - answers)
+    found = np.zeros((len(margins), 4 * answers + 1))
+    np.add.at(found, (np.arange(len(margins))[:, None], lead + 2 * answers), probs)
+    return found
+
+
+def named(total: Numbers) -> float:
+    """Probability that the lead, of which this is the distribution, is positive; half if zero."""
+    middle = len(total) // 2
+    return float(total[middle + 1 :].sum() + total[middle] / 2)
+
+
+def named_by_random(lead: Numbers, n: int) -> float:
+    """The same after so many items whose leads are drawn from one distribution."""
+    size = n * (len(lead) - 1) + 1
+    return named(np.fft.irfft(np.fft.rfft(lead, size) ** n, size))
+
+
+def factor(share: float, lead: Numbers) -> float:
+    """How many times as many random items name the planted model as often as 20 selected do."""
+    low, high = 1, 1
+    while named_by_random(lead, high) < share:
+        low, high = high, 2 * high
+        if high > 2**17:
+            return np.inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if named_by_random(lead, middle) < share else (low, middle)
+    return high / ITEMS
+
+
+def simulated(margins: Numbers, planted: int, answers: int, chance: np.random.Generator) -> float:
+    """Share of simulations that name the planted model, (n_simulations, n_items, 2 models)."""
+    prob = chosen_good(margins, planted)
+    good = chance.binomial(answers, chance.beta(BOTH * prob, BOTH * (1 - prob)))
+    lead = (leaning(margins, planted) * (2 * good - answers)).sum(axis=1)
+    return float((lead > 0).mean() + (lead == 0).mean() / 2)
+
+
+def show_truth(scores: MinimalPairScores, kind: str) -> None:
+    """Rows of the table for two models: an objective, and answers to each item."""
+    two = of_two(scores, kind)
+    rows = {key: row for row, key in enumerate(zip(two.paradigms, two.pair_ids, strict=True))}
+    of_paradigm = {
+        name: np.flatnonzero(np.array(two.paradigms) == name) for name in set(two.paradigms)
+    }
+    differ = (np.sign(two.margins[:, 0]) * np.sign(two.margins[:, 1]) < 0).mean()
+    print(f"\n{kind}: opposite verdicts on {differ:.2f} of {len(rows):,} pairs")
+    for objective in get_args(MinimalPairObjective):
+        question = MinimalPairQuestion(per_pair=ITEMS, objective=objective)
+        pairs = select_minimal_pairs(two, question).pairs
+        chosen = two.margins[[rows[pair.paradigm, pair.pair_id] for pair in pairs]]
+        pools = [of_paradigm[pair.paradigm] for pair in pairs]
+        nats = np.median(np.abs(chosen), axis=0)
+        print(f"  {objective:8} nats (median) {nats[0]:4.1f} {nats[1]:4.1f}", end="")
+        for answers in (1, 5):
+            chance = np.random.default_rng([answers, 0])
+            found = []
+            for planted in (0, 1):
+                drawn = np.stack([chance.choice(pool, SIMULATIONS) for pool in pools], axis=1)
+                fixed = np.broadcast_to(chosen, (SIMULATIONS, *chosen.shape))
+                every = leads(two.margins, planted, answers)
+                lead = np.mean([every[pool].mean(axis=0) for pool in pools], axis=0)
+                share = named(reduce(np.convolve, leads(chosen, planted, answers)))
+                found.append(
+                    (
+                        simulated(fixed, planted, answers, chance),
+                        simulated(two.margins[drawn], planted, answers, chance),
+                        share,
+                        factor(share, lead),
+                    )
+                )
+            selected, by_random, computed, _ = np.mean(found, axis=0)
+            factors = " ".join(f"{each[-1]:6.1f}" for each in found)
+            print(
+                f"   {answers} answers: selected {selected:.3f} (computed {computed:.3f}) "
+                f"random {by_random:.3f} factors {factors}",
+                end="",
+            )
+        print(flush=True)
+
+
+def draw(scores: MinimalPairScores, kinds: Sequence[str]) -> Figure:
+    """Two columns of paradigms by phenomenon; cells are shares of pairs with opposite verdicts."""
+    phenomena = {pair.paradigm: pair.phenomenon for pair in read_pairs()}
+    paradigms = np.array(scores.paradigms)
+    opposite = np.stack([of_two(scores, kind).margins.prod(axis=1) < 0 for kind in kinds], axis=1)
+    lines: list[tuple[str, Numbers]] = []
+    for phenomenon in sorted(set(phenomena.values())):
+        lines.append((phenomenon.replace("_", " "), np.full(len(kinds), np.nan)))
+        lines += [
+            (name.replace("_", " "), opposite[paradigms == name].mean(axis=0))
+            for name in sorted(phenomena)
+            if phenomena[name] == phenomenon
+        ]
+    heads = [row for row, (_, shares) in enumerate(lines) if np.isnan(shares).all()]
+    half = min(heads, key=lambda row: abs(row - len(lines) / 2))
+    most = max(half, len(lines) - half)
+    slope = 0.71 * widest(kinds)  # of the names of kinds
+    width = sum(widest(name for name, _ in part) for part in (lines[:half], lines[half:]))
+    figure = new_figure(width + 2 * (0.27 * len(kinds) + slope) + 0.8, 0.15 * most + slope + 0.2)
+    columns = figure.subplots(1, 2)
+    for axes, part in zip(columns, (lines[:half], lines[half:]), strict=True):
+        shares = 100 * np.stack([row for _, row in part])
+        image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=60, aspect="auto")
+        for row, column in np.argwhere(np.isfinite(shares)):
+            ink = "white" if shares[row, column] > 36 else "black"
+            number = f"{shares[row, column]:.0f}"
+            axes.text(column, row, number, ha="center", va="center", color=ink, size=7)
+        axes.set_yticks(range(len(part)), [name for name, _ in part])
+        for label, (_, row) in zip(axes.get_yticklabels(), part, strict=True):
+            label.set_weight("bold" if np.isnan(row).all() else "normal")
+        axes.set_xticks(range(len(kinds)), kinds, rotation=45, ha="left", rotation_mode="anchor")
+        axes.xaxis.tick_top()
+        axes.set_ylim(most - 0.5, -0.5)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+    bar = figure.colorbar(image, ax=columns, format="{x:g}%", fraction=0.02, shrink=0.4)
+    bar.outline.set_visible(False)
+    return figure
+
+
 def main() -> None:
-    """Run everything and print it."""
-    quick = "--quick" in sys.argv
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", action="append", choices=PARTS)
+    parser.add_argument("--models", type=Path, help="where trained models and scores are kept")
+    parser.add_argument("--sample", type=int, default=100, help="pairs of each paradigm")
+    parser.add_argument("--picture", type=Path, help="draw where models differ into this file")
+    options = parser.parse_args()
+    parts = options.only or PARTS
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        with timed("training"):
-            text = read_sentences(OPENSTAX) if OPENSTAX.is_file() else generate(5_000, seed=0)
-            train_ngram(text, 2 if quick else 5, folder / "model.arpa")
-        with timed("loading"):
-            model = NgramModel(folder / "model.arpa", name="n-gram")
-        with timed("reading pairs"):
-            pairs = sample_pairs(read_pairs(), 10 if quick else 1_000, seed=0)
-        what = f"scoring {len(pairs):,} pairs by all methods"
-        with Store(folder / "scores.sqlite") as store, timed(what):
-            scoring = score_pairs([model], pairs, store=store)
-        with timed("tables, figures and report"):
-            evaluation = evaluate_minimal_pairs(scoring, models=[model])
-            write_findings(minimal_pair_findings(evaluation), folder / "out", models=[model])
-        for method, table in evaluation.accuracies.items():
-            print(f"{method}: accuracy {table.mean()[0]:.4f} in {len(table.paradigms)} paradigms")
+        if "evaluation" in parts:
+            measure_evaluation(Path(name), quick=options.quick)
+        if "time" in parts:
+            measure_time(Path(name), quick=options.quick)
+        if "truth" not in parts:
+            return
+        if not (DATA / "blimp").is_dir() or not OPENSTAX.is_file():
+            print("truth: skipped, it needs BLiMP and a text (set CONTSTIM_DATA)")
+            return
+        warnings.simplefilter("ignore")
+        torch.set_num_threads(1)
+        folder = options.models or Path(name) / "models"
+        folder.mkdir(exist_ok=True)
+        kinds = [
+            kind
+            for kind, both in list(KINDS.items())[: 1 if options.quick else None]
+            if all((MODELS / name).is_dir() for name in both if name.endswith("-mini"))
+        ]
+        scores = scored(kinds, folder, options.sample)
+        for kind in kinds:
+            show_truth(scores, kind)
+        if options.picture:
+            with styled(), Image.open(BytesIO(png(draw(scores, kinds)))) as image:
+                small = image.convert("RGB").resize([side // 2 for side in image.size])
+                small.quantize(32).save(options.picture, optimize=True)
 
 
 if __name__ == "__main__":

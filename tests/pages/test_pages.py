@@ -94,17 +94,19 @@ INSTEAD: dict[str, dict[str, str]] = {
     "docs/clusters.md": {**_NO_GPU, **_FEW_SEARCHES, **_RAY, "--gpus-per-worker 0.25 ": ""},
     "docs/design.md": {"--per-pair 40": "--per-pair 10"},
     "docs/english.md": {"0_000": "0"},
-    "docs/minimal-pairs.md": {"1000,10000,100000": "500,1000", "--order 5": "--order 3"},
+    "docs/minimal-pairs.md": {
+        "1000,10000,100000": "500,1000",
+        "--order 5": "--order 3",
+        "--per-pair 20": "--per-pair 2",
+        "--groups 5": "--groups 1",
+    },
     "docs/minimal-pairs-of-your-own.md": {
         "--per-paradigm 1000": "--per-paradigm 2",
         "--per-paradigm 100": "--per-paradigm 5",
     },
     "docs/scoring-rules.md": {
-        "--epochs 4": "--epochs 1",
         "--sample 300": "--sample 10",
         "--words 500": "--words 10",
-        "--words 150": "--words 10",
-        "--per-paradigm 60": "--per-paradigm 1",
     },
     "docs/studies.md": {
         '"per_pair": 10': '"per_pair": 2',
