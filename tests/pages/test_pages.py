@@ -175,7 +175,7 @@ def write_or_change_a_study(reader: Reader, text: str) -> None:
 
 
 TOML: dict[str, Callable[[Reader, str], None]] = {
-    "docs/clusters.md": plan_with,
+    "docs/minimal-pairs.md": plan_with,
     "docs/minimal-pairs-of-your-own.md": write_as("mine.toml"),
     "docs/study.md": plan_with,
     "docs/tutorials/laboratory.md": write_or_change_a_study,
