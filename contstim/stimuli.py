@@ -438,7 +438,10 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
             trial_id is empty or given twice, or a row does not set two models or two sentences
             against each other.
     """
-    pairs = read_rows(path, ControversialMinimalPair, CELL_READERS, may_be_empty=True)
+    what = "minimal pairs of 'contstim select minimal-pairs'"
+    pairs = read_rows(
+        path, ControversialMinimalPair, CELL_READERS, rows_are=what, may_be_empty=True
+    )
     _check_ids(path, "trial_id", [pair.trial_id for pair in pairs])
     for row, pair in enumerate(pairs):
         _check_models(f"{path}, row {row}", pair)

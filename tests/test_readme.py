@@ -14,6 +14,7 @@ import pytest
 
 from contstim.english import generate
 from contstim.models.families import Family
+from contstim.stimuli import read_pairs
 from tests.cli.running import run as run_here
 from tests.cli.running import succeed
 from tests.pages.blocks import read_blocks
@@ -86,7 +87,9 @@ def test_the_first_study_runs_as_printed(folder: Path) -> None:
     done = run_in_shell(evaluate, folder)
     assert done.returncode == 0, done.stderr
     (study,) = blocks("python")
-    assert "(-" in run_python(study, folder)
+    first_pair = read_pairs(results / "pairs.csv")[0]
+    shown = f"{first_pair.sentence_1} / {first_pair.sentence_2}"
+    assert shown in run_python(study, folder)
 
 
 @pytest.mark.slow

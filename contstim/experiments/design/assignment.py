@@ -95,11 +95,12 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
     uneven = {s: n for s, n in Counter(share for share, _ in items).items() if n % n_groups}
     if uneven:
         share, size = next(iter(uneven.items()))
-        others = f", nor can {len(uneven) - 1} other kinds of trial" if len(uneven) > 1 else ""
+        others = f", nor can {counted(len(uneven) - 1, 'further kind')}" if len(uneven) > 1 else ""
         raise InfeasibleError(
             f"{counted(size, 'trial')} of {share} cannot be dealt out evenly to {n_groups} "
             f"groups{others}: choose a number per model pair that "
-            f"is a multiple of the groups, or a number of groups that divides {size}."
+            f"is a multiple of the groups (of minimal pairs, of twice the groups), or a number of "
+            f"groups that divides {size}."
         )
     crowded = {t: len(users) for t, users in _users(items).items() if len(users) > n_groups}
     if crowded:
