@@ -195,14 +195,23 @@ def _paradigms(analysis: Analysis) -> Iterator[Part]:
         (
             *(row["paradigm"], row["judge"], _number(row["prefers_acceptable"])),
             *(_number(row["value"]), _range(row["interval"]), f"{row['n_trials']:,}"),
+            row["interval"].note,
         )
         for row in analysis.paradigms
     ]
     level = f"{analysis.sampling.level:.0%}"
-    header = ("paradigm", "judge", "prefers the acceptable", "people agree", level, "trials")
+    header = (
+        "paradigm",
+        "judge",
+        "prefers the acceptable",
+        "people agree",
+        level,
+        "trials",
+        "note",
+    )
     if rows:
         title = "Minimal pairs: people, models and the grammar"
-        yield Details(title, [Table(header, rows, texts=2)])
+        yield Details(title, [Table(header, rows, texts=2, notes=1)])
 
 
 def _verdict(result: Result, units: str) -> str:

@@ -47,6 +47,8 @@ PHENOMENA = (
     *("island_effects", "quantifiers", "subject_verb_agreement"),
 )
 
+_SHOWN = [c for c in Condition if c not in (Condition.MINIMAL_PAIR, Condition.CATCH)]
+
 
 def names(n: int, *, long: bool) -> tuple[str, ...]:
     ending = "/bert-base-uncased-finetuned-on-news@pll-original" if long else ""
@@ -56,7 +58,7 @@ def names(n: int, *, long: bool) -> tuple[str, ...]:
 def analysis_figures(n: int, *, long: bool) -> list[Figure]:
     """One condition, whose figure of ranks has one panel, and all conditions."""
     catch = Condition.CATCH
-    few = [frozenset({one, catch}) for one in list(Condition)[:4]] if n == 2 and not long else []
+    few = [frozenset({one, catch}) for one in _SHOWN] if n == 2 and not long else []
     figures = []
     many = [frozenset(Condition)]
     if n == 20:
