@@ -16,7 +16,7 @@ from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.design.building import build_design
-from contstim.experiments.design.calibration import MeasuredPeople, calibrate
+from contstim.experiments.design.calibration import MeasuredKind, MeasuredPeople, calibrate
 from contstim.experiments.design.population import (
     CLOSE,
     ScopedPreferences,
@@ -160,6 +160,10 @@ def experiment(published_data: Path) -> Analysis:
     return analyze(trials, responses, scores, sampling=Sampling("groups"))
 
 
+def _shown(measured: MeasuredPeople) -> list[tuple[Scope, MeasuredKind]]:
+    return [(scope, each) for scope, each in measured.kinds.items() if scope is not Scope.MINIMAL]
+
+
 def test_default_people_are_those_of_the_published_ratings(experiment: Analysis) -> None:
     """Witness: the analysis of experiment 1, on the trials of the most consistent model."""
     measured = MeasuredPeople()
@@ -167,7 +171,9 @@ def test_default_people_are_those_of_the_published_ratings(experiment: Analysis)
     best = max(overall, key=lambda model: model["value"])["model"]
     assert best == "gpt2"
     assert set(measured.kinds) == set(Scope) - {Scope.OVERALL}
-    for scope, known in measured.kinds.items():
+    # Nobody was shown minimal pairs, whose people are those of natural controversial pairs
+    assert measured.kinds[Scope.MINIMAL] == measured.kinds[Scope.NATURAL]
+    for scope, known in _shown(measured):
         own = {model["model"]: model for model in experiment.result(scope, ACCURACY).models}
         assert own[best]["lower"] == pytest.approx(known.ceiling, abs=1e-6)
         assert own[best]["value"] == pytest.approx(known.accuracy, abs=1e-6)
@@ -202,7 +208,7 @@ def test_items_vary_by_as_much_as_the_mixed_model_of_the_choices_says(
         for group in experiment.ratings.groups
     )
     choices = replace(experiment.ratings, groups=tuple(groups))
-    for scope, known in MeasuredPeople().kinds.items():
+    for scope, known in _shown(MeasuredPeople()):
         condition = next(c for c in Condition if str(scope).startswith(str(c)))
         settings = MixedSettings(ratios="ranks")
         fit = fit_mixed(choices, ["gpt2"], settings, conditions=(condition,))
