@@ -109,23 +109,30 @@ ENOUGH = 5.0
 
 
 def figures_of(
-    triplets: Sequence[Triplet], flagged: float, table: TagTable | None, enough: float = 0.0
+    triplets: Sequence[Triplet],
+    flagged: float | None,
+    table: TagTable | None,
+    enough: float | None = 0.0,
 ) -> dict[str, float]:
     """Figures of a set of triplets, by what they are called in tables: means, and shares.
 
     Args:
         triplets: one or more.
-        flagged: the share of them that has flags.
+        flagged: the share of them that has flags; None to leave it out.
         table: of tags; None where none fits, so that nothing is told of parts of speech.
-        enough: nats that each side is to have; 0 for `ENOUGH`.
+        enough: nats that each side is to have; 0 for `ENOUGH`, None to leave their share out.
     """
-    enough, smaller = enough or ENOUGH, [min(triplet.drops) for triplet in triplets]
+    smaller = [min(triplet.drops) for triplet in triplets]
     figures = {
         "smaller side, nats": fmean(smaller),
         "Eq. 4, nats": fmean(triplet.controversiality for triplet in triplets),
-        f"share with {enough:g} nats on both sides": fmean(side >= enough for side in smaller),
-        "share with flags": flagged,
     }
+    if enough is not None:
+        nats = enough or ENOUGH
+        share = fmean(side >= nats for side in smaller)
+        figures[f"share with {nats:g} nats on both sides"] = share
+    if flagged is not None:
+        figures["share with flags"] = flagged
     if table is not None:
         matches = [match(t.natural, s, table) for t in triplets for s in t.sentences[1:]]
         figures |= {

@@ -65,10 +65,8 @@ def stimuli_report(
     if flagged is not None:
         parts.append(report.Paragraph(flagged.text))
         if triplets := [each for each in every if isinstance(each, Triplet)]:
-            figures = figures_of(triplets, flagged.share, flagged.table)
             # The share with flags is of all stimuli; how many nats are enough the selection says
-            told = {name: each for name, each in figures.items() if "share" not in name}
-            parts.append(figures_table(told))
+            parts.append(figures_table(figures_of(triplets, None, flagged.table, enough=None)))
     for kind, heading in _HEADINGS.items():
         of_kind = [each for each in every if isinstance(each, kind)]
         sections: dict[str, list[Stimulus]] = {}

@@ -143,10 +143,9 @@ class MakeDesign(Step[Design], name="design", version=2):
         flagged = {"flags": flags_of(rows, text=settings.text).text}
         if triplets:
             of_triplets = flags_of(triplets, text=settings.text)
-            figures = figures_of(triplets, of_triplets.share, of_triplets.table)
-            # How many have enough nats is for the selection to say, which knows how many are enough
-            told = {name: each for name, each in figures.items() if "on both sides" not in name}
-            summary = replace(summary, figures=figures_table(told))
+            # How many nats are enough the selection says
+            figures = figures_of(triplets, of_triplets.share, of_triplets.table, enough=None)
+            summary = replace(summary, figures=figures_table(figures))
         summary = replace(summary, told={**summary.told, **flagged})
         write_trials(self.out, rows)
         certificate = design.certificate

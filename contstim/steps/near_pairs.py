@@ -39,7 +39,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs"):
     as large as can be. Words are of the same part of speech, and about as long and frequent. Where
     two models never disagree, there is no pair.
 
-    In the table `good` is the natural sentence and `bad` the other one, which need not be
+    In the table `natural` is the natural sentence and `changed` the other one, which need not be
     unacceptable; `paradigm` is the part of speech of the word replaced, and `pair_id` has the
     number of the sentence, from 1. All models' log-probabilities follow.
 

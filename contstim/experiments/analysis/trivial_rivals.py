@@ -177,6 +177,7 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     of_grammar = any(trial.kind_1 is Kind.ACCEPTABLE for trial in ratings.trials)
     first = GRAMMAR if of_grammar else "natural sentence"
     judged = _judged(ratings, (first, *ratings.models), ratios)
+    acceptable = [(1 - np.sign(r)) / 2 for r in ratios]
     rows = []
     for paradigm in ("", *sorted(paradigms - {""})) if paradigms else ():
         masks = []
@@ -184,7 +185,6 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
             own = scope_mask(group.trials, Scope.MINIMAL, ratings.models)
             of_it = np.array([paradigm in ("", trial.paradigm) for trial in group.trials])
             masks.append(np.vstack([own.any(axis=0), own]) & of_it)
-        acceptable = [(1 - np.sign(r)) / 2 for r in ratios]
         sums = sum((a * m).sum(axis=1) for a, m in zip(acceptable, masks, strict=True))
         for row in compare(judged, Scope.MINIMAL, ACCURACY, (), sampling, masks=masks).models:
             share = float(sums[judged.models.index(row["model"])] / row["n_trials"])

@@ -126,13 +126,14 @@ def _solve(candidates: _Candidates) -> tuple[Choice, IntArray]:
         some = np.union1d(some, lacking)
     if linear.whole:
         return linear, some[linear.chosen]
+    reduced, least = candidates.reduced(linear.prices), candidates.bound(linear.prices)
     while True:  # until none is so little dearer than its prices that a better set could have it
         choice = best_choice(costs[some], candidates.rules(some), seconds=_SECONDS)
         gap = np.inf  # where no set of these keeps the rules, one with others may
         if choice.chosen is not None:
             chosen = some[choice.chosen]
-            gap = costs[chosen].sum() - candidates.bound(linear.prices)
-        near = np.flatnonzero(candidates.reduced(linear.prices) <= gap)
+            gap = costs[chosen].sum() - least
+        near = np.flatnonzero(reduced <= gap)
         if len(np.setdiff1d(near, some)):
             some = np.union1d(some, near)
         elif choice.chosen is None:

@@ -208,9 +208,8 @@ def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
     """Files that the stages wrote, by name in the archive; and what else lies there."""
     records = [stage.step.record_path() for stage in stages]
     written = {*records, *(path for stage in stages for path in stage.writes)}
-    for record in filter(
-        None, map(Record.read, filter(None, records))
-    ):  # such as all files of a report
+    # Of a report all files, not only its pages
+    for record in filter(None, map(Record.read, filter(None, records))):
         written |= {Path(name) for name in from_here(record, record.outputs)}
     results, astray = {}, []
     for path in visible_files(RESULTS):
