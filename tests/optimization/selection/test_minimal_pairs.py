@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from math import exp, inf
+from typing import Any
 
 import numpy as np
 import pytest
 
+from contstim.arrays import IntArray
+from contstim.english.tags import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.minimal_pair_scores import MinimalPairScores
 from contstim.optimization.selection import minimal_pairs
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
-from contstim.optimization.selection.question import MinimalPairQuestion
+from contstim.optimization.selection.programs import Choice
+from contstim.optimization.selection.question import MinimalPairQuestion, MinimalPairSelection
 from contstim.sentence import Sentence
 
 NOUNS = ("cats", "dogs", "birds", "cows", "boys")
@@ -111,10 +115,34 @@ def test_chosen_sets_are_the_best_by_exhaustive_search(seed: int) -> None:
         with pytest.raises(InfeasibleError):
             select_minimal_pairs(scores, question)
         return
-    certificate = select_minimal_pairs(scores, question).certificate
+    selection = select_minimal_pairs(scores, question)
+    check_rules(selection)
+    certificate = selection.certificate
     assert certificate.objective == pytest.approx(best, abs=1e-9)
     assert certificate.status == "optimal"
     assert certificate.bound == pytest.approx(best, abs=3e-6)
+
+
+def check_rules(selection: MinimalPairSelection) -> None:
+    """Count the chosen pairs against every rule, one by one."""
+    pairs, question = selection.pairs, selection.certificate.question
+    most = {(wrong, right): n for wrong, right, n in selection.certificate.most}
+    groups = Counter((pair.model_1, pair.model_2) for pair in pairs)
+    assert groups == dict.fromkeys(most, question.per_pair // 2)
+    cells = Counter((pair.model_1, pair.model_2, pair.paradigm) for pair in pairs)
+    assert all(n <= most[wrong, right] for (wrong, right, _), n in cells.items())
+    assert max(Counter(s.bare.lower() for p in pairs for s in (p.good, p.bad)).values()) == 1
+    for pair in pairs:
+        assert pair.log_prob_good_model_1 < pair.log_prob_bad_model_1
+        assert pair.log_prob_good_model_2 > pair.log_prob_bad_model_2
+    lemma = tag_table(None).lemma
+    if question.word_cap is not None:
+        words = Counter(
+            word
+            for pair in pairs
+            for word in {lemma(w.lower()) for s in (pair.good, pair.bad) for w in s.words}
+        )
+        assert all(n <= question.word_cap for word, n in words.items() if word != "the")
 
 
 def test_most_of_the_small_cases_have_an_answer() -> None:
@@ -133,7 +161,9 @@ def test_candidates_left_out_at_first_are_priced_and_join(monkeypatch: pytest.Mo
     scores, question = make_scores(3, 800, 4, 20), MinimalPairQuestion(word_cap=26)
     few = select_minimal_pairs(scores, question).certificate
     monkeypatch.setattr(minimal_pairs, "_MORE", 10_000)
-    every = select_minimal_pairs(scores, question).certificate
+    selection = select_minimal_pairs(scores, question)
+    check_rules(selection)
+    every = selection.certificate
     assert few.objective == pytest.approx(every.objective, abs=1e-6)
     assert few.status == every.status == "optimal"
 
@@ -188,11 +218,19 @@ def test_too_few_disagreements_name_the_models() -> None:
         select_minimal_pairs(replace(scores, models=("m0",), log_probs=scores.log_probs[:, :, :1]))
 
 
-def test_a_set_that_breaks_a_rule_fails_its_check() -> None:
-    selection = select_minimal_pairs(make_scores(0, 60, 2), MinimalPairQuestion(per_pair=4))
-    for pairs, rule in (
-        (selection.pairs[:-1], "numbers of pairs"),
-        ((*selection.pairs[:-1], selection.pairs[0]), "sentences"),
-    ):
-        with pytest.raises(VerificationError, match=rule):
-            minimal_pairs._verify(pairs, selection.certificate)
+@pytest.mark.parametrize(
+    ("tampered", "rule"),
+    [(lambda n: n[:-1], "m0 right, m1 wrong"), (lambda n: [*n[:-1], n[0]], "sentence '")],
+)
+def test_a_set_that_breaks_a_rule_fails_its_check(
+    monkeypatch: pytest.MonkeyPatch, tampered: Callable[[IntArray], IntArray], rule: str
+) -> None:
+    solve = minimal_pairs._solve
+
+    def broken(candidates: Any) -> tuple[Choice, IntArray]:
+        choice, chosen = solve(candidates)
+        return choice, np.array(tampered(chosen))
+
+    monkeypatch.setattr(minimal_pairs, "_solve", broken)
+    with pytest.raises(VerificationError, match=f"breaks its own rules: .*{rule}"):
+        select_minimal_pairs(make_scores(0, 60, 2), MinimalPairQuestion(per_pair=4))
