@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from contstim.tables import listed, number, parsed, read_table, text, write_tabl
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from contstim.arrays import BoolArray, FloatArray
@@ -46,6 +48,19 @@ def margins(log_probs: FloatArray) -> FloatArray:
     """Log-probability of the good side less that of the bad, (n_pairs, n_models); 0 if tied."""
     good, bad = log_probs[:, 0], log_probs[:, 1]
     return np.subtract(good, bad, out=np.zeros(good.shape), where=~tied(log_probs))
+
+
+def score_columns(
+    models: Sequence[str], log_probs: FloatArray, *, near: bool = False
+) -> dict[str, Any]:
+    """The columns `MODEL: good` and `MODEL: bad` of each model, or natural and changed."""
+    names = _score_names(models, _SIDES[near])
+    columns = log_probs.transpose(2, 1, 0).reshape(len(names), -1)  # good and bad in turn
+    return dict(zip(names, columns.tolist(), strict=True))
+
+
+def _score_names(models: Sequence[str], sides: tuple[str, str]) -> list[str]:
+    return [f"{model}: {side}" for model in models for side in sides]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,17 +97,10 @@ class MinimalPairScores:
         Raises:
             InputError: the file cannot be written.
         """
-        columns: dict[str, Any] = {
-            "paradigm": self.paradigms,
-            "pair_id": self.pair_ids,
-        }
-        sides = _SIDES[self.near]
-        for name, sentences in zip(sides, (self.good, self.bad), strict=True):
-            columns[name] = [sentence.text for sentence in sentences]
-        for number_of_model, model in enumerate(self.models):
-            for side, name in enumerate(sides):
-                columns[f"{model}: {name}"] = self.log_probs[:, side, number_of_model]
-        write_table(path, columns)
+        good, bad = ([sentence.text for sentence in side] for side in (self.good, self.bad))
+        cells = (self.paradigms, self.pair_ids, good, bad)
+        columns = dict(zip(("paradigm", "pair_id", *_SIDES[self.near]), cells, strict=True))
+        write_table(path, columns | score_columns(self.models, self.log_probs, near=self.near))
 
     @classmethod
     def read(cls, path: Path | str) -> MinimalPairScores:
@@ -110,33 +118,28 @@ class MinimalPairScores:
         table = read_table(path)
         if "method" in table:
             whole = [method == _WHOLE for method in table["method"]]
-            table = {
-                name: [cell for cell, is_whole in zip(column, whole, strict=True) if is_whole]
-                for name, column in table.items()
-            }
+            table = {name: [*compress(column, whole)] for name, column in table.items()}
         near = "natural" in table
-        first, second = both = _SIDES[near]
-        names = ("paradigm", "pair_id", *both)
-        models = [n.removesuffix(f": {first}") for n in table if n.endswith(f": {first}")]
-        lacking = [n for n in (*names, *(f"{m}: {second}" for m in models)) if n not in table]
-        if lacking or not models:
+        sides = _SIDES[near]
+        ending = f": {sides[0]}"
+        models = tuple(name.removesuffix(ending) for name in table if name.endswith(ending))
+        names = ("paradigm", "pair_id", *sides, *_score_names(models or ("MODEL",), sides))
+        if lacking := [name for name in names if name not in table]:
             raise InputError(
-                f"{path} lacks the columns {listed(lacking or ['MODEL: good', 'MODEL: bad'])}: it "
-                "needs those of pairs.csv, which 'contstim evaluate blimp' writes."
+                f"{path} lacks the columns {listed(lacking)}: it needs those of pairs.csv, which "
+                "'contstim evaluate blimp' writes."
             )
-        if not table[first]:
+        if not table["paradigm"]:
             raise InputError(f"{path} has no pair of sentences.")
-        read_score = partial(number, infinite=True)
-        scores = [
-            [parsed(path, f"{m}: {s}", table[f"{m}: {s}"], read_score, "number") for m in models]
-            for s in both
-        ]
-        paradigms, pair_ids = (parsed(path, n, table[n], text, "text") for n in names[:2])
-        sides = [parsed(path, n, table[n], *CELL_READERS["Sentence"]) for n in both]
+        reader = (partial(number, infinite=True), "number")
+        readers = 2 * [(text, "text")] + 2 * [CELL_READERS["Sentence"]] + 2 * len(models) * [reader]
+        paradigms, pair_ids, good, bad, *scores = (
+            tuple(parsed(path, name, table[name], *read))
+            for name, read in zip(names, readers, strict=True)
+        )
         if twice := repeated(zip(paradigms, pair_ids, strict=True)):
             raise InputError(f"{path} has the pair {twice[0][1]} of {twice[0][0]} twice.")
-        log_probs = np.array(scores, np.float64).transpose(2, 0, 1)
+        log_probs = np.array(scores, np.float64).reshape(len(models), 2, -1).transpose(2, 1, 0)
         if (log_probs == np.inf).any():
             raise InputError(f"{path} has an infinite score: scores are finite or -inf.")
-        good, bad = map(tuple, sides)
-        return cls(tuple(paradigms), tuple(pair_ids), good, bad, tuple(models), log_probs, near)
+        return cls(paradigms, pair_ids, good, bad, models, log_probs, near)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from html import escape
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.corpus import read_lines
 from contstim.documents import shortened
@@ -299,6 +299,8 @@ class Trial:
         return self.sentence_1.bare, self.sentence_2.bare
 
 
+_Selected = TypeVar("_Selected", Pair, Triplet, ControversialMinimalPair)
+
 _KINDS = {
     Condition.NATURAL_CONTROVERSIAL: ((Kind.NATURAL, Kind.NATURAL),),
     Condition.NATURAL_SYNTHETIC: (
@@ -306,10 +308,7 @@ _KINDS = {
         (Kind.NATURAL, Kind.SYNTHETIC_2),
     ),
     Condition.SYNTHETIC_SYNTHETIC: ((Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),),
-    Condition.MINIMAL_PAIR: (
-        (Kind.ACCEPTABLE, Kind.UNACCEPTABLE),
-        (Kind.NATURAL, Kind.CHANGED),
-    ),
+    Condition.MINIMAL_PAIR: ((Kind.ACCEPTABLE, Kind.UNACCEPTABLE), (Kind.NATURAL, Kind.CHANGED)),
     Condition.RANDOM_NATURAL: ((Kind.NATURAL, Kind.NATURAL),),
     Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED), (Kind.INSTRUCTION, Kind.INSTRUCTION)),
 }
@@ -392,10 +391,8 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
             trial_id is empty or given twice, a row does not set two models and two sentences
             against each other, or a rank is outside (0, 1].
     """
-    pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
-    _check_ids(path, "trial_id", [pair.trial_id for pair in pairs])
+    pairs = _read_selected(path, Pair)
     for row, pair in enumerate(pairs):
-        _check_models(f"{path}, row {row}", pair)
         _check_sentences(path, row, pair)
         ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
         if min(pair.row_1, pair.row_2) < 0 or not all(0 < rank <= 1 for rank in ranks):
@@ -423,11 +420,7 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
             as a number that is not finite; a triplet_id is empty or given twice, or a row does not
             set two models against each other or has a text without words.
     """
-    triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True)
-    _check_ids(path, "triplet_id", [triplet.triplet_id for triplet in triplets])
-    for row, triplet in enumerate(triplets):
-        _check_models(f"{path}, row {row}", triplet)
-    return triplets
+    return _read_selected(path, Triplet)
 
 
 def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMinimalPair, ...]:
@@ -439,12 +432,8 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
             against each other.
     """
     what = "minimal pairs of 'contstim select minimal-pairs'"
-    pairs = read_rows(
-        path, ControversialMinimalPair, CELL_READERS, rows_are=what, may_be_empty=True
-    )
-    _check_ids(path, "trial_id", [pair.trial_id for pair in pairs])
+    pairs = _read_selected(path, ControversialMinimalPair, rows_are=what)
     for row, pair in enumerate(pairs):
-        _check_models(f"{path}, row {row}", pair)
         if pair.good.bare == pair.bad.bare:
             raise InputError(f"{path}, row {row}: good and bad are the same sentence.")
     return pairs
@@ -533,6 +522,18 @@ def read_stimulus_table(
     )
 
 
+def _read_selected(
+    path: Path | str, kind: type[_Selected], rows_are: str = ""
+) -> tuple[_Selected, ...]:
+    """Rows that are named in their first column and set two models against each other."""
+    stimuli = read_rows(path, kind, CELL_READERS, rows_are=rows_are, may_be_empty=True)
+    name = fields(kind)[0].name
+    _check_ids(path, name, [getattr(stimulus, name) for stimulus in stimuli])
+    for row, stimulus in enumerate(stimuli):
+        _check_models(f"{path}, row {row}", stimulus)
+    return stimuli
+
+
 def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
@@ -546,7 +547,7 @@ def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
 
 def _check_models(
     where: str,
-    stimulus: Pair | ControversialMinimalPair | Triplet | Trial,
+    stimulus: Pair | Triplet | ControversialMinimalPair | Trial,
     condition: Condition = Condition.NATURAL_CONTROVERSIAL,
 ) -> None:
     """Refuse one model, or models where the condition compares none."""

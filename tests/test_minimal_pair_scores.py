@@ -11,7 +11,7 @@ import pytest
 from contstim.english.tags import tag_table
 from contstim.errors import InputError
 from contstim.experiments.analysis.trivial_rivals import GRAMMAR, trivial_rivals
-from contstim.experiments.design.building import minimal_pair_trial
+from contstim.experiments.design.building import pair_trial
 from contstim.minimal_pair_scores import MinimalPairScores
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
 from contstim.optimization.selection.question import MinimalPairQuestion
@@ -73,7 +73,7 @@ def test_near_pairs_call_no_sentence_unacceptable(tmp_path: Path) -> None:
         replace(read, log_probs=np.array([[[-1.0, -2], [-3, -1]], [[-4.0, -2], [-3, -5]]])),
         MinimalPairQuestion(per_pair=2),
     ).pairs
-    trials = list(map(minimal_pair_trial, pairs))
+    trials = list(map(pair_trial, pairs))
     assert {(t.kind_1, t.kind_2) for t in trials} == {(Kind.NATURAL, Kind.CHANGED)}
     check_trials(trials)
     assert GRAMMAR not in trivial_rivals(trials, tag_table(None)).ratios

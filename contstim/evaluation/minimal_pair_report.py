@@ -12,6 +12,7 @@ from contstim.evaluation.accuracies import BIN, FEATURES, contrasts
 from contstim.evaluation.folder import Findings, page_table, panels, table_of
 from contstim.evaluation.minimal_pairs import AGREEMENT
 from contstim.evaluation.scores import LeftOut
+from contstim.minimal_pair_scores import score_columns
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, new_figure, plain_log, widest
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names, shortened
@@ -128,20 +129,12 @@ def _ties(scores: PairScores) -> Iterator[Row]:
 
 
 def _pairs(scores: PairScores) -> Iterator[Row]:
-    names = [f"{model}: {side}" for model in scores.models for side in ("good", "bad")]
-    # (n_pairs, 2, n_models) -> a row a pair, good and bad in turn
-    rows = scores.log_probs.transpose(0, 2, 1).reshape(len(scores.pairs), -1).tolist()
-    for pair, row in zip(scores.pairs, rows, strict=True):
+    columns = score_columns(scores.models, scores.log_probs)
+    for pair, *row in zip(scores.pairs, *columns.values(), strict=True):
         # a continuation's text has a line break where the prefix ends
         good, bad = (s.text.replace("\n", " | ") for s in pair.sides(scores.method) or ())
-        yield {
-            "method": scores.method.value,
-            "paradigm": pair.paradigm,
-            "pair_id": pair.pair_id,
-            "good": good,
-            "bad": bad,
-            **dict(zip(names, row, strict=True)),
-        }
+        about = {"method": scores.method.value, "paradigm": pair.paradigm, "pair_id": pair.pair_id}
+        yield about | {"good": good, "bad": bad} | dict(zip(columns, row, strict=True))
 
 
 def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:

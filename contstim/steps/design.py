@@ -118,13 +118,12 @@ class MakeDesign(Step[Design], name="design", version=2):
             before = undecided(stood.stimuli) or reviewed.of_kind(ItemKind.TRIAL).values()
             _warn_of_other_numbers(before, settings, reporter)
         triplets = () if self.triplets is None else read_triplets(self.triplets)
+        pairs = [] if self.pairs is None else [*read_pairs(self.pairs)]
+        minimal = self.minimal_pairs
         design = build_design(
-            () if self.pairs is None else read_pairs(self.pairs),
+            [*pairs, *(() if minimal is None else read_controversial_minimal_pairs(minimal))],
             triplets,
             natural,
-            minimal_pairs=()
-            if self.minimal_pairs is None
-            else read_controversial_minimal_pairs(self.minimal_pairs),
             groups=settings.groups,
             random_per_group=settings.random_per_group,
             catch_per_group=settings.catch_per_group,

@@ -50,7 +50,7 @@ SIZES = {"groups": 2, "random_per_group": 0, "catch_per_group": 0}
 
 @pytest.fixture(scope="module")
 def design() -> Design:
-    return build_design(minimal_pairs=PAIRS, **SIZES)  # type: ignore[arg-type]
+    return build_design(PAIRS, **SIZES)  # type: ignore[arg-type]
 
 
 def scores() -> ScoreTable:
@@ -123,7 +123,7 @@ def test_rejected_minimal_pairs_are_to_be_selected_anew(design: Design) -> None:
         )
     )
     with pytest.raises(InputError, match=r"1 of 12 minimal pairs were rejected.*minimal-pairs"):
-        build_design(minimal_pairs=PAIRS, review=review, **SIZES)  # type: ignore[arg-type]
+        build_design(PAIRS, review=review, **SIZES)  # type: ignore[arg-type]
 
 
 def test_a_damaged_table_is_named(tmp_path: Path) -> None:

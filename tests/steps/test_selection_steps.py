@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.design.building import minimal_pair_trial
+from contstim.experiments.design.building import pair_trial
 from contstim.minimal_pair_scores import MinimalPairScores
 from contstim.optimization.selection.question import MinimalPairQuestion, Objective
 from contstim.reporter import Reporter
@@ -257,7 +257,7 @@ def test_minimal_pairs_are_selected_with_their_verdicts(tmp_path: Path) -> None:
     alone = (right[:, 0] & ~right[:, 1]).sum(), (right[:, 1] & ~right[:, 0]).sum()
     of_a = f"a alone prefers the acceptable sentence in {alone[0]} of 80 minimal pairs"
     assert f"{of_a}, b alone in {alone[1]}" in "".join(told.said)
-    trials = [replace(minimal_pair_trial(pair), group=1) for pair in selection.pairs]
+    trials = [replace(pair_trial(pair), group=1) for pair in selection.pairs]
     first = replace(undecided(trials)[0], decision=Decision.REJECT, reviewer="r")
     write_review(tmp_path / "review.csv", [first])
     again = replace(step, review=(tmp_path / "review.csv",)).run(told)

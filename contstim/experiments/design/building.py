@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from time import perf_counter
@@ -18,7 +18,14 @@ from contstim.optimization.selection.reviewed import rejected_words
 from contstim.reviews import ItemKind
 from contstim.scale import Scale
 from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial, content_id, trial_columns
+from contstim.stimuli import (
+    Condition,
+    ControversialMinimalPair,
+    Kind,
+    Trial,
+    content_id,
+    trial_columns,
+)
 from contstim.tables import ShownAsTable, frame_of
 from contstim.wording import repeated
 
@@ -30,9 +37,11 @@ if TYPE_CHECKING:
 
     from contstim.experiments.design.assignment import Item
     from contstim.reviews import Review, ReviewedItem
-    from contstim.stimuli import ControversialMinimalPair, Pair, Triplet
+    from contstim.stimuli import Pair, Triplet
 
 _SHUFFLES = 100
+# Commands that select what trials of a condition are made of; of others `select triplets` does
+_SELECTED = {Condition.NATURAL_CONTROVERSIAL: "natural", Condition.MINIMAL_PAIR: "minimal-pairs"}
 
 
 @dataclass(frozen=True)
@@ -86,11 +95,10 @@ class Design(ShownAsTable):
 
 
 def build_design(
-    pairs: Sequence[Pair] = (),
+    pairs: Sequence[Pair | ControversialMinimalPair] = (),
     triplets: Sequence[Triplet] = (),
     natural: Iterable[Sentence] = (),
     *,
-    minimal_pairs: Sequence[ControversialMinimalPair] = (),
     groups: int = 10,
     random_per_group: int = 3,
     catch_per_group: int = 12,
@@ -116,9 +124,8 @@ def build_design(
     sentences of anything that was rejected.
 
     Args:
-        pairs: natural controversial pairs, with their texts.
+        pairs: natural controversial pairs, with their texts, and minimal pairs.
         triplets: of a natural and two synthetic sentences.
-        minimal_pairs: on which models give different verdicts.
         natural: where random pairs and catch trials are drawn from; sentences that stand in pairs
             or triplets are passed over.
         groups: how many groups of participants there are.
@@ -141,16 +148,15 @@ def build_design(
     started = perf_counter()
     natural = list(natural)
     of_triplets = [t for each in triplets for t in triplet_trials(each, twins=twins)]
-    unplaced = [*map(pair_trial, pairs), *of_triplets, *map(minimal_pair_trial, minimal_pairs)]
+    unplaced = [*map(pair_trial, pairs), *of_triplets]
+    unplaced.sort(key=lambda trial: trial.condition is Condition.MINIMAL_PAIR)
     numbers = {
         "groups": groups,
         "random_per_group": random_per_group,
         "catch_per_group": catch_per_group,
     }
     _check(unplaced, has_twins=twins and bool(triplets), **numbers)
-    reviewed = (
-        {} if review is None else _reviewed_trials(review, pairs, triplets, minimal_pairs, unplaced)
-    )
+    reviewed = {} if review is None else _reviewed_trials(review, unplaced)
     stood = {name: item for name, item in reviewed.items() if review and not review.rejects(item)}
     # Trials of a condition, model pair and role are a share; random and catch trials, whose
     # sentences stand nowhere else, need no assignment.
@@ -173,7 +179,7 @@ def build_design(
     asked = _attention_trials(attention, groups)
     made = sorted([*placed, *standing, *drawn, *asked], key=_order)
     trials = tuple(replace(trial, scale=scale) for trial in made)
-    verify_design(trials, pairs, triplets, natural, minimal_pairs, twins=twins, **numbers)
+    verify_design(trials, pairs, triplets, natural, twins=twins, **numbers)
     certificate = DesignCertificate(
         status="verified",
         **(how if unplaced else {**how, "method": "nothing to assign"}),
@@ -222,33 +228,22 @@ def _check(
         )
 
 
-def _reviewed_trials(
-    review: Review,
-    pairs: Iterable[Pair],
-    triplets: Iterable[Triplet],
-    minimal_pairs: Iterable[ControversialMinimalPair],
-    trials: Iterable[Trial],
-) -> dict[str, ReviewedItem]:
+def _reviewed_trials(review: Review, trials: Iterable[Trial]) -> dict[str, ReviewedItem]:
     """The trials that were reviewed, by their identifiers; of several reviews the last one counts.
 
     Args:
         review: of trials, and maybe of what these were made of.
-        pairs: that the new design is made of.
-        triplets: likewise.
-        minimal_pairs: likewise.
-        trials: that the pairs and triplets give.
+        trials: that the pairs and triplets of the new design give.
 
     Raises:
         InputError: pairs or triplets were rejected, or a trial has changed since the review.
     """
-    rejected = review.rejected
-    for kind, command, ids in (
-        ("pairs", "natural", [pair.trial_id for pair in pairs]),
-        ("triplets", "triplets", [triplet.triplet_id for triplet in triplets]),
-        ("minimal pairs", "minimal-pairs", [pair.trial_id for pair in minimal_pairs]),
-    ):
-        refused = [item_id for item_id in ids if item_id in rejected]
-        if refused:
+    rejected, sources = review.rejected, defaultdict[str, dict[str, None]](dict)
+    for trial in trials:
+        sources[_SELECTED.get(trial.condition, "triplets")][trial.source_id] = None
+    for command, ids in sources.items():
+        if refused := [item_id for item_id in ids if item_id in rejected]:
+            kind = command.replace("natural", "pairs").replace("-", " ")
             raise InputError(
                 f"{len(refused):,} of {len(ids):,} {kind} were rejected, such as {refused[0]}. Run "
                 f"'contstim select {command} --review FILE' first, and give the {kind} that it "
@@ -310,28 +305,25 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
     ]
 
 
-def pair_trial(pair: Pair) -> Trial:
-    """The trial that a pair gives, in no group yet (0).
+def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
+    """The trial that a pair gives, minimal or not, in no group yet (0).
 
     Raises:
         InputError: the pair has no texts.
     """
+    name, models = pair.trial_id, (pair.model_1, pair.model_2)
+    if isinstance(pair, ControversialMinimalPair):
+        kind = Kind.NATURAL if pair.kind_bad is Kind.CHANGED else Kind.ACCEPTABLE
+        shown = (pair.good, pair.bad, kind, pair.kind_bad)
+        about = (name, 0, Condition.MINIMAL_PAIR, *models, *shown, name)
+        return Trial(*about, paradigm=pair.paradigm)
     if pair.sentence_1 is None or pair.sentence_2 is None:
         raise InputError(
             f"{pair.trial_id} has no texts, so nobody can be shown it: select pairs from scores "
             "that have a column 'sentence'."
         )
-    sentences = (pair.sentence_1, pair.sentence_2, Kind.NATURAL, Kind.NATURAL)
-    about = (pair.trial_id, 0, Condition.NATURAL_CONTROVERSIAL, pair.model_1, pair.model_2)
-    return Trial(*about, *sentences, pair.trial_id)
-
-
-def minimal_pair_trial(pair: ControversialMinimalPair) -> Trial:
-    """The trial that a minimal pair gives, in no group yet (0)."""
-    kind = Kind.NATURAL if pair.kind_bad is Kind.CHANGED else Kind.ACCEPTABLE
-    sentences = (pair.good, pair.bad, kind, pair.kind_bad)
-    about = (pair.trial_id, 0, Condition.MINIMAL_PAIR, pair.model_1, pair.model_2)
-    return Trial(*about, *sentences, pair.trial_id, paradigm=pair.paradigm)
+    shown = (pair.sentence_1, pair.sentence_2, Kind.NATURAL, Kind.NATURAL)
+    return Trial(*(name, 0, Condition.NATURAL_CONTROVERSIAL, *models, *shown, name))
 
 
 def _item(trial: Trial) -> Item:

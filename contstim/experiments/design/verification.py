@@ -7,23 +7,22 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError, VerificationError
-from contstim.stimuli import Condition, Kind, check_trials
+from contstim.stimuli import Condition, ControversialMinimalPair, Kind, check_trials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from contstim.sentence import Sentence
-    from contstim.stimuli import ControversialMinimalPair, Pair, Trial, Triplet
+    from contstim.stimuli import Pair, Trial, Triplet
 
 _FILLERS = (Condition.RANDOM_NATURAL, Condition.CATCH)
 
 
 def verify_design(
     trials: Sequence[Trial],
-    pairs: Sequence[Pair],
+    pairs: Sequence[Pair | ControversialMinimalPair],
     triplets: Sequence[Triplet],
     natural: Iterable[Sentence],
-    minimal_pairs: Iterable[ControversialMinimalPair],
     *,
     groups: int,
     random_per_group: int,
@@ -37,7 +36,6 @@ def verify_design(
         pairs: as in `build_design`.
         triplets: as in `build_design`.
         natural: as in `build_design`.
-        minimal_pairs: as in `build_design`.
         groups: as in `build_design`.
         random_per_group: as in `build_design`.
         catch_per_group: as in `build_design`.
@@ -56,7 +54,7 @@ def verify_design(
     failures = chain(
         _names(every, groups),
         _instructions(every, groups),
-        _comparisons(trials, pairs, triplets, minimal_pairs, twins=twins),
+        _comparisons(trials, pairs, triplets, twins=twins),
         _fillers(trials, {sentence.bare for sentence in natural}),
         _groups(trials, groups, per_group),
     )
@@ -86,9 +84,8 @@ def _instructions(trials: Sequence[Trial], groups: int) -> Iterator[str]:
 
 def _comparisons(
     trials: Iterable[Trial],
-    pairs: Iterable[Pair],
+    pairs: Iterable[Pair | ControversialMinimalPair],
     triplets: Iterable[Triplet],
-    minimal_pairs: Iterable[ControversialMinimalPair],
     *,
     twins: bool,
 ) -> Iterator[str]:
@@ -97,11 +94,12 @@ def _comparisons(
     # those is seen. Texts keep their end marks here.
     wanted: Counter[tuple[str, ...]] = Counter()
     for pair in pairs:
-        texts = [str(pair.sentence_1), str(pair.sentence_2)]
-        wanted["natural-controversial", pair.trial_id, pair.model_1, pair.model_2, *texts] += 1
-    for each in minimal_pairs:
-        whose = (each.trial_id, each.model_1, each.model_2)
-        wanted["minimal-pair", *whose, each.good.text, each.bad.text] += 1
+        whose = (pair.trial_id, pair.model_1, pair.model_2)
+        if isinstance(pair, ControversialMinimalPair):
+            wanted["minimal-pair", *whose, pair.good.text, pair.bad.text] += 1
+        else:
+            texts = map(str, (pair.sentence_1, pair.sentence_2))
+            wanted["natural-controversial", *whose, *texts] += 1
     for triplet in triplets:
         n, s1, s2 = map(str, (triplet.natural, triplet.synthetic_1, triplet.synthetic_2))
         whose = (triplet.triplet_id, triplet.model_1, triplet.model_2)

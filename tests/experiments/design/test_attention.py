@@ -55,7 +55,7 @@ def test_an_attention_trial_twice_or_in_no_group_fails_the_check(table: Path) ->
     again, moved = [*trials, added], [t for t in trials if t is not added]
     for wrong, message in ((again, "names 2 trials"), (moved, "asked 0 times in group 1")):
         with pytest.raises(VerificationError, match=message):
-            verify_design(wrong, (), (), sentences, (), twins=False, **asked)
+            verify_design(wrong, (), (), sentences, twins=False, **asked)
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,7 @@ def test_the_verifier_catches_what_a_design_could_get_wrong(
     forge: Callable[[list[Trial]], None], message: str
 ) -> None:
     trials = list(design().trials)
-    verify_design(trials, PAIRS, TRIPLETS, NATURAL, (), **SIZES)
+    verify_design(trials, PAIRS, TRIPLETS, NATURAL, **SIZES)
     forge(trials)
     with pytest.raises(VerificationError, match=message):
-        verify_design(trials, PAIRS, TRIPLETS, NATURAL, (), **SIZES)
+        verify_design(trials, PAIRS, TRIPLETS, NATURAL, **SIZES)

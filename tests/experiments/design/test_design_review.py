@@ -213,7 +213,7 @@ def test_a_random_pair_goes_that_has_the_natural_sentence_of_a_synthetic_pair() 
     place = next(i for i, t in enumerate(trials) if t.condition == Condition.RANDOM_NATURAL)
     trials[place] = replace(trials[place], sentence_1=random.sentence_2)
     with pytest.raises(VerificationError, match="is the natural sentence of two synthetic ones"):
-        verify_design(trials, of_each(PAIRS, set()), used, NATURAL, (), twins=False, **SIZES)
+        verify_design(trials, of_each(PAIRS, set()), used, NATURAL, twins=False, **SIZES)
 
 
 def test_the_last_review_says_in_which_group_a_trial_was() -> None:
