@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError
 from contstim.files import checksum, files_of, lock_holder, path_inside
-from contstim.records import Record
+from contstim.records import Record, path_from
 from contstim.steps.step import fields_of
 from contstim.study.places import LOCK
 from contstim.study.stages import stages_of
 from contstim.study.study import RESULTS
+from contstim.tables import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -115,7 +116,7 @@ def examine(stage: StudyStage) -> StageState:
         return state_of(stage, "not done", (f"{path} cannot be read",) if damaged else ())
     before = {
         "options": record.options,
-        "inputs": from_here(record, record.inputs),
+        "inputs": {_name(Path(n)): v for n, v in from_here(record, record.inputs).items()},
         "version": record.step_version,
         "commits": record.commits,
     }
@@ -185,6 +186,11 @@ def from_here(record: Record, named: Mapping[str, str]) -> dict[str, str]:
     return {Path(os.path.normpath(folder / name)).as_posix(): v for name, v in named.items()}
 
 
+def _name(path: Path) -> str:
+    """A path from the current folder, as records have it, although given whole or by a link."""
+    return path_from(Path.cwd(), path.resolve())
+
+
 def _checksums(paths: Iterable[Path], texts: Sequence[Path] = ()) -> dict[str, str]:
     """The checksum of each path, by its name; empty where nothing stands there.
 
@@ -195,7 +201,7 @@ def _checksums(paths: Iterable[Path], texts: Sequence[Path] = ()) -> dict[str, s
     found = {}
     for path in paths:
         own = [text.relative_to(path).as_posix() for text in texts if text.is_relative_to(path)]
-        found[path.as_posix()] = checksum(path, own) if path.exists() else ""
+        found[_name(path)] = checksum(path, own) if path.exists() else ""
     return found
 
 
@@ -211,12 +217,15 @@ def _changes(stage: StudyStage, now: Mapping[str, Any], before: Mapping[str, Any
                 yield "the order of models"
         elif old != new:
             yield f"{name.replace('_', ' ')}: {_shown(old)} → {_shown(new)}"
-    for name, checked in now["inputs"].items():
-        if before["inputs"].get(name, "") != checked:
-            yield f"{name} has changed" if checked else f"{name} is missing"
-    yield from (
-        f"{name} is no longer read" for name in before["inputs"] if name not in now["inputs"]
-    )
+    old, new = before["inputs"], now["inputs"]
+    differing = [name for name, checked in new.items() if old.get(name, "") != checked]
+    for what, names in (
+        ("changed", [name for name in differing if new[name]]),
+        ("missing", [name for name in differing if not new[name]]),
+        ("no longer read", [name for name in old if name not in new]),
+    ):
+        if names:
+            yield f"{what}: {listed(names, 3)}"
     if before["version"] != now["version"]:
         yield "this version of contstim computes other results"
     for name, commit in now["commits"].items():

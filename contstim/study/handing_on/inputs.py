@@ -16,6 +16,7 @@ from contstim.models.catalog import with_neighbours
 from contstim.records import record_path
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, is_taken
 from contstim.study.stages import stages_of
+from contstim.tables import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -115,7 +116,7 @@ def _rewritten(text: str, moved: Mapping[str, str]) -> str:
     changed = _STRING.sub(replaced, text)
     if unnamed:
         raise InputError(
-            f"{', '.join(sorted(unnamed))}: not in the study's folder, and the study file names it "
+            f"{listed(sorted(unnamed))}: not in the study's folder, and the study file names it "
             "in a way that an archive cannot change. Put it into the folder of the study file."
         )
     return changed
