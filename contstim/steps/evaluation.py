@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
+from math import isnan
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.corpus import read_lines, read_sentences
@@ -41,7 +43,7 @@ from contstim.steps.step import Outcome, Shown, Step, Value
 from contstim.steps.training import tell_training
 from contstim.stimuli import read_stimuli, write_triplets
 from contstim.store import Store
-from contstim.wording import counted
+from contstim.wording import counted, duration
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel, Scorer
     from contstim.reporter import Reporter
     from contstim.sentence import Sentence
+
+_LONG, _MANY = 3600.0, 100  # seconds of scoring, and sentences, from which a quick way is named
 
 
 class _Evaluation(Step[Value], name="", kept="All scores so far are kept in the store."):
@@ -130,6 +134,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             else:
                 methods, told = self.settings.method or Method, self.execution.progress
                 with self.opened() as store:
+                    _tell_slow(models, sides, store, reporter)
                     progress = partial(told, reporter)
                     scoring = score_pairs(models, pairs, methods, store=store, progress=progress)
         evaluation = evaluate_minimal_pairs(
@@ -374,3 +379,27 @@ def _tell_unknown_words(
     """Say which share of the words each model does not know; warn of a large one."""
     for model in models:
         tell_unknown(unknown_words(model, sentences), reporter.warn, reporter.say)
+
+
+def _tell_slow(
+    models: Sequence[Scorer], sentences: Sequence[Sentence], store: Store, reporter: Reporter
+) -> None:
+    """Warn of models whose rule averages over orders of the words, if that takes hours."""
+    distinct = list(dict.fromkeys(sentences))
+    for model in models:
+        known = store.log_probs(model.convention.fingerprint, [each.text for each in distinct])
+        left = [each for each, value in zip(distinct, known, strict=True) if isnan(value)]
+        some = left[:: len(left) // 3 + 1]
+        # Only rules over orders sample where these are many
+        if not model.convention.sampling or len(left) < _MANY or any(model.unscorable(some)):
+            continue
+        model.scores(some)  # warms up
+        began = perf_counter()
+        model.scores(some)
+        if (seconds := (perf_counter() - began) / len(some) * len(left)) > _LONG:
+            reporter.warn(
+                f"{model.name} takes about {duration(seconds)} for {len(left):,} sentences, since "
+                f"its rule {model.convention.rule} averages over orders of the words. A rule that "
+                "does not is much quicker, such as @pll-word-l2r behind the model; or give "
+                "`sample` fewer pairs of each paradigm."
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from contstim.evaluation.minimal_pairs import pair_files, read_minimal_pairs
 from contstim.models.ngram.adapter import NgramModel
 from contstim.sentence import Sentence
 from contstim.tables import read_table, write_table
+from contstim.wording import duration
 from tests.evaluation.blimp_files import ROWS, write_folder, write_rows
 
 SIDES = ("sentence_good", "sentence_bad")
@@ -103,6 +105,34 @@ def test_a_model_that_does_not_read_on_is_told_of(
     assert f"one-prefix: {model} with rule pll-whole-word scores whole sentences" in done.stderr
     refused = _rows(tmp_path / "out" / "refusals.csv")
     assert [row["method"] for row in refused] == ["one-prefix", "two-prefix"]
+
+
+@pytest.mark.usefixtures("unsaved")
+@pytest.mark.parametrize(
+    ("rule", "tick", "warns"),
+    [("chain", 1800, True), ("chain", 1, False), ("pll-whole-word", 1800, False)],
+)
+def test_hours_under_a_rule_over_orders_are_told_before_with_the_quick_way(
+    data: Path,
+    tmp_path: Path,
+    tiny_checkpoint: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    rule: str,
+    tick: float,
+    warns: bool,
+) -> None:
+    """Witness: a clock on which three sentences take one tick."""
+    monkeypatch.setattr("contstim.steps.evaluation.perf_counter", count(0, tick).__next__)
+    monkeypatch.setattr("contstim.steps.evaluation._MANY", 1)
+    model = f"bert=hf:{tiny_checkpoint('bert')}@{rule}"
+    arguments = ("--model", model, "--data", data, "--out", tmp_path / "out", "--quiet")
+    sentences = len({row[side] for row in ROWS for side in SIDES})
+    done = evaluate(*arguments)
+    assert done.exit_code == 0, done.output
+    text = f"bert takes about {duration(tick * sentences / 3)} for {sentences} sentences"
+    assert (text in done.stderr, "@pll-word-l2r" in done.stderr) == (warns, warns)
+    # Scores that are there take no time
+    assert "takes about" not in evaluate(*arguments).stderr
 
 
 @pytest.mark.usefixtures("unsaved")
