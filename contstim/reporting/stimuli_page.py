@@ -162,8 +162,9 @@ def _labelled(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sentence | None
     kinds = [str(kind).partition("_")[0] for kind in (stimulus.kind_1, stimulus.kind_2)]
     if stimulus.condition in (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL):
         kinds = ["", ""]
-    first = (f"group {stimulus.group}", kinds[0])
-    return [(first, stimulus.sentence_1), (("", kinds[1]), stimulus.sentence_2)]
+    # A trial in no group yet is a minimal pair
+    group = f"group {stimulus.group}" if stimulus.group else stimulus.paradigm.replace("_", " ")
+    return [((group, kinds[0]), stimulus.sentence_1), (("", kinds[1]), stimulus.sentence_2)]
 
 
 def mark_changes(sentence: Sentence, changes: Mapping[int, str]) -> Text:

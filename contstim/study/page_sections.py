@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from contstim.experiments.platforms.jspsych import unfilled_warning
 from contstim.experiments.platforms.texts import BUTTONS
@@ -25,15 +28,17 @@ from contstim.reporting.report import (
     code,
     strong,
 )
+from contstim.reporting.templates import filled
 from contstim.reviews import differing
-from contstim.stimuli import Condition
+from contstim.scores import ScoreTable
+from contstim.stimuli import Condition, ControversialMinimalPair
 from contstim.study import places
 from contstim.study.study import RESULTS
 from contstim.tables import read_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from contstim.reporting.report import Part, Value
     from contstim.stimuli import Pair, Triplet
@@ -83,8 +88,6 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
 
 def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
     """What came of a study so far: the verdict, its main figure, and three items."""
-    from contstim.reporting.stimuli_page import stimuli_table
-
     if verdict := facts.analysis.get("verdict"):
         report = link(places.ANALYSIS / "report.html", "The whole report")
         yield Paragraph((strong("Result: "), f"{verdict} ", report, "."))
@@ -93,12 +96,10 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
     figures += [Path(f"{places.TRIALS}.{name}") for name in further]
     for figure in [path for path in figures if path.is_file()][:1]:
         yield from _picture(figure, "models and people" if verdict else "the experiment")
-    items: list[Any] = [*(facts.selected or facts.found or facts.pairs)]
+    items: list[Any] = [*(facts.selected or facts.found or facts.pairs or facts.minimal_pairs)]
     scores = None if facts.selected or facts.found else facts.scores
-    best = _best(items, lambda _: 0.0)
-    firsts = {id(item) for item in best}
-    for item in [*best, *(item for item in items if id(item) not in firsts)][:3]:
-        yield stimuli_table([item], scores)
+    for item in [*dict.fromkeys([*_best(items, lambda _: 0.0), *items])][:3]:
+        yield _item_table(item, scores)
 
 
 def _figures_of_analysis() -> list[Path]:
@@ -167,7 +168,9 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
     from contstim.reporting.stimuli_page import figures_table
 
     proofs: list[tuple[Value, ...]] = []
-    for path, items in ((places.PAIRS, facts.pairs), (places.SELECTED, facts.selected)):
+    made: dict[Path, Sequence[object]] = {places.PAIRS: facts.pairs}
+    made |= {places.SELECTED: facts.selected, places.MINIMAL_PAIRS: facts.minimal_pairs}
+    for path, items in made.items():
         if proof := facts.certificate(path):
             numbers = (
                 f"{proof['objective']:,.4f}",
@@ -179,6 +182,10 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
     if proofs:
         header = ("", "number", "objective", "proven bound", "candidates", "status")
         yield Table(header, proofs, notes=1, is_wide=True)
+    if facts.verdicts:
+        title, room = "Minimal pairs by paradigm", "contstim.study.handing_on"
+        parts = filled(room, "verdicts.md.jinja", facts=facts, title=title).parts
+        yield Details(title, parts, is_open=True)
     if facts.found:
         means = {frozenset(row[:2]): f"{row[4]:.2f}" for row in facts.controversialities}
         columns = {name: [f"{n:,}" for n in each] for name, each in facts.triplet_columns.items()}
@@ -199,19 +206,32 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _items(facts: StudyFacts) -> Iterator[Part]:
+    found = facts.selected if "selection" in facts.study.sections else facts.found
+    pairs = [pair for pair in facts.pairs if pair.controversial]
+    for what, items, value in (
+        ("Triplet", found, _words_kept),
+        ("Natural pair", pairs, _rank_difference),
+        ("Minimal pair", facts.minimal_pairs, lambda _: 0.0),
+    ):
+        yield from _folded(
+            Details(f"{what}: {_rivals(best)}", [_item_table(best, facts.scores)], is_open=True)
+            for best in _best(items, value)
+        )
+
+
+def _item_table(item: Any, scores: ScoreTable | None) -> Table:
+    """Sentences of a triplet or pair with log-probabilities, or else with ranks."""
+    from contstim.experiments.design.building import pair_trial
     from contstim.reporting.stimuli_page import stimuli_table
 
-    shown = facts.selected if "selection" in facts.study.sections else facts.found
-    yield from _folded(
-        Details(f"Triplet: {_rivals(best)}", [stimuli_table([best])], is_open=True)
-        for best in _best(shown, _words_kept)
-    )
-    if facts.pairs and (scores := facts.scores) is not None:
-        yield from _folded(
-            Details(f"Natural pair: {_rivals(best)}", [stimuli_table([best], scores)], is_open=True)
-            for best in _best(facts.pairs, _rank_difference)
-            if best.controversial
-        )
+    if not isinstance(item, ControversialMinimalPair):
+        return stimuli_table([item], scores)
+    both, models = (item.good, item.bad), (item.model_1, item.model_2)
+    sides = [(f"log_prob_{side}_model_1", f"log_prob_{side}_model_2") for side in ("good", "bad")]
+    values = np.array([attrgetter(*names)(item) for names in sides])
+    marked = (dict.fromkeys(differing(*each), "") for each in (both, both[::-1]))
+    changes = {item.trial_id: tuple(marked)}
+    return stimuli_table([pair_trial(item)], ScoreTable(both, models, values), changes)
 
 
 def _rivals(item: Any) -> str:
@@ -374,13 +394,14 @@ def as_measured(facts: StudyFacts) -> bool:
     return bool(facts.simulation.get("as_measured"))
 
 
+_ITEM_STAGES = frozenset({"pairs", "triplets", "selection", "minimal_pairs"})
 # Heading → what stands under it, and the first words of the stages that it is made of
 SECTIONS: dict[str, tuple[Callable[[StudyFacts], Iterator[Part]], frozenset[str]]] = {
     "Models": (_models, frozenset({"model", "scores"})),
     "Texts, words and sentences": (_materials, frozenset({"text", "vocabulary", "sentences"})),
     "How often the models agree": (_agreement, frozenset({"scores"})),
-    "Pairs and triplets": (_numbers, frozenset({"pairs", "triplets", "selection"})),
-    "Some items": (_items, frozenset({"pairs", "triplets", "selection"})),
+    "Pairs and triplets": (_numbers, _ITEM_STAGES),
+    "Some items": (_items, _ITEM_STAGES),
     "Reviews": (_reviews, frozenset({"review"})),
     "The experiment": (_design, frozenset({"design"})),
     "What a participant will see": (_participant, frozenset({"design", "export"})),

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
+from contstim.documents import read_json_object
 from contstim.stimuli import Condition, read_controversial_minimal_pairs, read_trials
+from contstim.study.handing_on.facts import StudyFacts
+from contstim.study.handing_on.texts import datasheet, methods
+from contstim.study.page import study_page
 from contstim.study.running import run_study
+from contstim.study.states import stage_states
+from contstim.study.study import Study
 from contstim.study.study_file import read_study
 from contstim.tables import read_table
 
-STUDY = """
+MATERIALS = """
 title = "Minimal pairs"
 [texts]
 training = "english:1000"
-natural = "english:100"
 [models]
 two = { train = "ngram", order = 2 }
 three = { train = "ngram", order = 3 }
@@ -25,6 +32,10 @@ per_paradigm = 20
 [minimal_pairs]
 data = "results/generated"
 per_pair = 4
+"""
+STUDY = (
+    MATERIALS.replace("[models]", 'natural = "english:100"\n[models]')
+    + """
 [design]
 groups = 2
 random_per_group = 2
@@ -33,6 +44,98 @@ catch_per_group = 2
 simulate = "three"
 [analysis]
 """
+)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("minimal")
+    (folder / "study.toml").write_text(MATERIALS, encoding="utf-8")
+    study = read_study(folder)
+    run_study(study)
+    return study
+
+
+def test_texts_and_page_state_the_selection_by_models_and_paradigm(done: Study) -> None:
+    """Witness: verdicts counted again from the table of scores."""
+    with chdir(done.folder):
+        facts = StudyFacts(done)
+        texts = datasheet(facts).markdown(), methods(facts).markdown()
+        pairs = read_controversial_minimal_pairs("results/minimal-pairs.csv")
+        certificate = read_json_object("results/minimal-pairs.csv.certificate.json")
+        scores = read_table("results/minimal-pair-scores/pairs.csv")
+    page = study_page(done).html()
+    right = [
+        [
+            float(g) - float(b) > 1e-4  # nats, far above rounding
+            for g, b in zip(scores[f"{m}: good"], scores[f"{m}: bad"], strict=True)
+        ]
+        for m in ("two", "three")
+    ]
+    alone = Counter(
+        (paradigm.replace("_", " "), one)
+        for paradigm, one, other in zip(scores["paradigm"], *right, strict=True)
+        if one != other
+    )
+    paradigms = {name.replace("_", " ") for name in scores["paradigm"]}
+    differ = {name for name, _ in alone}
+    first, second = (
+        sum(n for (_, one), n in alone.items() if one is which) for which in (True, False)
+    )
+    chosen = Counter(pair.paradigm.replace("_", " ") for pair in pairs)
+    bound, objective = f"{certificate['bound']:.6g}", f"{certificate['objective']:.6g}"
+    of_paradigms = ", ".join(f"{name} ({n})" for name, n in sorted(chosen.items()))
+    stated = (
+        f"two alone prefers the acceptable sentence in {first} minimal pairs, three alone in "
+        f"{second}. Chosen by paradigm: {of_paradigms}. "
+        f"They never differ in {len(paradigms - differ)} of {len(paradigms)} paradigms: "
+        f"{', '.join(sorted(paradigms - differ))}."
+    )
+    assert stated in texts[0]
+    assert stated in page
+    assert f": {objective}, chosen from {first + second} candidates" in texts[0]
+    assert f"no set has more than {bound}" in texts[0]
+    n_pairs = f"Of {len(scores['paradigm']):,} minimal pairs of {len(paradigms)} paradigms"
+    assert f"{n_pairs} (generated), 4 for every two models" in texts[1]
+    assert f"objective {objective}, proven bound {bound}" in texts[1]
+    assert f"In {len(paradigms - differ)} paradigms no two models differ." in texts[1]
+    assert f"{certificate['bound']:,.4f}" in page
+    above, _ = page.split("<h2>", 1)
+    for pair in pairs[:3]:
+        for number in (pair.log_prob_good_model_1, pair.log_prob_bad_model_2):
+            assert f"{number:.2f}" in above
+    assert above.count("<table") == 3
+
+
+def test_a_study_holds_whose_files_are_named_whole_or_by_links(done: Study, tmp_path: Path) -> None:
+    """Property: what was done holds, however the study file says where its inputs are."""
+    (tmp_path / "link").symlink_to(done.folder / "results" / "generated")
+    (tmp_path / "study.toml").write_text(
+        f"""
+[models]
+two = "kenlm:{done.folder}/results/models/two.arpa"
+three = "kenlm:{done.folder}/results/models/three.arpa"
+[minimal_pairs]
+data = "link"
+per_pair = 4
+""",
+        encoding="utf-8",
+    )
+    study = read_study(tmp_path)
+    run_study(study)
+    assert {state.state for state in stage_states(study)} == {"done"}
+    given = sorted((done.folder / "results" / "generated").glob("*.jsonl"))
+    texts = {path: path.read_text(encoding="utf-8") for path in given}
+    for path, text in texts.items():
+        path.write_text(text + "\n", encoding="utf-8")
+    try:
+        changed = stage_states(study)[0]
+    finally:
+        for path, text in texts.items():
+            path.write_text(text, encoding="utf-8")
+    assert changed.state == "stale"
+    assert changed.because.startswith("changed: ")
+    assert changed.because.endswith(f", … ({len(given)} in all)")
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ from contstim.stimuli import (
     CONTROVERSIAL,
     Condition,
     Kind,
+    read_controversial_minimal_pairs,
     read_pairs,
     read_stimuli,
     read_trials,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from contstim.experiments.responses.table import Response
     from contstim.frequencies import WordFrequencies
     from contstim.sentence import Sentence
-    from contstim.stimuli import Pair, Trial, Triplet
+    from contstim.stimuli import ControversialMinimalPair, Pair, Trial, Triplet
     from contstim.study.study import Study
 
 Row = dict[str, Any]
@@ -308,6 +309,19 @@ class StudyFacts:
         """Number of items that set two models against each other, for every two."""
         counts = Counter(frozenset((item.model_1, item.model_2)) for item in items)
         return [counts[frozenset(pair)] for pair in self.model_pairs]
+
+    @cached_property
+    def minimal_pairs(self) -> Sequence[ControversialMinimalPair]:
+        """The minimal pairs on which models differ."""
+        path = places.MINIMAL_PAIRS
+        return read_controversial_minimal_pairs(path) if self._is_there(path) else ()
+
+    @cached_property
+    def verdicts(self) -> list[Row]:
+        """Rows of the table of verdicts by paradigm and models, of texts."""
+        path = Path(f"{places.MINIMAL_PAIRS}.verdicts.csv")
+        table = read_table(path) if self.minimal_pairs and path.is_file() else {}
+        return [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
 
     # Reviews
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.reporting.references import works_in
@@ -114,7 +115,7 @@ def _filled(name: str, facts: StudyFacts, **more: Any) -> Report:
         search=search and {**words, **search},
         pairs_proof=facts.certificate(PAIRS),
         minimal_proof=facts.certificate(MINIMAL_PAIRS),
-        minimal_data=getattr(facts.study.sections.get("minimal_pairs"), "data", ""),
+        minimal_data=Path(getattr(facts.study.sections.get("minimal_pairs"), "data", "")).name,
         selection_proof=facts.certificate(SELECTED),
         agreed=len(facts.record(PAIRS).get("not_controversial", [])),
         **more,
