@@ -74,6 +74,7 @@ from contstim.store import Store
 
 KINDS = {
     "2-gram × 3-gram": ("2gram", "3gram"),
+    "small LSTM × LSTM": ("small-lstm", "lstm"),
     "3-gram × LSTM": ("3gram", "lstm"),
     "3-gram × GPT-2": ("3gram", "gpt2-mini"),
     "LSTM × GPT-2": ("lstm", "gpt2-mini"),
@@ -274,35 +275,40 @@ def show_truth(scores: MinimalPairScores, kind: str) -> None:
 
 
 def draw(scores: MinimalPairScores, kinds: Sequence[str]) -> Figure:
-    """Two columns of paradigms by phenomenon; cells are shares of pairs with opposite verdicts."""
+    """Two columns of paradigms below their phenomena, in bold the means over paradigms.
+
+    Cells are shares of pairs with opposite verdicts.
+    """
     phenomena = {pair.paradigm: pair.phenomenon for pair in read_pairs()}
     paradigms = np.array(scores.paradigms)
     opposite = np.stack([of_two(scores, kind).margins.prod(axis=1) < 0 for kind in kinds], axis=1)
     lines: list[tuple[str, Numbers]] = []
+    heads = []
     for phenomenon in sorted(set(phenomena.values())):
-        lines.append((phenomenon.replace("_", " "), np.full(len(kinds), np.nan)))
-        lines += [
+        below = [
             (name.replace("_", " "), opposite[paradigms == name].mean(axis=0))
             for name in sorted(phenomena)
             if phenomena[name] == phenomenon
         ]
-    heads = [row for row, (_, shares) in enumerate(lines) if np.isnan(shares).all()]
+        heads.append(len(lines))
+        lines.append((phenomenon.replace("_", " "), np.mean([s for _, s in below], axis=0)))
+        lines += below
     half = min(heads, key=lambda row: abs(row - len(lines) / 2))
     most = max(half, len(lines) - half)
     slope = 0.71 * widest(kinds)  # of the names of kinds
     width = sum(widest(name for name, _ in part) for part in (lines[:half], lines[half:]))
     figure = new_figure(width + 2 * (0.27 * len(kinds) + slope) + 0.8, 0.15 * most + slope + 0.2)
     columns = figure.subplots(1, 2)
-    for axes, part in zip(columns, (lines[:half], lines[half:]), strict=True):
+    for axes, start, part in zip(columns, (0, half), (lines[:half], lines[half:]), strict=True):
         shares = 100 * np.stack([row for _, row in part])
-        image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=60, aspect="auto")
-        for row, column in np.argwhere(np.isfinite(shares)):
-            ink = "white" if shares[row, column] > 36 else "black"
-            number = f"{shares[row, column]:.0f}"
-            axes.text(column, row, number, ha="center", va="center", color=ink, size=7)
+        weights = ["bold" if start + row in heads else "normal" for row in range(len(part))]
+        image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=65, aspect="auto")
+        for (row, column), share in np.ndenumerate(shares):
+            style = {"weight": weights[row], "color": "white" if share > 39 else "black", "size": 7}
+            axes.text(column, row, f"{share:.0f}", ha="center", va="center", **style)
         axes.set_yticks(range(len(part)), [name for name, _ in part])
-        for label, (_, row) in zip(axes.get_yticklabels(), part, strict=True):
-            label.set_weight("bold" if np.isnan(row).all() else "normal")
+        for label, weight in zip(axes.get_yticklabels(), weights, strict=True):
+            label.set_weight(weight)
         axes.set_xticks(range(len(kinds)), kinds, rotation=45, ha="left", rotation_mode="anchor")
         axes.xaxis.tick_top()
         axes.set_ylim(most - 0.5, -0.5)
@@ -347,7 +353,7 @@ def main() -> None:
         if options.picture:
             with styled(), Image.open(BytesIO(png(draw(scores, kinds)))) as image:
                 small = image.convert("RGB").resize([side // 2 for side in image.size])
-                small.quantize(32).save(options.picture, optimize=True)
+                small.quantize(64).save(options.picture, optimize=True)
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ KINDS = {
     "BERT × GPT-2": ("bert-mini", "gpt2-mini"),
     "demo's 2-gram × 3-gram": ("demo2", "demo3"),
 }
+LSTMS = {"lstm": (128, 192), "small-lstm": (32, 48)}  # widths of a word's vector and of the state
 WAYS = ("nothing", "frame", "few changes", "both", "default", "golan2023")
 RULE, LIMIT = (0.0824, -4.51, 0.43), 30.0  # the likeliest of those that replay.py prints
 SURE = 0.95
@@ -114,11 +115,12 @@ def model_named(name: str, folder: Path) -> str:
     )
     if name.endswith("-mini"):
         return f"{name}=hf:{MODELS / name}"
-    if name == "lstm":
+    if name in LSTMS:
         if not path.is_dir():
-            network = RecurrentSettings(kind="lstm", embedding=128, hidden=192, min_count=5)
+            embedding, hidden = LSTMS[name]
+            network = RecurrentSettings(embedding=embedding, hidden=hidden, min_count=5)
             train_recurrent(text(), path, network, TrainingSettings(epochs=1, learning_rate=0.005))
-        return f"lstm=lstm:{path}"
+        return f"{name}=lstm:{path}"
     if not path.with_suffix(".arpa").exists():
         train_ngram(text(), 2 if "2" in name else 3, path.with_suffix(".arpa"))
     return f"{name}=kenlm:{path.with_suffix('.arpa')}"
