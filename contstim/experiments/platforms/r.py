@@ -78,7 +78,8 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     ratings = gather(trials, admission.responses, scores)
     answers = admission.responses if settings.keep_names else numbered(admission.responses)
     rows = _rating_rows(ratings, answers)
-    columns = [*_COLUMNS, *(RATIO + model for model in ratings.models)]
+    of_pairs = ["paradigm"] * any(trial.paradigm for trial in trials)
+    columns = [*_COLUMNS, *of_pairs, *(RATIO + model for model in ratings.models)]
     folder.rows("ratings.csv", rows, columns)
     described = [{"column": n, "description": _description(n, ratings.scale)} for n in columns]
     folder.rows("dictionary.csv", described, ("column", "description"))
