@@ -108,7 +108,8 @@ def orders(model: MaskedModel, n_words: int, sentences: list[Sentence]) -> None:
     means, logs, bounds = [], [], []
     passes = 0
     encodings = model._encode(sentences)
-    for encoding, (plan, answers) in zip(encodings, model._answers(encodings), strict=True):
+    answered = model._network.answer(encodings, model._plan)
+    for encoding, (plan, answers) in zip(encodings, answered, strict=True):
         start = perf_counter()
         exact = plan.score(answers)
         seconds = perf_counter() - start
@@ -116,8 +117,8 @@ def orders(model: MaskedModel, n_words: int, sentences: list[Sentence]) -> None:
         for seed in range(N_SEEDS):
             sample = mixed(orders_plan(encoding.word_of, seed, N_ORDERS))
             values = np.array([table[question] for question in questions(sample)])
-            means.append(sample.mean(values) - exact)
-            bounds.append(sample.mean(values) - plan.mean(answers))
+            means.append(sample.weight @ values - exact)
+            bounds.append(sample.weight @ values - plan.weight @ answers)
             logs.append(sample.score(values) - exact)
             passes = max(passes, len(sample.hidden))
     if not means:

@@ -17,7 +17,7 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.masked.network import MaskedNetwork
 from contstim.models.masked.rules import orders_plan
-from contstim.models.words import END_MARK, SPECIAL
+from contstim.models.words import END_MARK, SPECIAL, Encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,14 +101,9 @@ def test_sentences_of_one_pattern_have_probabilities_that_sum_to_one(
     second = BOUNDARY if words == (0, 1) or marks_ends else WITHIN
     choices = [np.flatnonzero(classes == c).tolist() for c in (first, second)]
     frame = checkpoint.tokenizer(".")["input_ids"]
-    sentences = [np.array([frame[0], *pair, *frame[-2:]], np.int64) for pair in product(*choices)]
-    plan = orders_plan((SPECIAL, *words, END_MARK, SPECIAL), seed=0, n_orders=1)
-    rows = [row for ids in sentences for row in np.where(plan.hidden, network.mask, ids)]
-    log_probs = network.answer(
-        rows,
-        row=np.concatenate([plan.row + i * len(plan.hidden) for i in range(len(sentences))]),
-        place=np.tile(plan.token, len(sentences)),
-        token=np.concatenate([ids[plan.token] for ids in sentences]),
-    )
-    scores = log_probs.reshape(len(sentences), -1).sum(axis=1)
+    sentences = [(frame[0], *pair, *frame[-2:]) for pair in product(*choices)]
+    pattern = (SPECIAL, *words, END_MARK, SPECIAL)
+    plan = orders_plan(pattern, seed=0, n_orders=1)
+    encodings = [Encoding(ids, pattern) for ids in sentences]
+    scores = [float(answers.sum()) for _, answers in network.answer(encodings, lambda _: plan)]
     assert np.exp(scores).sum() == pytest.approx(1, abs=1e-4)

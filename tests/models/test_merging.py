@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,7 +147,9 @@ def test_masked_networks_compute_together_what_they_compute_alone(
         ids[attention == 0] = network.pad
         places = torch.randperm(n_rows * length - padded, generator=generator)[:5]
         mask = attention if padded else None
-        calls.append(network.call(ids, mask, places))
+        compute = partial(network.logits, ids, mask, places)
+        of_model, together = (checkpoint.model, network.budget), network._together
+        calls.append(NetworkCall(*of_model, ids, mask, compute, together, places))
     for call, (found, _, _) in zip(calls, compute_all(calls), strict=True):
         with torch.inference_mode():
             whole = checkpoint.model(input_ids=call.ids, attention_mask=call.attention).logits

@@ -23,13 +23,12 @@ from contstim.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.arrays import BoolArray, FloatArray
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.masked.plan import Pattern, Plan
     from contstim.models.words import Encoding
 
 _PLAN_CACHE_BYTES = 2**26
-_ROWS_AT_ONCE = 16_384  # passes that are collected before they are run
 
 
 class MaskedModel(SubwordModel):
@@ -128,20 +127,20 @@ class MaskedModel(SubwordModel):
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        answered = self._answers(self._encode(sentences))
+        answered = self._network.answer(self._encode(sentences), self._plan)
         return np.array([plan.score(answers) for plan, answers in answered])
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.standard_errors`; costs as many passes as the scores."""
-        answered = self._answers(self._encode(sentences))
+        answered = self._network.answer(self._encode(sentences), self._plan)
         return np.array([plan.standard_error(answers) for plan, answers in answered])
 
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
         """See `LanguageModel.lower_bounds`; costs as many passes as the scores."""
         if not self.rule.mixture:
             return None
-        answered = self._answers(self._encode(sentences))
-        return np.array([plan.mean(answers) for plan, answers in answered])
+        answered = self._network.answer(self._encode(sentences), self._plan)
+        return np.array([plan.weight @ answers for plan, answers in answered])
 
     def _parts(self, encodings: Sequence[Encoding]) -> Iterator[FloatArray]:
         """See `SubwordModel`.
@@ -150,7 +149,8 @@ class MaskedModel(SubwordModel):
         mixture, by how much it raises the log of the mean probability when it is uncovered, which
         may be more than 0; see `Mixture.gains`.
         """
-        return (plan.by_token(answers) for plan, answers in self._answers(encodings))
+        answered = self._network.answer(encodings, self._plan)
+        return (plan.by_token(answers) for plan, answers in answered)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; from passes that hide the word, see `estimates`.
@@ -185,7 +185,8 @@ class MaskedModel(SubwordModel):
     ) -> FloatArray:
         """See `LanguageModel.replacement_log_probs`."""
         sentence.check_position(position)
-        answered = self._answers(self._rewritten(sentence, position, words))
+        rewritten = self._rewritten(sentence, position, words)
+        answered = self._network.answer(rewritten, self._plan)
         return np.array([plan.score(answers) for plan, answers in answered])
 
     def draft(self, effort: int = 1) -> MaskedModel | None:
@@ -222,27 +223,6 @@ class MaskedModel(SubwordModel):
     def _is_scored(self, word: int) -> bool:
         """See `SubwordModel`."""
         return word != SPECIAL and (word != END_MARK or self.rule.end_scored)
-
-    def _answers(self, encodings: Sequence[Encoding]) -> Iterator[tuple[Plan, FloatArray]]:
-        """Each sentence's plan, and the answers to the plan's questions, nats.
-
-        Plans of many sentences run together, so that equal inputs pass through the network once.
-        """
-        plans: list[Plan] = []  # of the sentences whose rows wait
-        rows: list[IntArray] = []  # (n_tokens,) each, those of all these sentences
-        questions: list[tuple[IntArray, IntArray, IntArray]] = []  # row, place, token
-        for number, encoding in enumerate(encodings, 1):
-            plan, ids = self._plan(encoding.word_of), np.array(encoding.ids, np.int64)
-            # The rows of all these sentences are numbered through
-            questions.append((len(rows) + plan.row, plan.token, ids[plan.token]))
-            plans.append(plan)
-            rows.extend(np.where(plan.hidden, self._network.mask, ids))
-            if len(rows) >= _ROWS_AT_ONCE or number == len(encodings):
-                row, place, token = map(np.concatenate, zip(*questions, strict=True))
-                answers = self._network.answer(rows, row, place, token)
-                ends = np.cumsum([len(plan.row) for plan in plans])
-                yield from zip(plans, np.split(answers, ends[:-1]), strict=True)
-                plans, rows, questions = [], [], []
 
 
 def _remembered(plan: Callable[[Pattern], Plan]) -> SizedCache[[Pattern], Plan]:

@@ -32,8 +32,12 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray, IntArray
     from contstim.models.batching import Row, Write
     from contstim.models.checkpoints import Checkpoint
+    from contstim.models.masked.plan import Pattern, Plan
+    from contstim.models.words import Encoding
 
     UseLogits: TypeAlias = Callable[[Tensor, IntArray, IntArray], Write | None]
+
+_ROWS_AT_ONCE = 16_384  # passes that are collected before they are run
 
 
 class MaskedNetwork:
@@ -119,38 +123,50 @@ class MaskedNetwork:
             return False
 
     def answer(
-        self, rows: Sequence[Row], row: IntArray, place: IntArray, token: IntArray
-    ) -> FloatArray:
-        """Log p of tokens at places of rows, (n_questions,), nats.
+        self, encodings: Sequence[Encoding], plan_of: Callable[[Pattern], Plan]
+    ) -> Iterator[tuple[Plan, FloatArray]]:
+        """Each sentence's plan, and the answers to the plan's questions, (n_questions,), nats.
 
-        Equal rows pass through the network once, and the head computes each place once, whatever
-        the number of questions about it.
+        Plans of many sentences run together. Equal rows pass through the network once, and the head
+        computes each place once, whatever the number of questions about it.
 
         Args:
-            rows: token ids, some of them masks.
-            row: the row of each question, (n_questions,).
-            place: the place in its row, (n_questions,).
-            token: the token id in question, (n_questions,).
+            encodings: sentences as tokens.
+            plan_of: the rule's plan for a pattern.
         """
-        answers = np.empty(len(row))
+        plans: list[Plan] = []  # of the sentences whose rows wait
+        rows: list[IntArray] = []  # (n_tokens,) each, those of all these sentences
+        questions: list[tuple[IntArray, IntArray, IntArray]] = []  # row, place, token
 
-        def use(logits: Tensor, questions: IntArray, spots: IntArray) -> Write:
-            log_probs = self.normaliser.log_probs(logits, spots, token[questions])
-            return partial(write, questions, log_probs.double())
+        def answered() -> Iterator[tuple[Plan, FloatArray]]:
+            row, place, token = map(np.concatenate, zip(*questions, strict=True))
+            answers = np.empty(len(row))
 
-        def write(questions: IntArray, log_probs: Tensor) -> None:
-            answers[questions] = log_probs.cpu().numpy()
+            def use(logits: Tensor, asked: IntArray, spots: IntArray) -> Write:
+                log_probs = self.normaliser.log_probs(logits, spots, token[asked])
+                return lambda: answers.__setitem__(asked, log_probs.cpu().numpy())
 
-        self.ask(rows, row, place, use)
-        return answers
+            self.ask(rows, row, place, use)
+            ends = np.cumsum([len(plan.row) for plan in plans])
+            yield from zip(plans, np.split(answers, ends[:-1]), strict=True)
+
+        for number, encoding in enumerate(encodings, 1):
+            plan, ids = plan_of(encoding.word_of), np.array(encoding.ids, np.int64)
+            # The rows of all these sentences are numbered through
+            questions.append((len(rows) + plan.row, plan.token, ids[plan.token]))
+            plans.append(plan)
+            rows.extend(np.where(plan.hidden, self.mask, ids))
+            if len(rows) >= _ROWS_AT_ONCE or number == len(encodings):
+                yield from answered()
+                plans, rows, questions = [], [], []
 
     def ask(self, rows: Sequence[Row], row: IntArray, place: IntArray, use: UseLogits) -> None:
         """Logits of the whole vocabulary at places of rows, batch by batch.
 
         Args:
-            rows: see `answer`.
-            row: see `answer`.
-            place: see `answer`.
+            rows: token ids, some of them masks.
+            row: the row of each question, (n_questions,).
+            place: the place in its row, (n_questions,).
             use: called for each batch with the logits of its spots, (n_spots, n_outputs), the
                 questions that they answer, (q,), and the spot of each of these questions, (q,);
                 what it adds to earlier results it must add in the function that it returns, see
@@ -168,18 +184,15 @@ class MaskedNetwork:
                 index[row[asked]] * ids.shape[1] + place[asked], return_inverse=True
             )
             by_spot = np.argsort(spots, kind="stable")
+            there = batching.to_device(places, ids.device)
             whole = all(len(distinct[number]) == ids.shape[1] for number in batch)
-            call = self.call(
-                ids, None if whole else attention, batching.to_device(places, ids.device)
-            )
+            mask = None if whole else attention
+            # Alone, or with the calls of other searches
+            compute, together = partial(self.logits, ids, mask, there), self._together
+            call = NetworkCall(self.model, self.budget, ids, mask, compute, together, there)
             return use(answer(call), asked[by_spot], spots[by_spot])
 
         batching.forward_in_batches(distinct, run, pad=self.pad, budget=self.budget)
-
-    def call(self, ids: Tensor, attention: Tensor | None, places: Tensor) -> NetworkCall:
-        """A call for the logits at some places of a batch; see `logits`."""
-        compute = partial(self.logits, ids, attention, places)
-        return NetworkCall(self.model, self.budget, ids, attention, compute, self._together, places)
 
     def _together(self, calls: Sequence[NetworkCall]) -> list[Tensor]:
         """Several calls in one batch, all rows padded to the longest."""

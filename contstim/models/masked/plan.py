@@ -129,10 +129,6 @@ class Plan:
         """The score in nats from the answers, (n_questions,)."""
         if self.mixture is not None:
             return self.mixture.score(log_probs)
-        return self.mean(log_probs)
-
-    def mean(self, log_probs: FloatArray) -> float:
-        """The weighted sum of the answers, (n_questions,), nats; never above a mixture's score."""
         return float(self.weight @ log_probs)
 
     def by_token(self, log_probs: FloatArray) -> FloatArray:
