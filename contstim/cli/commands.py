@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origi
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from contstim.cli.output import Quiet
+from contstim.cli.output import (
+    INCOMPLETE,
+    ProgressBars,
+    Quiet,
+    print_rows,
+    print_sentences,
+    remark,
+    warn,
+)
 from contstim.errors import InputError
 from contstim.options import Models, Reads
 from contstim.steps import found
@@ -29,11 +37,13 @@ from contstim.steps.step import ChangedSentences, Field, Step, fields_of, perfor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from contstim.steps.step import Outcome
+
 Targets: TypeAlias = "Mapping[str, str | TyperGroup | Callable[[], Any]]"
 
 FURTHER = {"review": ("contstim.cli.serving:REVIEW_OPTIONS", "contstim.cli.serving:review")}
-"""Options that the command of a step has further, and the function that is given the step and them;
-both as `module:name`."""
+"""Options that the command of a step has further, and a function that is given the step and them,
+and is true where it has done all that was asked for; both as `module:name`."""
 
 GROUPS: dict[str, Any] = {
     "no_args_is_help": True,
@@ -133,10 +143,10 @@ def command_of(function: Callable[..., None], name: str) -> Any:
 
 def command_of_step(step: type[Step[Any]], name: str) -> Any:
     """The command of a step, with an option for each field, and those that it has further."""
-    further, run = map(found, FURTHER[step.name]) if step.name in FURTHER else ((), run_step)
+    further, instead = map(found, FURTHER[step.name]) if step.name in FURTHER else ((), None)
 
-    def command(**given: Any) -> None:
-        more = {each: given.pop(each) for each in ("quiet", *(option.name for option in further))}
+    def command(*, quiet: bool, **given: Any) -> None:
+        more = {option.name: given.pop(option.name) for option in further}
         # Typer repeats options that are lists, and gives None or nothing where none was given
         values = {
             name: tuple(value) if isinstance(value, list) else value
@@ -145,9 +155,17 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
         }
         try:
             made = step.of(values)
+            if instead and instead(made, quiet=quiet, **more):
+                return
+            outcome = perform(made, ProgressBars(quiet=quiet, named=partial(as_flags, step=step)))
         except InputError as error:
             raise type(error)(as_flags(str(error), step)) from None
-        run(made, **more)
+        except KeyboardInterrupt:
+            if step.kept:
+                command = shlex.join(["contstim", *sys.argv[1:]])
+                warn(f"Stopped. {step.kept} The same command goes on:\n  {command}")
+            raise
+        _show(outcome, made.record_path(), quiet=quiet)
 
     options = [*map(option, _most_used_first(step)), *further, parameter("quiet", Quiet, False)]
     command.__signature__ = Signature(options)  # type: ignore[attr-defined]
@@ -202,26 +220,8 @@ def parameter(name: str, annotation: object, default: object = MISSING) -> Param
     return Parameter(name, Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
 
 
-def run_step(step: Step[Any], *, quiet: bool) -> None:
-    """Do a step, show its result, and say after an interrupt what is kept and what goes on."""
-    from contstim.cli.output import (
-        INCOMPLETE,
-        ProgressBars,
-        print_rows,
-        print_sentences,
-        remark,
-        warn,
-    )
-
-    try:
-        outcome = perform(step, ProgressBars(quiet=quiet, named=partial(as_flags, step=type(step))))
-    except InputError as error:
-        raise type(error)(as_flags(str(error), type(step))) from None
-    except KeyboardInterrupt:
-        if step.kept:
-            command = shlex.join(["contstim", *sys.argv[1:]])
-            warn(f"Stopped. {step.kept} The same command goes on:\n  {command}")
-        raise
+def _show(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
+    """Print a step's result, name the page beside its record, and end the status that it means."""
     for part in outcome.shown:
         if isinstance(part, str):
             print(part)
@@ -229,7 +229,6 @@ def run_step(step: Step[Any], *, quiet: bool) -> None:
             print_sentences(part)
         else:
             print_rows(part.header, part.rows, texts=part.texts)
-    record = step.record_path()
     page = record.with_name("report.html") if record else None
     if page and page.is_file():
         remark(f"Everything is in {page.parent}/; open {page} in a browser.", quiet=quiet)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.commands import parameter, run_step
+from contstim.cli.commands import parameter
 from contstim.cli.output import Quiet, remark, warn
 from contstim.errors import needing
 from contstim.steps.review import WriteReviewPage
@@ -131,11 +131,10 @@ _SERVE = Annotated[
 _PORT = Annotated[int, typer.Option(min=0, max=65535, help="Where to serve; 0 for any free port.")]
 
 
-def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> None:
-    """Write the page, and serve it where this is asked for."""
+def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> bool:
+    """Write the page and serve it, where this is asked for, until it is stopped; then true."""
     if not serve:
-        run_step(step, quiet=quiet)
-        return
+        return False
     with needing("collect", "Serving"):
         from contstim.experiments.collection.reviewing import ReviewFile, review_file, serve_review
     from contstim.reviews import read_reviews
@@ -157,6 +156,7 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> Non
         )
 
     serve_review(file, port=port, opened=opened)
+    return True
 
 
 REVIEW_OPTIONS = (parameter("serve", _SERVE, False), parameter("port", _PORT, 8001))
