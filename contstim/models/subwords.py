@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,6 +95,14 @@ class SubwordModel(LanguageModel):
         if self.checkpoint is not None:
             self.training_text = training_text_beside(self.checkpoint.location)
         self._words_are_independent = words_are_independent(tokenizer)
+        self._encode = partial(
+            encode_batch,
+            tokenizer,
+            leading_space=self._space,
+            special_tokens=self._framed,
+            end_apart=self._end_apart,
+            check=self._check,
+        )
         self._cut_words = words_in_places(self._encode)
         self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
 
@@ -209,25 +217,15 @@ class SubwordModel(LanguageModel):
             totals[i] = np.where(counts, row, 0.0).sum()
         return totals
 
-    def _encode(
-        self, sentences: Sequence[Sentence], *, end_apart: bool | None = None
-    ) -> list[Encoding]:
-        encodings = encode_batch(
-            self._tokenizer,
-            sentences,
-            leading_space=self._space,
-            special_tokens=self._framed,
-            end_apart=self._end_apart if end_apart is None else end_apart,
-        )
-        for sentence, encoding in zip(sentences, encodings, strict=True):
-            self._check_window(len(encoding), sentence)
-            if self._needs_every_word and not {*encoding.word_of} >= {*range(len(sentence))}:
-                word = next(w for i, w in enumerate(sentence.words) if i not in encoding.word_of)
-                raise ModelError(
-                    f"The tokenizer of {self.name} has no token for {word!r} in {sentence.text!r}. "
-                    f"Leave the word out, or use another model."
-                )
-        return encodings
+    def _check(self, sentence: Sentence, encoding: Encoding) -> None:
+        """Refuse a sentence that does not fit the window, or of which a word is dropped."""
+        self._check_window(len(encoding), sentence)
+        if self._needs_every_word and not {*encoding.word_of} >= {*range(len(sentence))}:
+            word = next(w for i, w in enumerate(sentence.words) if i not in encoding.word_of)
+            raise ModelError(
+                f"The tokenizer of {self.name} has no token for {word!r} in {sentence.text!r}. "
+                f"Leave the word out, or use another model."
+            )
 
     def _in_place(self, words: Sequence[str], place: Place) -> WordTokens:
         """The tokens of each word in a kind of place."""

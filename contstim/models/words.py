@@ -212,6 +212,8 @@ def encode_batch(
     leading_space: bool = False,
     special_tokens: bool = True,
     end_apart: bool = True,
+    bare: bool = False,
+    check: Callable[[Sentence, Encoding], None] = lambda _sentence, _encoding: None,
 ) -> list[Encoding]:
     """Sentences as tokens, with the word that each token belongs to.
 
@@ -229,21 +231,50 @@ def encode_batch(
             it like any other word.
         special_tokens: whether to add the tokens that the tokenizer puts around a text.
         end_apart: whether the end mark must be a token of its own.
+        bare: whether to leave out end marks.
+        check: refuses a sentence for its tokens, by an error.
 
     Raises:
         ModelError: a token spans two words, tokens cannot be matched to words, or a sentence
-            holds a special token of the tokenizer, such as `[MASK]`, as a word.
+            holds a special token of the tokenizer, such as `[MASK]`, as a word; or see `check`.
     """
     refuse_special_tokens(tokenizer, sentences)
-    texts = [" " * leading_space + sentence.text for sentence in sentences]
-    encodings = _encode_texts(tokenizer, sentences, texts, special_tokens)
-    results = [encoding for encoding, _ in encodings]
-    # Sentences whose end mark is part of a token are encoded again without it
-    glued = [i for i, (_, is_glued) in enumerate(encodings) if is_glued] if end_apart else []
-    bare = [" " * leading_space + sentences[i].bare for i in glued]
-    again = _encode_texts(tokenizer, [sentences[i] for i in glued], bare, special_tokens)
-    for i, (encoding, _) in zip(glued, again, strict=True):
-        results[i] = _with_end(encoding, _end_token(tokenizer, sentences[i].end))
+    if not sentences:
+        return []
+    texts = [" " * leading_space + (s.bare if bare else s.text) for s in sentences]
+    encoded = tokenizer(
+        texts,
+        add_special_tokens=special_tokens,
+        return_offsets_mapping=tokenizer.is_fast,
+        return_special_tokens_mask=True,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,
+    )
+    results: list[Encoding] = []
+    glued: list[int] = []  # sentences whose end mark is part of a token
+    for number, (sentence, ids) in enumerate(zip(sentences, encoded["input_ids"], strict=True)):
+        special = np.array(encoded["special_tokens_mask"][number], np.bool_)
+        refuse_special_ids(tokenizer, sentence, ids, special)
+        spans = encoded["offset_mapping"][number] if tokenizer.is_fast else None
+        word_of, is_glued = _words_of(tokenizer, sentence, texts[number], ids, special, spans)
+        results.append(Encoding(tuple(ids), word_of))
+        if is_glued and end_apart:
+            glued.append(number)
+    if glued:  # again without it, which then follows
+        some = [sentences[i] for i in glued]
+        again = encode_batch(
+            tokenizer,
+            some,
+            leading_space=leading_space,
+            special_tokens=special_tokens,
+            end_apart=False,
+            bare=True,
+        )
+        for i, encoding in zip(glued, again, strict=True):
+            results[i] = _with_end(encoding, _end_token(tokenizer, sentences[i].end))
+    for sentence, encoding in zip(sentences, results, strict=True):
+        check(sentence, encoding)
     return results
 
 
@@ -292,46 +323,42 @@ def _writes_bytes(tokenizer: Any) -> bool:
     return any(b'"ByteLevel"' in step.__getstate__() for step in steps if step is not None)
 
 
-def _encode_texts(
-    tokenizer: Any, sentences: Sequence[Sentence], texts: Sequence[str], special_tokens: bool
-) -> list[tuple[Encoding, bool]]:
-    """The tokens of each text, and whether the end mark is part of the last word's token."""
-    if not texts:
-        return []
-    encoded = tokenizer(
-        list(texts),
-        add_special_tokens=special_tokens,
-        return_offsets_mapping=tokenizer.is_fast,
-        return_special_tokens_mask=True,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-        verbose=False,
-    )
-    rows, masks = encoded["input_ids"], encoded["special_tokens_mask"]
-    matched = []
-    for number, (sentence, text, ids) in enumerate(zip(sentences, texts, rows, strict=True)):
-        special = np.array(masks[number], np.bool_)
-        refuse_special_ids(tokenizer, sentence, ids, special)
-        if tokenizer.is_fast:
-            spans = np.array(encoded["offset_mapping"][number], np.int64).reshape(-1, 2)
-            # the ends of the words: their lengths, a space before each but the first, and a space
-            # before the text
-            lengths = [len(word) + (i > 0) for i, word in enumerate(sentence.words)]
-            ends = len(text) - len(text.lstrip()) + np.cumsum(lengths)
-        else:
-            spans, ends = _spell(tokenizer, sentence, ids, special)
-        n_words = len(sentence)
-        # the words of each token's first and last character, (n_tokens,); n_words is the end mark
-        first = np.searchsorted(ends, spans[:, 0], side="right")
-        last = np.searchsorted(ends, np.maximum(spans[:, 1] - 1, spans[:, 0]), side="right")
-        # a token may reach from the last word into the end mark, and no other across words
-        straddling = (first != last) & ~special
-        if (straddling & ((last < n_words) | (first < n_words - 1))).any():
-            raise ModelError(f"A token of {sentence.text!r} spans two words.")
-        word_of = np.where(special, SPECIAL, np.where(first == n_words, END_MARK, first))
-        encoding = Encoding(tuple(ids), tuple(word_of.tolist()))
-        matched.append((encoding, bool(straddling.any())))
-    return matched
+def _words_of(
+    tokenizer: Any,
+    sentence: Sentence,
+    text: str,
+    ids: list[int],
+    special: BoolArray,
+    offsets: Sequence[tuple[int, int]] | None,
+) -> tuple[tuple[int, ...], bool]:
+    """The word of each token of a text, and whether the end mark is part of the last word's token.
+
+    Args:
+        tokenizer: a `transformers` tokenizer.
+        sentence: whose words they are.
+        text: as it was encoded.
+        ids: its tokens, (n_tokens,).
+        special: which of them the tokenizer adds to every text, (n_tokens,).
+        offsets: of each token the characters from and to; None where it does not tell.
+    """
+    if offsets is not None:
+        spans = np.array(offsets, np.int64).reshape(-1, 2)
+        # the ends of the words: their lengths, a space before each but the first, and a space
+        # before the text
+        lengths = [len(word) + (i > 0) for i, word in enumerate(sentence.words)]
+        ends = len(text) - len(text.lstrip()) + np.cumsum(lengths)
+    else:
+        spans, ends = _spell(tokenizer, sentence, ids, special)
+    n_words = len(sentence)
+    # the words of each token's first and last character, (n_tokens,); n_words is the end mark
+    first = np.searchsorted(ends, spans[:, 0], side="right")
+    last = np.searchsorted(ends, np.maximum(spans[:, 1] - 1, spans[:, 0]), side="right")
+    # a token may reach from the last word into the end mark, and no other across words
+    straddling = (first != last) & ~special
+    if (straddling & ((last < n_words) | (first < n_words - 1))).any():
+        raise ModelError(f"A token of {sentence.text!r} spans two words.")
+    word_of = np.where(special, SPECIAL, np.where(first == n_words, END_MARK, first))
+    return tuple(word_of.tolist()), bool(straddling.any())
 
 
 def _with_end(encoding: Encoding, end: int) -> Encoding:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contstim.models import words as tokenization
+from contstim.models import subwords
 from contstim.models.batching import SmallerBatches
 from contstim.models.caching import SizedCache
 from contstim.models.causal.adapter import CausalModel
@@ -17,6 +17,7 @@ from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.tables import NgramTables
+from contstim.models.words import Encoding, encode_batch
 from contstim.sentence import Sentence
 from tests.models.tiny import TEXTS
 
@@ -67,13 +68,12 @@ def test_short_lists_do_not_drive_out_long_ones() -> None:
 def tokenised(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """All texts that a tokenizer was given."""
     texts: list[str] = []
-    encode = tokenization._encode_texts
 
-    def counted(tokenizer: Any, sentences: Any, some: list[str], special_tokens: bool) -> Any:
-        texts.extend(some)
-        return encode(tokenizer, sentences, some, special_tokens)
+    def counted(tokenizer: Any, sentences: list[Sentence], **options: Any) -> list[Encoding]:
+        texts.extend(sentence.text for sentence in sentences)
+        return encode_batch(tokenizer, sentences, **options)
 
-    monkeypatch.setattr(tokenization, "_encode_texts", counted)
+    monkeypatch.setattr(subwords, "encode_batch", counted)
     return texts
 
 

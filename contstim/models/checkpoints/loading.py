@@ -6,7 +6,7 @@ import shutil
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -15,13 +15,11 @@ from weakref import WeakValueDictionary
 from contstim.errors import ModelError
 from contstim.models import tensors
 from contstim.models.checkpoints import checks
-from contstim.models.checkpoints.source import check_folder, open_source, stamp
+from contstim.models.checkpoints.source import Source, check_folder, from_anywhere, stamp
 from contstim.models.loading import DEFAULT_LOADING, Loading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from contstim.models.checkpoints.source import Source
 
 
 Kind: TypeAlias = Literal["causal", "masked", "classifier"]
@@ -197,8 +195,7 @@ def load_checkpoint(
     stamped = stamp(location)
     checkpoint = _loaded.get((*key, stamped))
     if checkpoint is None:
-        load = partial(_open, loading=loading, classifier=classifier)
-        checkpoint = open_source(location, load, trust_remote_code=loading.trust_remote_code)
+        checkpoint = _load(location, loading.trust_remote_code, loading, classifier=classifier)
         # What was fetched from the hub just now has a commit since
         _loaded[(*key, stamped if Path(location).is_dir() else stamp(location))] = checkpoint
     return checkpoint
@@ -223,16 +220,12 @@ def new_classifier(
     """
     check_folder(location)
     loading = Loading(device="cpu", trust_remote_code=trust_remote_code).resolved()
-    load = partial(_open, loading=loading, classifier=True, labels=labels)
-    return open_source(location, load, trust_remote_code=trust_remote_code)
+    return _load(location, trust_remote_code, loading, classifier=True, labels=labels)
 
 
-def load_tokenizer(location: str, *, trust_remote_code: bool = False) -> tuple[Any, Any]:
+@from_anywhere
+def load_tokenizer(source: Source) -> tuple[Any, Any]:
     """Load a tokenizer without its network, which may be elsewhere.
-
-    Args:
-        location: a folder with the tokenizer's files, or a name on the hub.
-        trust_remote_code: see `Loading`.
 
     Returns:
         The tokenizer, and the network's text configuration, None where a folder has none.
@@ -240,26 +233,22 @@ def load_tokenizer(location: str, *, trust_remote_code: bool = False) -> tuple[A
     Raises:
         ModelError: see `load_checkpoint`.
     """
-    folder = Path(location)
+    import transformers
+
+    config, folder = None, Path(source.location)
     if not folder.is_dir():
-        check_folder(location)
-
-    def load(source: Source) -> tuple[Any, Any]:
-        import transformers
-
-        config = None
-        if not folder.is_dir() or (folder / "config.json").is_file():
-            source.check()
-            config = source.load(transformers.AutoConfig).get_text_config()
-        tokenizer = source.load(transformers.AutoTokenizer)
-        checks.check_words(location, tokenizer)
-        return tokenizer, config
-
-    return open_source(location, load, trust_remote_code=trust_remote_code)
+        check_folder(source.location)
+    if not folder.is_dir() or (folder / "config.json").is_file():
+        source.check()
+        config = source.load(transformers.AutoConfig).get_text_config()
+    tokenizer = source.load(transformers.AutoTokenizer)
+    checks.check_words(source.location, tokenizer)
+    return tokenizer, config
 
 
-def _open(
-    source: Source, *, loading: Loading, classifier: bool, labels: Sequence[str] = ()
+@from_anywhere
+def _load(
+    source: Source, loading: Loading, *, classifier: bool, labels: Sequence[str] = ()
 ) -> Checkpoint:
     """Load a network and its tokenizer; with labels, with a new head for them."""
     import transformers

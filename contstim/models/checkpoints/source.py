@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from contstim.errors import ContstimError, ModelError
 from contstim.models.catalog import hub_commit
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
 _MOST_PARTS = 4_096  # far more than any network has; each takes a millisecond to build
 _HUB_TIMEOUT = 5  # seconds; the library itself would keep an offline machine waiting for longer
+_Options = ParamSpec("_Options")
 _Result = TypeVar("_Result")
 
 
@@ -94,25 +96,33 @@ class Source:
         return config, get_tokenizer_config(self.location, local_files_only=self.local)
 
 
-def open_source(
-    location: str, use: Callable[[Source], _Result], *, trust_remote_code: bool
-) -> _Result:
-    """Use a folder or the local cache; the hub where neither has the checkpoint.
+def from_anywhere(
+    load: Callable[Concatenate[Source, _Options], _Result],
+) -> Callable[Concatenate[str, bool, _Options], _Result]:
+    """A function of a checkpoint's source, called with its location and `trust_remote_code`.
+
+    The source is a folder or the local cache; the hub where neither has the checkpoint.
 
     Raises:
-        ModelError: see `check_folder`, `check_hub` and `foreign_errors`, or what `use` raises.
+        ModelError: see `check_folder`, `check_hub` and `foreign_errors`, or what `load` raises.
     """
-    source = Source(location, local=True, trust_remote_code=trust_remote_code)
-    with silence():
-        try:
+
+    @wraps(load)
+    def loaded(
+        location: str, trust_remote_code: bool, /, *args: _Options.args, **options: _Options.kwargs
+    ) -> _Result:
+        with silence():
+            try:
+                with foreign_errors(location):
+                    return load(Source(location, True, trust_remote_code), *args, **options)
+            except UnavailableError:
+                if Path(location).is_dir():
+                    raise
+            check_hub(location)
             with foreign_errors(location):
-                return use(source)
-        except UnavailableError:
-            if Path(location).is_dir():
-                raise
-        check_hub(location)
-        with foreign_errors(location):
-            return use(replace(source, local=False))
+                return load(Source(location, False, trust_remote_code), *args, **options)
+
+    return loaded
 
 
 def check_source(location: str, *, trust_remote_code: bool = False) -> None:
