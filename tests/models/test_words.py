@@ -40,7 +40,7 @@ TEXTS = (
 )
 
 
-def encode(tokenizer: Any, sentence: Sentence, **options: bool) -> Encoding:
+def encode(tokenizer: Any, sentence: Sentence, **options: Any) -> Encoding:
     return encode_batch(tokenizer, [sentence], **options)[0]
 
 
