@@ -398,8 +398,7 @@ def _tell_slow(
         model.scores(some)
         if (seconds := (perf_counter() - began) / len(some) * len(left)) > _LONG:
             reporter.warn(
-                f"{model.name} takes about {duration(seconds)} for {len(left):,} sentences, since "
-                f"its rule {model.convention.rule} averages over orders of the words. A rule that "
-                "does not is much quicker, such as @pll-word-l2r behind the model; or give "
-                "`sample` fewer pairs of each paradigm."
+                f"{model.name} takes about {duration(seconds)} for {len(left):,} sentences, as the "
+                f"rule {model.convention.rule} averages over orders of words. Far quicker: a rule "
+                "such as @pll-word-l2r behind the model, or fewer pairs of a paradigm (`sample`)."
             )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,13 +127,10 @@ def _materials(facts: StudyFacts) -> Iterator[Part]:
     files, vocabulary = facts.files, facts.files.vocabulary
     words = facts.vocabulary.get("words", {})
     rows: list[tuple[Value, ...]] = []
+    lines = [facts.record(p).get("sentences") for p in (places.TRAINING, places.NATURAL_TEXT)]
     for what, path, number in (
-        ("training text", files.training_text, facts.record(places.TRAINING).get("sentences")),
-        (
-            "text for natural sentences",
-            files.natural_text,
-            facts.record(places.NATURAL_TEXT).get("sentences"),
-        ),
+        ("training text", files.training_text, lines[0]),
+        ("text for natural sentences", files.natural_text, lines[1]),
         ("words that begin a sentence", vocabulary, words.get("initial")),
         ("other words", vocabulary, words.get("inner")),
         ("natural sentences", files.natural, len(facts.natural) or None),
@@ -168,15 +164,12 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
     from contstim.reporting.stimuli_page import figures_table
 
     proofs: list[tuple[Value, ...]] = []
-    made: dict[Path, Sequence[object]] = {places.PAIRS: facts.pairs}
-    made |= {places.SELECTED: facts.selected, places.MINIMAL_PAIRS: facts.minimal_pairs}
-    for path, items in made.items():
+    made: Sequence[Sequence[object]] = (facts.pairs, facts.selected, facts.minimal_pairs)
+    paths = (places.PAIRS, places.SELECTED, places.MINIMAL_PAIRS)
+    for path, items in zip(paths, made, strict=True):
         if proof := facts.certificate(path):
-            numbers = (
-                f"{proof['objective']:,.4f}",
-                f"{proof['bound']:,.4f}",
-                f"{proof['candidates']:,}",
-            )
+            numbers = [f"{proof[name]:,.4f}" for name in ("objective", "bound")]
+            numbers += [f"{proof['candidates']:,}"]
             certificate = link(Path(f"{path}.certificate.json"), proof["status"])
             proofs.append((link(path), f"{len(items):,}", *numbers, certificate))
     if proofs:
@@ -227,11 +220,10 @@ def _item_table(item: Any, scores: ScoreTable | None) -> Table:
     if not isinstance(item, ControversialMinimalPair):
         return stimuli_table([item], scores)
     both, models = (item.good, item.bad), (item.model_1, item.model_2)
-    sides = [(f"log_prob_{side}_model_1", f"log_prob_{side}_model_2") for side in ("good", "bad")]
-    values = np.array([attrgetter(*names)(item) for names in sides])
+    values = [[getattr(item, f"log_prob_{s}_model_{n}") for n in (1, 2)] for s in ("good", "bad")]
+    own = ScoreTable(both, models, np.array(values))
     marked = (dict.fromkeys(differing(*each), "") for each in (both, both[::-1]))
-    changes = {item.trial_id: tuple(marked)}
-    return stimuli_table([pair_trial(item)], ScoreTable(both, models, values), changes)
+    return stimuli_table([pair_trial(item)], own, {item.trial_id: tuple(marked)})
 
 
 def _rivals(item: Any) -> str:
