@@ -36,6 +36,7 @@ class Help:
         metavar: what stands for the value, such as `LOW-HIGH`; by default its type.
         panel: heading under which the help of a command lists it; by default among the options
             that most users need.
+        folder: whether a path may be that of a folder that is read.
     """
 
     text: str
@@ -44,6 +45,7 @@ class Help:
     at_most: float | None = None
     metavar: str = ""
     panel: str = ""
+    folder: bool = False
 
     @property
     def range(self) -> str:
@@ -84,11 +86,9 @@ class Reads(Help):
 
     Attributes:
         argument: whether a command takes them without a flag.
-        folder: whether each may be a folder.
     """
 
     argument: bool = False
-    folder: bool = False
 
 
 @dataclass(frozen=True)

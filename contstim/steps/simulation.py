@@ -61,7 +61,7 @@ class PowerSettings:
         Help("How often a person agrees with most; by default as in 2023, or --pilot."),
     ] = None
     pilot: Annotated[
-        Path | None, Aside("What `analyze` wrote of a pilot: agreement is as there.")
+        Path | None, Aside("What `analyze` wrote of a pilot: agreement is as there.", folder=True)
     ] = None
     smallest_effect: Annotated[
         float, Help("The smallest difference of accuracies that matters.", at_least=0, at_most=1)

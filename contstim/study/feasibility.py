@@ -21,6 +21,7 @@ from contstim.files import is_file
 from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_model
 from contstim.records import record_path
+from contstim.steps.step import fields_of
 from contstim.study.amounts import StudyNumbers, most_sentences
 from contstim.study.places import StudyFiles
 from contstim.study.single_steps import check_steps
@@ -54,9 +55,7 @@ def check_study(study: Study, problems: Problems) -> None:
     _check_texts(study, problems)
     _check_models(study, problems)
     for key, path in _files(study):
-        # The only folders that are read are these
-        if not (key[-1] in ("library", "pilot") and path.is_dir()):
-            _check_file(path, key, problems)
+        _check_file(path, key, problems)
     _check_sections(study, problems)
     _check_settings(study, problems)
     _check_numbers(study, problems)
@@ -106,15 +105,14 @@ def _check_models(study: Study, problems: Problems) -> None:
 
 
 def _files(study: Study) -> Iterator[tuple[Key, Path]]:
-    """Every file that a section names, with its key."""
+    """Every file that a section names, with its key; no folders where these will do."""
     settings: dict[Key, Any] = {(name,): values for name, values in study.sections.items()}
     settings |= {("export", name): values for name, values in study.exports.items()}
     for section, values in settings.items():
+        folders = {field.name for field in fields_of(type(values)) if field.note.folder}
         for name, value in asdict(values).items():
             for path in value if isinstance(value, tuple) else (value,):
-                # Of minimal pairs a folder of tables will do
-                takes_folder = section == ("minimal_pairs",)
-                if isinstance(path, Path) and not (takes_folder and path.is_dir()):
+                if isinstance(path, Path) and not (name in folders and path.is_dir()):
                     yield (*section, name), path
 
 

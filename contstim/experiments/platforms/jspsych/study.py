@@ -151,6 +151,7 @@ class PageSettings:
         Help(
             "Copy jsPsych from this folder (an earlier `vendor`, or node_modules).",
             flag="--vendor-from",
+            folder=True,
         ),
     ] = None
 
