@@ -115,6 +115,35 @@ def test_agreement_with_the_grammar_and_models_is_counted_by_paradigm(design: De
     assert not gather(design.trials, answers, scores()).missing
 
 
+def test_a_model_called_grammar_and_a_paradigm_called_all_are_kept_apart(design: Design) -> None:
+    """Witness: the same answers under other names."""
+    answers = [
+        Response(f"{t.group}-{person}", t.group, t.trial_id, 1 + person, 1, 1, 900.0)
+        for t in design.trials
+        for person in range(4)
+    ]
+
+    def rows(model: str, paradigm: str) -> list[dict[str, object]]:
+        names = {"a": model, "b": "b"}
+        trials = [
+            replace(
+                t,
+                model_1=names[t.model_1],
+                model_2=names[t.model_2],
+                paradigm=paradigm if t.paradigm == "p0" else t.paradigm,
+            )
+            for t in design.trials
+        ]
+        return analyze(trials, answers, replace(scores(), models=(model, "b"))).paradigms
+
+    plain, named = rows("a", "p0"), rows(GRAMMAR, "all")
+    called = {GRAMMAR: "(grammar)", "a": GRAMMAR, "b": "b"}
+    assert [row["judge"] for row in named] == [called[str(row["judge"])] for row in plain]
+    assert [row["paradigm"] for row in named[:6]] == ["(all)"] * 3 + ["all"] * 3
+    for one, other in zip(plain, named, strict=True):
+        assert {**one, "judge": "", "paradigm": ""} == {**other, "judge": "", "paradigm": ""}
+
+
 def test_rejected_minimal_pairs_are_to_be_selected_anew(design: Design) -> None:
     review = Review(
         tuple(

@@ -199,19 +199,11 @@ def _paradigms(analysis: Analysis) -> Iterator[Part]:
         )
         for row in analysis.paradigms
     ]
-    level = f"{analysis.sampling.level:.0%}"
-    header = (
-        "paradigm",
-        "judge",
-        "prefers the acceptable",
-        "people agree",
-        level,
-        "trials",
-        "note",
-    )
+    header = ("paradigm", "judge", "prefers the acceptable", "people agree")
+    further = (f"{analysis.sampling.level:.0%}", "trials", "note")
     if rows:
         title = "Minimal pairs: people, models and the grammar"
-        yield Details(title, [Table(header, rows, texts=2, notes=1)])
+        yield Details(title, [Table((*header, *further), rows, texts=2, notes=1)])
 
 
 def _verdict(result: Result, units: str) -> str:

@@ -27,7 +27,7 @@ from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.effects import Result, Sampling, Units
@@ -165,32 +165,39 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     A row for each paradigm, and for all together, and each judge, the grammar (of near pairs, the
     natural sentence) or a model on its own trials: the share of them in which the judge prefers the
     acceptable sentence, a tie as one half (`prefers_acceptable`), and the accuracy with which it
-    predicts people (`value`), with its interval. No rows without minimal pairs.
+    predicts people (`value`), with its interval. No rows without minimal pairs. In brackets stand
+    `(grammar)` where a model and `(all)` where a paradigm has the name.
 
     Args:
         ratings: who rated what.
         sampling: as for the models.
     """
     paradigms = {t.paradigm for t in ratings.trials if t.condition is Condition.MINIMAL_PAIR}
-    # The grammar finds sentence_1 likelier, in every trial
-    ratios = [np.vstack([-np.ones(len(g.trials)), g.ratios]) for g in ratings.groups]
     of_grammar = any(trial.kind_1 is Kind.ACCEPTABLE for trial in ratings.trials)
-    first = GRAMMAR if of_grammar else "natural sentence"
+    first = _apart(GRAMMAR if of_grammar else "natural sentence", ratings.models)
+    together, groups = _apart("all", paradigms), ratings.groups
+    # The grammar finds sentence_1 likelier, in every trial
+    ratios = [np.vstack([-np.ones(len(g.trials)), g.ratios]) for g in groups]
     judged = _judged(ratings, (first, *ratings.models), ratios)
-    acceptable = [(1 - np.sign(r)) / 2 for r in ratios]
+    own = [scope_mask(g.trials, Scope.MINIMAL, ratings.models) for g in groups]
     rows = []
-    for paradigm in ("", *sorted(paradigms - {""})) if paradigms else ():
-        masks = []
-        for group in ratings.groups:
-            own = scope_mask(group.trials, Scope.MINIMAL, ratings.models)
-            of_it = np.array([paradigm in ("", trial.paradigm) for trial in group.trials])
-            masks.append(np.vstack([own.any(axis=0), own]) & of_it)
-        sums = sum((a * m).sum(axis=1) for a, m in zip(acceptable, masks, strict=True))
+    for paradigm in (together, *sorted(paradigms - {""})) if paradigms else ():
+        masks = [
+            np.vstack([m.any(axis=0), m]) & [paradigm in (together, t.paradigm) for t in g.trials]
+            for m, g in zip(own, groups, strict=True)
+        ]
+        acceptable = (np.hstack(masks) * (1 - np.sign(np.hstack(ratios))) / 2).sum(axis=1).tolist()
+        sums = dict(zip(judged.models, acceptable, strict=True))
         for row in compare(judged, Scope.MINIMAL, ACCURACY, (), sampling, masks=masks).models:
-            share = float(sums[judged.models.index(row["model"])] / row["n_trials"])
-            about = {"paradigm": paradigm or "all", "judge": row.pop("model")}
-            rows.append({**about, "prefers_acceptable": share, **row})
+            judge = row.pop("model")
+            share = sums[judge] / row["n_trials"]
+            rows.append({"paradigm": paradigm, "judge": judge, "prefers_acceptable": share, **row})
     return rows
+
+
+def _apart(name: str, others: Collection[str]) -> str:
+    """The name, in brackets where another has it."""
+    return _apart(f"({name})", others) if name in others else name
 
 
 def _judged(ratings: Ratings, names: Sequence[str], ratios: Sequence[FloatArray]) -> Ratings:
