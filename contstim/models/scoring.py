@@ -1,7 +1,7 @@
 """Scores of many sentences under several models, stored every few seconds, with what a record says.
 
 Models are loaded, here or by workers (see `remote`). Where there are more than memory holds,
-`with_each_model` loads one after the other, and `score_together` asks all that is wanted of a model
+`with_each_model` loads one after the other, and `ModelScores` hold all that is wanted of a model
 before it makes room for the next one.
 """
 
@@ -64,8 +64,7 @@ def score_sentences(
         ModelError: a model cannot score a sentence.
         StoreError: the store cannot be written.
     """
-    stored_as = [model.convention for model in models]
-    scores = _score(models, "scores", stored_as, sentences, store, progress)
+    scores = score_each(models, sentences, store=store, progress=progress)
     return ScoreTable(tuple(sentences), tuple(model.name for model in models), scores)
 
 
@@ -92,18 +91,33 @@ def score_continuations(
         whole = model.convention
         fingerprint = f"{whole.fingerprint}-continuation"
         stored_as.append(replace(whole, end_scored=False, fingerprint=fingerprint))
-    return _score(models, "continuation_log_probs", stored_as, continuations, store, progress)
+    method = "continuation_log_probs"
+    return score_each(models, continuations, method, stored_as, store=store, progress=progress)
 
 
-def _score(
+def score_each(
     models: Sequence[Scorer],
-    method: str,
-    stored_as: Sequence[Convention],
     items: Sequence[_Item],
-    store: Store | None,
-    progress: Progress | None,
+    method: str = "scores",
+    stored_as: Sequence[Convention] | None = None,
+    *,
+    store: Store | None = None,
+    progress: Progress | None = None,
 ) -> FloatArray:
-    """Scores of items by a method, (n_items, n_models), from the store and from the models."""
+    """Scores of items by a method, (n_items, n_models), from the store and from the models.
+
+    Args:
+        models: see `score_sentences`.
+        items: sentences, or what else the method is of.
+        method: of the models.
+        stored_as: the models' conventions in the store; by default their own.
+        store: see `score_sentences`.
+        progress: see `score_sentences`.
+
+    Raises:
+        ModelError, ScoreError, StoreError: see `score_sentences`.
+    """
+    stored_as = stored_as or [model.convention for model in models]
     # Each distinct item is scored once
     row_of = {item: row for row, item in enumerate(dict.fromkeys(items))}
     distinct = list(row_of)
@@ -235,54 +249,42 @@ class ModelScores:
     contamination: Contamination | None
     unknown: UnknownWords
 
+    @classmethod
+    def of(
+        cls,
+        model: Scorer,
+        log_probs: FloatArray | None,
+        sentences: Sequence[Sentence],
+        wanted: Collection[Wanted] = (),
+        progress: Progress | None = None,
+    ) -> ModelScores:
+        """All that is wanted of a model beside its scores of sentences.
 
-def score_together(
-    models: Sequence[Scorer],
-    sentences: Sequence[Sentence],
-    wanted: Collection[Wanted] = (),
-    *,
-    store: Store | None = None,
-    progress: Progress | None = None,
-) -> list[ModelScores]:
-    """Scores of sentences under all models at once, so that no worker waits, and all else wanted.
+        Args:
+            model: that is loaded.
+            log_probs: the scores, (n_sentences,).
+            sentences: the sentences.
+            wanted: of the model.
+            progress: of terms, told the model and how many distinct sentences more have theirs.
 
-    The results do not hold the models, which can be dropped.
-
-    Args:
-        models: that are loaded.
-        sentences: the sentences to score.
-        wanted: of every model.
-        store: where sums are kept between runs; see `score_sentences`.
-        progress: told the model and how many distinct sentences more have their score.
-
-    Raises:
-        ModelError: a model cannot score a sentence.
-        ScoreError: a model gave nan or +inf.
-        StoreError: the store cannot be written.
-    """
-    sums: Sequence[FloatArray | None] = [None] * len(models)
-    if "terms" not in wanted:
-        stored_as = [model.convention for model in models]
-        sums = list(_score(models, "scores", stored_as, sentences, store, progress).T)
-    completed = "completed_words" in wanted
-    return [
-        ModelScores(
+        Raises:
+            ModelError: the model cannot score a sentence.
+        """
+        terms, completed = None, "completed_words" in wanted
+        if "terms" in wanted:
+            terms = token_terms(model, sentences, completed=completed, progress=progress)
+        errors, bounds = "standard_errors" in wanted, "lower_bounds" in wanted
+        return cls(
             name=model.name,
             convention=record_entry(model.specification, model.convention),
             log_probs=log_probs,
-            terms=token_terms(model, sentences, completed=completed, progress=progress)
-            if "terms" in wanted
-            else None,
-            standard_errors=model.standard_errors(sentences)
-            if "standard_errors" in wanted
-            else None,
-            lower_bounds=model.lower_bounds(sentences) if "lower_bounds" in wanted else None,
+            terms=terms,
+            standard_errors=model.standard_errors(sentences) if errors else None,
+            lower_bounds=model.lower_bounds(sentences) if bounds else None,
             n_sampled=len(sentences) - int(model.exact(sentences).sum()),
             contamination=contamination({model.name: model.training_text}, sentences)[model.name],
             unknown=unknown_words(model, sentences),
         )
-        for model, log_probs in zip(models, sums, strict=True)
-    ]
 
 
 def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) -> ScoreTable:

@@ -251,26 +251,14 @@ def encode_batch(
         return_token_type_ids=False,
         verbose=False,
     )
-    results: list[Encoding] = []
-    glued: list[int] = []  # sentences whose end mark is part of a token
-    for number, (sentence, ids) in enumerate(zip(sentences, encoded["input_ids"], strict=True)):
-        special = np.array(encoded["special_tokens_mask"][number], np.bool_)
-        refuse_special_ids(tokenizer, sentence, ids, special)
-        spans = encoded["offset_mapping"][number] if tokenizer.is_fast else None
-        word_of, is_glued = _words_of(tokenizer, sentence, texts[number], ids, special, spans)
-        results.append(Encoding(tuple(ids), word_of))
-        if is_glued and end_apart:
-            glued.append(number)
-    if glued:  # again without it, which then follows
+    pairs = zip(sentences, texts, strict=True)
+    matched = [_matched(tokenizer, *pair, encoded, number) for number, pair in enumerate(pairs)]
+    results = [encoding for encoding, _ in matched]
+    glued = [i for i, (_, is_glued) in enumerate(matched) if is_glued and end_apart]
+    if glued:  # again without the end mark, which then follows
         some = [sentences[i] for i in glued]
-        again = encode_batch(
-            tokenizer,
-            some,
-            leading_space=leading_space,
-            special_tokens=special_tokens,
-            end_apart=False,
-            bare=True,
-        )
+        options: dict[str, Any] = {"leading_space": leading_space, "special_tokens": special_tokens}
+        again = encode_batch(tokenizer, some, **options, end_apart=False, bare=True)
         for i, encoding in zip(glued, again, strict=True):
             results[i] = _with_end(encoding, _end_token(tokenizer, sentences[i].end))
     for sentence, encoding in zip(sentences, results, strict=True):
@@ -323,26 +311,23 @@ def _writes_bytes(tokenizer: Any) -> bool:
     return any(b'"ByteLevel"' in step.__getstate__() for step in steps if step is not None)
 
 
-def _words_of(
-    tokenizer: Any,
-    sentence: Sentence,
-    text: str,
-    ids: list[int],
-    special: BoolArray,
-    offsets: Sequence[tuple[int, int]] | None,
-) -> tuple[tuple[int, ...], bool]:
-    """The word of each token of a text, and whether the end mark is part of the last word's token.
+def _matched(
+    tokenizer: Any, sentence: Sentence, text: str, encoded: Any, number: int
+) -> tuple[Encoding, bool]:
+    """A text's tokens with their words, and whether the end mark is part of the last word's token.
 
     Args:
         tokenizer: a `transformers` tokenizer.
         sentence: whose words they are.
         text: as it was encoded.
-        ids: its tokens, (n_tokens,).
-        special: which of them the tokenizer adds to every text, (n_tokens,).
-        offsets: of each token the characters from and to; None where it does not tell.
+        encoded: what the tokenizer says of several texts.
+        number: of the text among these.
     """
-    if offsets is not None:
-        spans = np.array(offsets, np.int64).reshape(-1, 2)
+    ids = encoded["input_ids"][number]
+    special = np.array(encoded["special_tokens_mask"][number], np.bool_)
+    refuse_special_ids(tokenizer, sentence, ids, special)
+    if tokenizer.is_fast:
+        spans = np.array(encoded["offset_mapping"][number], np.int64).reshape(-1, 2)
         # the ends of the words: their lengths, a space before each but the first, and a space
         # before the text
         lengths = [len(word) + (i > 0) for i, word in enumerate(sentence.words)]
@@ -358,7 +343,7 @@ def _words_of(
     if (straddling & ((last < n_words) | (first < n_words - 1))).any():
         raise ModelError(f"A token of {sentence.text!r} spans two words.")
     word_of = np.where(special, SPECIAL, np.where(first == n_words, END_MARK, first))
-    return tuple(word_of.tolist()), bool(straddling.any())
+    return Encoding(tuple(ids), tuple(word_of.tolist())), bool(straddling.any())
 
 
 def _with_end(encoding: Encoding, end: int) -> Encoding:

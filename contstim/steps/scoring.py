@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,9 +11,10 @@ from contstim.models.catalog import with_each_model
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.masked.rules import RULES
 from contstim.models.scoring import (
+    ModelScores,
     bounds_table,
+    score_each,
     score_table,
-    score_together,
     standard_error_table,
     term_table,
 )
@@ -33,13 +33,16 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.models.scoring import ModelScores, Wanted
+    from contstim.arrays import FloatArray
+    from contstim.models.base import Scorer
+    from contstim.models.scoring import Wanted
     from contstim.models.specifications import Specification
     from contstim.reporter import Reporter
+    from contstim.sentence import Sentence
 
 
 class ScoreSentences(
-    Step["list[ModelScores]"], name="score", kept="All scores so far are kept in the store."
+    Step[list[ModelScores]], name="score", kept="All scores so far are kept in the store."
 ):
     """Score sentences under models: natural log-probabilities, a row a sentence, a column a model.
 
@@ -103,18 +106,35 @@ class ScoreSentences(
         # Words are not kept between runs, so that they need no store.
         path = self.store or self.out.parent / "contstim.sqlite"
         with nullcontext() if self.per_word else Store(path) as store:
-            score = partial(
-                score_together, sentences=stimuli, wanted=wanted, store=store, progress=progress
-            )
-            if not self.execution.is_local:
+
+            def score(models: Sequence[Scorer]) -> list[ModelScores]:
+                sums: Sequence[FloatArray | None] = [None] * len(models)
+                if not self.per_word:
+                    sums = [*score_each(models, stimuli, store=store, progress=progress).T]
+                pairs = zip(models, sums, strict=True)
+                return [ModelScores.of(*pair, stimuli, wanted, progress) for pair in pairs]
+
+            if self.execution.is_local:  # one model in memory at a time
+                scores = with_each_model(specifications, score, self.loading)
+            else:
                 workers = self.execution.scorers(specifications, self.loading, reporter.say)
                 with workers as scorers:
                     scores = score(scorers)
-            else:
-                # One model in memory at a time
-                scores = with_each_model(specifications, score, self.loading)
-        # Every table gets a record of how each model scored, without which numbers mean nothing.
+        self._write(scores, stimuli)
+        contaminations = {scored.name: scored.contamination for scored in scores}
+        # How each model scored, without which numbers mean nothing
         conventions = {scored.name: scored.convention for scored in scores}
+        facts = {"models": conventions, **tell_contamination(contaminations, reporter)}
+        for scored in scores:
+            _tell(scored, reporter)
+        reporter.say(
+            f"{self.out}: {counted(len(stimuli), 'sentence')} under "
+            f"{counted(len(scores), 'model')}."
+        )
+        return Outcome(scores, facts)
+
+    def _write(self, scores: Sequence[ModelScores], stimuli: Sequence[Sentence]) -> None:
+        """Write the tables that are asked for."""
         if self.per_word:
             terms = {scored.name: scored.terms for scored in scores if scored.terms is not None}
             write_table(self.out, term_table(terms, stimuli, by_word=self.by == "word"))
@@ -124,15 +144,6 @@ class ScoreSentences(
             write_table(self.standard_errors, standard_error_table(scores, stimuli))
         if self.bounds is not None:
             write_table(self.bounds, bounds_table(scores, stimuli))
-        contaminations = {scored.name: scored.contamination for scored in scores}
-        facts = {"models": conventions, **tell_contamination(contaminations, reporter)}
-        for scored in scores:
-            _tell(scored, reporter)
-        reporter.say(
-            f"{self.out}: {counted(len(stimuli), 'sentence')} under "
-            f"{counted(len(scores), 'model')}."
-        )
-        return Outcome(scores, facts)
 
 
 def _tell(scored: ModelScores, reporter: Reporter) -> None:

@@ -12,10 +12,11 @@ from contstim.models.base import Continuation
 from contstim.models.catalog import load_scorers
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.scoring import (
+    ModelScores,
     score_continuations,
+    score_each,
     score_sentences,
     score_table,
-    score_together,
     standard_error_table,
     term_table,
 )
@@ -133,7 +134,12 @@ def test_sums_terms_and_errors_are_those_of_the_models(
     sentences = [*unseen[:5], english[0]]
     expected = [NgramModel(trained / f"{n}gram.arpa").log_probs(sentences).tolist() for n in (2, 3)]
     with Store(tmp_path / "scores.sqlite") as store:
-        sums = score_together(load_scorers(names), sentences, ["standard_errors"], store=store)
+        models = load_scorers(names)
+        columns = score_each(models, sentences, store=store).T
+        sums = [
+            ModelScores.of(model, column, sentences, ["standard_errors"])
+            for model, column in zip(models, columns, strict=True)
+        ]
     table = score_table(sums, sentences)
     assert table.models == ("two", "three")
     np.testing.assert_array_equal(table.log_probs.T, expected)
@@ -142,7 +148,7 @@ def test_sums_terms_and_errors_are_those_of_the_models(
     seen = sums[0].contamination
     assert seen is not None
     assert len(seen.hashes) == 1  # the last sentence is of the training text
-    scored = score_together(load_scorers(names), sentences, ["terms"])
+    scored = [ModelScores.of(model, None, sentences, ["terms"]) for model in models]
     terms = term_table({model.name: model.terms or {} for model in scored}, sentences)
     for name, scores in zip(("two", "three"), expected, strict=True):
         rows = [i for i, model in enumerate(terms["model"]) if model == name]
