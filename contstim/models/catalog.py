@@ -16,7 +16,7 @@ from itertools import zip_longest
 from math import prod
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
 from contstim.models.base import require_language_model
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel, Scorer
     from contstim.models.loading import Loading
     from contstim.models.specifications import Models, Specification
-
-
-_Result = TypeVar("_Result")
 
 
 def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> None:
@@ -138,42 +135,33 @@ def load_models(
     return [load_model(model, loading, **options) for model in parse_models(specifications)]
 
 
-def with_each_model(
-    models: Sequence[Specification],
-    work: Callable[[list[Scorer]], list[_Result]],
-    loading: Loading = DEFAULT_LOADING,
-) -> list[_Result]:
-    """Load each model, work with it, and drop it before the next one is loaded.
+def one_at_a_time(
+    models: Sequence[Specification], loading: Loading = DEFAULT_LOADING
+) -> Iterator[list[Scorer]]:
+    """Each model alone in a list, which is emptied before the next model is loaded.
 
     Files and configurations of all are checked before the first is loaded. Neighbours that share a
     checkpoint, such as two rules, share its network.
 
     Args:
-        models: parsed.
-        work: a function of a list of models, here of one; its results must not hold the models.
+        models: parsed; who works with them must not hold them.
         loading: how they are loaded.
-
-    Returns:
-        The results, in the order of the models.
 
     Raises:
         ModelError: see `load_scorer`.
     """
     for model in models:
         check_model(model, loading)
-    results: list[_Result] = []
-    previous: Scorer | None = None  # kept alive while the next model shares its network
+    previous: list[Scorer] = []  # kept alive while the next model shares its network
     for model, following in zip_longest(models, models[1:]):
-        scorer = load_scorer(model, loading)
-        results += work([scorer])
+        loaded = [load_scorer(model, loading)]
+        yield loaded
         source = (model.family, model.location)
         shares = following is not None and source == (following.family, following.location)
-        previous = scorer if shares else None
+        previous[:] = loaded if shares else []
         # Before the next is loaded: two networks at once may not fit
-        del scorer
+        loaded.clear()
         free_memory()
-    del previous
-    return results
 
 
 def free_memory() -> None:

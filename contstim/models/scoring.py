@@ -1,8 +1,7 @@
 """Scores of many sentences under several models, stored every few seconds, with what a record says.
 
-Models are loaded, here or by workers (see `remote`). Where there are more than memory holds,
-`with_each_model` loads one after the other, and `ModelScores` hold all that is wanted of a model
-before it makes room for the next one.
+Models are loaded, here or by workers (see `remote`). Where there are more than memory holds, they
+are loaded `one_at_a_time`, and `ModelScores` hold all that is wanted of each.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from contstim.errors import InputError
-from contstim.models.catalog import with_each_model
+from contstim.models.catalog import one_at_a_time
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.masked.rules import RULES
 from contstim.models.scoring import (
@@ -31,7 +31,7 @@ from contstim.tables import TABLE_KINDS, write_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from contstim.arrays import FloatArray
     from contstim.models.base import Scorer
@@ -105,21 +105,20 @@ class ScoreSentences(
         progress = self.execution.progress(reporter, len(set(stimuli)))
         # Words are not kept between runs, so that they need no store.
         path = self.store or self.out.parent / "contstim.sqlite"
-        with nullcontext() if self.per_word else Store(path) as store:
-
-            def score(models: Sequence[Scorer]) -> list[ModelScores]:
+        scores: list[ModelScores] = []
+        with nullcontext() if self.per_word else Store(path) as store, ExitStack() as workers:
+            turns: Iterable[list[Scorer]] = one_at_a_time(specifications, self.loading)
+            if not self.execution.is_local:
+                given = (specifications, self.loading, reporter.say)
+                turns = [workers.enter_context(self.execution.scorers(*given))]
+            for models in turns:
                 sums: Sequence[FloatArray | None] = [None] * len(models)
                 if not self.per_word:
                     sums = [*score_each(models, stimuli, store=store, progress=progress).T]
-                pairs = zip(models, sums, strict=True)
-                return [ModelScores.of(*pair, stimuli, wanted, progress) for pair in pairs]
-
-            if self.execution.is_local:  # one model in memory at a time
-                scores = with_each_model(specifications, score, self.loading)
-            else:
-                workers = self.execution.scorers(specifications, self.loading, reporter.say)
-                with workers as scorers:
-                    scores = score(scorers)
+                scores += [
+                    ModelScores.of(*pair, stimuli, wanted, progress)
+                    for pair in zip(models, sums, strict=True)  # held by no name, as models are not
+                ]
         self._write(scores, stimuli)
         contaminations = {scored.name: scored.contamination for scored in scores}
         # How each model scored, without which numbers mean nothing

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from contstim.errors import ModelError
-from contstim.models.catalog import check_model, load_model, load_scorer, with_each_model
+from contstim.models.catalog import check_model, load_model, load_scorer, one_at_a_time
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_model, parse_models
 from contstim.sentence import Sentence
+from contstim.steps.scoring import ScoreSentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,19 +47,21 @@ def test_a_model_is_gone_before_the_next_is_loaded(
     for name, folder in copies.items():
         shutil.copytree(tiny_checkpoint(name), folder)
     names = [f"hf:{folder}" for folder in copies.values()]
-    with_each_model(parse_models(names), lambda models: [models[0].scores([SENTENCE])[0]], CPU)
-    assert alive == [0, 0, 0]
+    for (model,) in one_at_a_time(parse_models(names), CPU):
+        model.scores([SENTENCE])
+        del model
+    (tmp_path / "s.txt").write_text("The dog sleeps.\nA cat runs.\n")
+    text, out = tmp_path / "s.txt", tmp_path / "s.csv"
+    ScoreSentences(models=tuple(names), sentences=text, out=out, loading=CPU).run()
+    assert alive == [0] * 6
 
 
 def test_two_rules_of_a_checkpoint_share_its_network(
     tiny_checkpoint: Callable[[str], Path],
 ) -> None:
     name = f"hf:{tiny_checkpoint('pythia')}"
-    seen = with_each_model(
-        parse_models([name, f"{name}@chain"]),
-        lambda models: [id(vars(models[0])["checkpoint"])],
-        CPU,
-    )
+    both = parse_models([name, f"{name}@chain"])
+    seen = [id(vars(models[0])["checkpoint"]) for models in one_at_a_time(both, CPU)]
     assert seen[0] == seen[1]
 
 
@@ -67,9 +70,8 @@ def test_results_are_those_of_models_loaded_together(
 ) -> None:
     names = [f"hf:{tiny_checkpoint(name)}" for name in ("gpt2", "pythia")]
     together = [load_model(name, device="cpu").log_probs([SENTENCE])[0] for name in names]
-    apart = with_each_model(
-        parse_models(names), lambda models: [models[0].scores([SENTENCE])[0]], CPU
-    )
+    turns = one_at_a_time(parse_models(names), CPU)
+    apart = [models[0].scores([SENTENCE])[0] for models in turns]
     assert np.array_equal(apart, together)
 
 
@@ -86,7 +88,7 @@ def test_the_last_model_is_checked_before_the_first_is_loaded(
         (bad / "config.json").write_text("null")
     names = [f"hf:{tiny_checkpoint('gpt2')}", "x.nonsense" if damage == "name" else f"hf:{bad}"]
     with pytest.raises(ModelError, match=message):
-        with_each_model(parse_models(names), lambda _model: pytest.fail("worked with the first"))
+        next(one_at_a_time(parse_models(names)))
 
 
 def test_a_missing_ngram_file_is_refused_at_once(tmp_path: Path) -> None:
