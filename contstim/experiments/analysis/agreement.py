@@ -204,7 +204,7 @@ def _failures(
     # ranks of who has a preference on fewer trials than all n weigh more. What a trial adds to the
     # numerator, divided by it, is the trial's term; a model that ties everywhere has no terms.
     k, n = np.count_nonzero(ratios), len(columns)
-    own, full = measures.rank_squares(preferences, np.ones(n)), n * (n + 1) * (2 * n + 1) / 6
+    own, full = measures.rank_squares(preferences), n * (n + 1) * (2 * n + 1) / 6
     weights = np.sqrt(np.divide(full, own, out=np.zeros_like(own), where=own > 0))
     people = (measures.signed_ranks(preferences) * weights[:, None]).mean(axis=0)
     scale = np.sqrt(k * (k + 1) * (2 * k + 1) * n * (n + 1) * (2 * n + 1)) / 6

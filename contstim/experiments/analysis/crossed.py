@@ -153,16 +153,16 @@ def jackknife(
         values, lower, _ = evaluate_group(group, measure, mask)
         influence, lower_influence = np.zeros((2, len(people), *mask.shape))
         for trials in np.unique(mask[mask.any(axis=1)], axis=0):
-            models, k = (mask == trials).all(axis=1), int(trials.sum())
-            if k == 1:
+            models, columns = (mask == trials).all(axis=1), np.flatnonzero(trials)
+            if len(columns) == 1:
                 continue  # without its only trial there is no value: see `Block.means`
-            # In resample t, trial t counts 0 and all others 1.
-            left_out, rated = 1.0 - np.eye(k), group.preferences[:, trials]
-            own = np.ix_(people, models, trials)
-            without = measure.model(group.ratios[np.ix_(models, trials)], rated, left_out)
-            influence[own] = _influence(without)
+            # All trials but each in turn, (k, k - 1)
+            others = np.stack([np.delete(columns, place) for place in range(len(columns))])
+            ratios = group.ratios[models].take(others, axis=1)
+            rated, own = group.preferences.take(others, axis=1), np.ix_(people, models, columns)
+            influence[own] = _influence(measure.model(ratios, rated))
             if len(people) > 1:
-                lower_influence[own] = _influence(measure.lower(rated, left_out))[:, None]
+                lower_influence[own] = _influence(measure.lower(rated))[:, None]
         groups.append(GroupJackknife(values, lower, influence, lower_influence, mask, items))
     return tuple(groups)
 

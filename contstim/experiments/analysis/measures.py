@@ -3,8 +3,8 @@
 Two measures, each with the noise ceilings that belong to it: the share of choices a model predicts,
 and the signed-rank cosine, which also asks whether model and person are sure of the same trials.
 Preferences are ratings in steps from the middle of their scale: below 0 for the first sentence,
-above 0 for the second. Arrays have trials last. With weights (n_samples, n_trials), how often each
-trial counts in each of n_samples resamples, results gain a last axis of samples.
+above 0 for the second. Arrays have trials last, and any axes of samples, such as one of those that
+are left without each trial in turn, before them; results keep these.
 
 Noise ceilings say how well people predict one another, so how well a model could. The lower ceiling
 predicts each person from the others, leave-one-out; the upper from everybody, this person included.
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.ratings import GroupRatings, Ratings
     from contstim.scale import Scale
 
-_OfModel: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray | None], FloatArray]
-_OfPeople: TypeAlias = Callable[[FloatArray, FloatArray | None], FloatArray]
+_OfModel: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+_OfPeople: TypeAlias = Callable[[FloatArray], FloatArray]
 
 _DECIMALS = 10  # of sums of ranks: those that tie differ by less, others by more
 
@@ -62,27 +62,21 @@ def choice_agreement(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
     return (1 + np.sign(ratios) * np.sign(preferences)) / 2
 
 
-def accuracy(
-    ratios: FloatArray, preferences: FloatArray, weights: FloatArray | None = None
-) -> FloatArray:
+def accuracy(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
     """The share of each person's choices that each model predicts; a tie counts one half.
 
     Args:
-        ratios: log-probability ratios, (n_models, n_trials), nats; see `log_ratios`.
-        preferences: (n_participants, n_trials).
-        weights: (n_samples, n_trials); see the module.
+        ratios: log-probability ratios, (n_models, …, n_trials), nats; see `log_ratios`.
+        preferences: (n_participants, …, n_trials).
 
     Returns:
-        (n_participants, n_models) or (n_participants, n_models, n_samples); nan where no trial
-        counts.
+        (n_participants, n_models, …).
     """
-    # (n_models, n_trials) against (n_participants, 1, n_trials): every model meets every person.
-    return weighted_mean(choice_agreement(ratios, preferences[:, None, :]), weights)
+    # Person by person, since all at once may be more than memory holds
+    return np.stack([choice_agreement(ratios, person).mean(axis=-1) for person in preferences])
 
 
-def signed_rank_cosine(
-    ratios: FloatArray, preferences: FloatArray, weights: FloatArray | None = None
-) -> FloatArray:
+def signed_rank_cosine(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
     """The cosine of each model's and each person's signed ranks (2023, Eqs. 7-11).
 
     This is what breaking ties at random gives on average, in closed form: ties are broken
@@ -91,93 +85,34 @@ def signed_rank_cosine(
     k(k+1)(2k+1)/6. A model that ties everywhere has the cosine 0. Args and returns are those of
     `accuracy`.
     """
-    counts = np.ones(preferences.shape[-1]) if weights is None else weights
-    # The numerator, sum over trials t of rank(model, t) * rank(person, t): each person's ranks,
-    # (n_trials,) or (n_samples, n_trials), meet those of all models, (n_models, [n_samples,]
-    # n_trials). A trial that is drawn c times counts c times.
-    counted = counts * resampled_ranks(ratios, weights)
-    products = np.stack(
-        [(counted * person).sum(axis=-1) for person in resampled_ranks(preferences, weights)]
-    )
-    # The denominator from the closed form of Eq. 9, (n_participants, n_models[, n_samples]).
-    models, people = spread(ratios, weights), spread(preferences, weights)
-    squares = rank_squares(models, counts) * rank_squares(people, counts)[:, None]
-    return cosine(products, squares, counts)
+    ranks = signed_ranks(ratios)
+    products = np.stack([(ranks * person).sum(axis=-1) for person in signed_ranks(preferences)])
+    # The denominator from the closed form of Eq. 9
+    return cosine(products, rank_squares(ratios) * rank_squares(preferences)[:, None])
 
 
-def cosine(products: FloatArray, squares: FloatArray, counts: FloatArray) -> FloatArray:
-    """Products over the root of squares; 0 where a vector is 0, nan where no trial counts."""
-    scales = np.broadcast_to(np.sqrt(squares), products.shape)
-    cosines = np.divide(products, scales, out=np.zeros_like(products), where=scales > 0)
-    return np.where(counts.sum(axis=-1) > 0, cosines, np.nan)
+def cosine(products: FloatArray, squares: FloatArray) -> FloatArray:
+    """Products over the root of squares; 0 where a vector is 0."""
+    return np.divide(products, np.sqrt(squares), out=np.zeros_like(products), where=squares > 0)
 
 
-def signed_ranks(values: FloatArray, counts: FloatArray | None = None) -> FloatArray:
+def signed_ranks(values: FloatArray) -> FloatArray:
     """Average ranks, from 1, of the non-zero values by size, with their signs; zeros stay 0.
 
     Args:
-        values: (..., n_trials); infinite ones rank highest, tied.
-        counts: how often each value stands in its list, broadcastable to `values`.
+        values: (…, n_trials); infinite ones rank highest, tied.
     """
-    sizes = np.abs(values)
-    counts = np.broadcast_to(1.0 if counts is None else counts, values.shape) * (sizes > 0)
-    # From here on trials stand in ascending order of size: `order` brings them back at the end.
-    # Sizes .2 .5 .5 .9 that each count once have ranks 1 2.5 2.5 4.
-    order = np.argsort(sizes, axis=-1)
-    sizes, counts = (np.take_along_axis(array, order, axis=-1) for array in (sizes, counts))
-    opens = np.ones(values.shape, dtype=bool)  # where a run of ties begins
-    opens[..., 1:] = sizes[..., 1:] != sizes[..., :-1]
-    closes = np.ones(values.shape, dtype=bool)
-    closes[..., :-1] = opens[..., 1:]
-    # A run of ties takes the ranks from `below` + 1 to `last`, and each of it their average. What
-    # stands below is carried from the run's first place to its others, `last` from its last place
-    # back. Zeros are first in the order and count 0, so that the ranks of the others begin with 1.
-    upto = np.cumsum(counts, axis=-1)
-    below = np.maximum.accumulate(np.where(opens, upto - counts, 0), axis=-1)
-    last = np.flip(np.where(closes, upto, np.inf), axis=-1)
-    last = np.flip(np.minimum.accumulate(last, axis=-1), axis=-1)
-    ranks = np.empty(values.shape)
-    np.put_along_axis(ranks, order, (below + last + 1) / 2, axis=-1)
-    return np.sign(values) * ranks
-
-
-def resampled_ranks(values: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """`signed_ranks` of each list in each resample, (n_lists, n_samples, n_trials).
-
-    Args:
-        values: (n_lists, n_trials).
-        weights: (n_samples, n_trials); None leaves out the axis of samples.
-    """
-    if weights is None:
-        return signed_ranks(values)
     from scipy.stats import rankdata
 
-    # Each list is sorted once for all resamples, which then only count its runs of ties: `runs`
-    # numbers them by size, (n_lists, n_trials), and `members` says which trial is in which run,
-    # (n_lists, n_trials, n_runs).
-    runs = rankdata(np.abs(values), method="dense", axis=-1).astype(np.int64) - 1
-    members = (runs[..., None] == np.arange(runs.max() + 1)).astype(np.float64)
-    zeros = np.einsum("lt,ltr->lr", (values == 0).astype(np.float64), members) > 0
-    counts = np.where(zeros[:, None], 0, weights @ members)  # (n_lists, n_samples, n_runs)
-    # A run of c values that ends at place u has the ranks u - c + 1 to u, on average u - (c - 1)/2.
-    ranks = np.cumsum(counts, axis=-1) - (counts - 1) / 2
-    return np.sign(values)[:, None] * np.take_along_axis(ranks, runs[:, None], -1)
+    zeros = (values == 0).sum(axis=-1, keepdims=True)  # which rank below all others
+    ranks: FloatArray = np.sign(values) * (rankdata(np.abs(values), axis=-1) - zeros)
+    return ranks
 
 
-def rank_squares(values: FloatArray, counts: FloatArray) -> FloatArray:
-    """k(k+1)(2k+1)/6 for the number k of non-zero values (2023, Eq. 9), (...)."""
-    k = np.where(values == 0, 0.0, counts).sum(axis=-1)
-    squares: FloatArray = k * (k + 1) * (2 * k + 1) / 6
-    return squares
-
-
-def weighted_mean(values: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Means over trials, (...) or (..., n_samples); nan where no trial counts."""
-    counts = np.ones((1, values.shape[-1])) if weights is None else weights
-    total = counts.sum(axis=-1)
-    sums = values @ counts.T  # (..., n_trials) by (n_trials, n_samples)
-    means: FloatArray = np.divide(sums, total, out=np.full(sums.shape, np.nan), where=total > 0)
-    return means[..., 0] if weights is None else means
+def rank_squares(values: FloatArray) -> FloatArray:
+    """k(k+1)(2k+1)/6 for the number k of non-zero values (2023, Eq. 9), (…)."""
+    k = np.count_nonzero(values, axis=-1)
+    return np.asarray(k * (k + 1) * (2 * k + 1) / 6)
 
 
 def known_mean(values: FloatArray | BoolArray) -> float:
@@ -186,72 +121,54 @@ def known_mean(values: FloatArray | BoolArray) -> float:
     return float(known.mean()) if len(known) else np.nan
 
 
-def spread(values: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """(..., n_trials) as (..., 1, n_trials) where there is an axis of samples to meet."""
-    return values if weights is None else values[..., None, :]
-
-
-def accuracy_lower(preferences: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+def accuracy_lower(preferences: FloatArray) -> FloatArray:
     """The share of each person's choices made by the majority of the others; a draw counts 1/2.
 
     Args:
-        preferences: (n_participants, n_trials), of two participants or more.
-        weights: (n_samples, n_trials).
+        preferences: (n_participants, …, n_trials), of two participants or more.
 
     Returns:
-        (n_participants,) or (n_participants, n_samples); nan where no trial counts.
+        (n_participants, …).
     """
     choices = np.sign(preferences)
     # The votes of all less one's own are those of the others; their sum has the majority's sign.
     agreement = choice_agreement(choices.sum(axis=0) - choices, preferences)
-    return weighted_mean(agreement, weights)
+    return np.asarray(agreement.mean(axis=-1))
 
 
-def accuracy_upper(preferences: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+def accuracy_upper(preferences: FloatArray) -> FloatArray:
     """The share of each person's choices made by the majority of all; a draw counts 1/2.
 
     Args and returns are those of `accuracy_lower`.
     """
-    votes = np.sign(preferences).sum(axis=0)  # (n_trials,), one's own among them
-    return weighted_mean(choice_agreement(votes, preferences), weights)
+    votes = np.sign(preferences).sum(axis=0)  # one's own among them
+    return np.asarray(choice_agreement(votes, preferences).mean(axis=-1))
 
 
-def cosine_lower(preferences: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+def cosine_lower(preferences: FloatArray) -> FloatArray:
     """Each person's signed-rank cosine with the others' mean normalised ranks, ranked again.
 
     Args and returns are those of `accuracy_lower`. A mean of zero is a tie, as a model's would be.
     """
-    # People stand on the first axis, trials on the last; resamples, if any, between them.
-    ranks, squares, counts = _people(preferences, weights)
+    ranks, squares = signed_ranks(preferences), rank_squares(preferences)
     vectors = _of_one_norm(ranks, squares)
     # Sums rank as means do. What ties is equal, in whatever order people stand: ranks are halves of
     # whole numbers, and those that are divided by norms are rounded.
     others = np.round(vectors.sum(axis=0) - vectors, _DECIMALS)
     # The others' mean is ranked again, as a model's ratios are, so that both have the same norm.
-    products = (counts * signed_ranks(others, counts) * ranks).sum(axis=-1)
-    return cosine(products, rank_squares(others, counts) * squares, counts)
+    return cosine((signed_ranks(others) * ranks).sum(axis=-1), rank_squares(others) * squares)
 
 
-def cosine_upper(preferences: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+def cosine_upper(preferences: FloatArray) -> FloatArray:
     """Each person's cosine with everybody's mean normalised ranks, as they are, not ranked again.
 
     Args and returns are those of `accuracy_lower`.
     """
-    ranks, squares, counts = _people(preferences, weights)
+    ranks, squares = signed_ranks(preferences), rank_squares(preferences)
     # Of all vectors, the mean of vectors of one norm has the highest summed cosine with them: no
     # model can do better. It is not ranked again, and Eq. 9 is not its norm.
     mean = _of_one_norm(ranks, squares).mean(axis=0)
-    products = (counts * ranks * mean).sum(axis=-1)
-    return cosine(products, squares * (counts * mean**2).sum(axis=-1), counts)
-
-
-def _people(
-    preferences: FloatArray, weights: FloatArray | None
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Everybody's signed ranks, their sums of squares, and how often each trial counts."""
-    counts = np.ones(preferences.shape[-1]) if weights is None else weights
-    squares = rank_squares(spread(preferences, weights), counts)
-    return resampled_ranks(preferences, weights), squares, counts
+    return cosine((ranks * mean).sum(axis=-1), squares * (mean**2).sum(axis=-1))
 
 
 def _of_one_norm(ranks: FloatArray, squares: FloatArray) -> FloatArray:
@@ -273,9 +190,8 @@ class Measure:
         label: as on the axis of a figure.
         chance: what a model that knows nothing reaches.
         lowest: what it can be at least; 1 is the highest.
-        model: of ratios (n_models, n_trials), preferences (n_participants, n_trials) and weights or
-            None.
-        lower: of preferences and weights or None.
+        model: of ratios and preferences.
+        lower: of preferences.
         upper: as `lower`.
     """
 
@@ -398,8 +314,8 @@ def evaluate_group(
     for trials in np.unique(mask[mask.any(axis=1)], axis=0):
         models = (mask == trials).all(axis=1)
         rated = people[:, trials]
-        values[:, models] = measure.model(group.ratios[np.ix_(models, trials)], rated, None)
+        values[:, models] = measure.model(group.ratios[np.ix_(models, trials)], rated)
         if len(people) > 1:
-            lower[:, models] = measure.lower(rated, None)[:, None]
-            upper[:, models] = measure.upper(rated, None)[:, None]
+            lower[:, models] = measure.lower(rated)[:, None]
+            upper[:, models] = measure.upper(rated)[:, None]
     return values, lower, upper

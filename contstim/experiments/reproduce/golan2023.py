@@ -186,7 +186,7 @@ def _published_ceiling(ratings: Ratings) -> float:
     cosines = []
     for group in ratings.groups:
         ranks = measures.signed_ranks(group.preferences)
-        unit = ranks / np.sqrt(measures.rank_squares(ranks, np.ones(ranks.shape)))[:, None]
+        unit = ranks / np.sqrt(measures.rank_squares(ranks))[:, None]
         others = [np.delete(unit, person, axis=0).mean(axis=0) for person in range(len(unit))]
         # Each person's own cosine with the others: (n_participants, n_participants), its diagonal
         cosines.append(np.diag(measures.signed_rank_cosine(np.stack(others), group.preferences)))

@@ -119,12 +119,12 @@ def test_the_variance_is_the_corrected_bootstraps(measure: Measure) -> None:
     group = ratings.groups[0]
     masks = [np.ones((3, len(group.trials)), np.bool_)]
     n, k = 12, len(group.trials)
-    # How often each item counts, and how much each person, in each of 4,000 resamples
+    # The items, and how much each person counts, in each of 4,000 resamples
     rng = np.random.default_rng(0)
-    items_drawn = rng.multinomial(k, np.full(k, 1 / k), 4_000).astype(np.float64)
+    items_drawn = rng.integers(0, k, (4_000, k))
     people_drawn = rng.multinomial(n, np.full(n, 1 / n), 4_000) / n
-    by_item = measure.model(group.ratios, group.preferences, items_drawn)
-    as_it_is = measure.model(group.ratios, group.preferences, None)
+    by_item = measure.model(group.ratios[:, items_drawn], group.preferences[:, items_drawn])
+    as_it_is = measure.model(group.ratios, group.preferences)
     drawn = np.stack(
         [
             np.einsum("pms,sp->ms", by_item, people_drawn),

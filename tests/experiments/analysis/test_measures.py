@@ -113,36 +113,26 @@ def test_exchanging_the_sentences_changes_nothing(ratios: FloatArray, seed: int)
 
 @settings(max_examples=examples(25))
 @given(RATIOS, st.integers(0, 1_000))
-def test_weights_are_how_often_a_trial_stands_there(ratios: FloatArray, seed: int) -> None:
-    """Witness: the same function on trials that are repeated, without weights."""
+def test_samples_of_trials_are_measured_as_each_alone(ratios: FloatArray, seed: int) -> None:
+    """Witness: the same function on each sample's own trials."""
     rng = np.random.default_rng(seed)
     ratings = rng.integers(1, 7, (4, 7)).astype(float) - MIDDLE
     ratings[rng.random(ratings.shape) < 0.3 * (seed % 2)] = 0
-    weights = rng.integers(0, 3, (3, 7))
-    weights[:, 0] += 1
+    samples = rng.integers(0, 7, (3, 9))  # trials that are drawn with replacement
     for measure in (accuracy, signed_rank_cosine):
-        found = measure(ratios[None], ratings, weights.astype(float))
-        for sample, times in enumerate(weights):
-            literal = measure(np.repeat(ratios, times)[None], np.repeat(ratings, times, axis=1))
+        found = measure(ratios[samples][None], ratings[:, samples])
+        for sample, drawn in enumerate(samples):
+            literal = measure(ratios[drawn][None], ratings[:, drawn])
             assert found[..., sample] == pytest.approx(literal)
     for ceiling, plain in (
         (measures.accuracy_lower, measures.accuracy_lower),
         (measures.accuracy_upper, measures.accuracy_upper),
         (measures.cosine_upper, measures.cosine_upper),
-        (measures.cosine_lower, lambda repeated: literal_cosines(repeated)[0]),
+        (measures.cosine_lower, lambda drawn: literal_cosines(drawn)[0]),
     ):
-        bounds = ceiling(ratings, weights.astype(float))
-        for sample, times in enumerate(weights):
-            repeated = plain(np.repeat(ratings, times, axis=1))
-            assert bounds[:, sample] == pytest.approx(repeated, abs=1e-9)
-
-
-def test_without_trials_there_is_no_consistency() -> None:
-    weights = np.zeros((1, 3))
-    ratings = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]) - MIDDLE
-    for measure in (accuracy, signed_rank_cosine):
-        assert np.isnan(measure(np.ones((1, 3)), ratings, weights)).all()
-    assert np.isnan(measures.cosine_lower(ratings, weights)).all()
+        bounds = ceiling(ratings[:, samples])
+        for sample, drawn in enumerate(samples):
+            assert bounds[:, sample] == pytest.approx(plain(ratings[:, drawn]), abs=1e-9)
 
 
 def test_planted_consistency_is_recovered() -> None:
