@@ -191,6 +191,16 @@ class Triplet:
         return self.natural, self.synthetic_1, self.synthetic_2
 
     @property
+    def labelled(self) -> list[tuple[str, Sentence, list[float]]]:
+        """What each sentence is, the sentence, and its log-probabilities under both models."""
+        labels = ("natural", f"{self.model_1} rejects", f"{self.model_2} rejects")
+        names = (Kind.NATURAL, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
+        return [
+            (label, sentence, [getattr(self, f"log_prob_{name}_model_{n}") for n in (1, 2)])
+            for label, name, sentence in zip(labels, names, self.sentences, strict=True)
+        ]
+
+    @property
     def drops(self) -> tuple[float, float]:
         """Log-probability that each model takes from the sentence that it rejects, nats.
 
@@ -208,20 +218,8 @@ class Triplet:
 
     def _repr_html_(self) -> str:
         """HTML for a notebook: three rows, log-probabilities, changed words marked."""
-        labels = ("natural", f"{self.model_1} rejects", f"{self.model_2} rejects")
-        return _table(
-            ("", "sentence", self.model_1, self.model_2),
-            *(
-                (
-                    label,
-                    _marked(getattr(self, name), self.natural),
-                    *(getattr(self, f"log_prob_{name}_model_{number}") for number in (1, 2)),
-                )
-                for label, name in zip(
-                    labels, ("natural", "synthetic_1", "synthetic_2"), strict=True
-                )
-            ),
-        )
+        rows = ((label, _marked(s, self.natural), *scores) for label, s, scores in self.labelled)
+        return _table(("", "sentence", self.model_1, self.model_2), *rows)
 
     @property
     def alike(self) -> str:

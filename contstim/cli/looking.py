@@ -111,13 +111,5 @@ def demo(
 
 
 def _print_triplet(triplet: Triplet) -> None:
-    rows = [
-        (label, sentence, [getattr(triplet, f"log_prob_{kind}_model_{n}") for n in (1, 2)])
-        for label, kind, sentence in (
-            ("natural", "natural", triplet.natural),
-            (f"{triplet.model_1} rejects", "synthetic_1", triplet.synthetic_1),
-            (f"{triplet.model_2} rejects", "synthetic_2", triplet.synthetic_2),
-        )
-    ]
     names = {name: name for name in (triplet.model_1, triplet.model_2)}
-    print_sentences(ChangedSentences(triplet.natural, rows, names))
+    print_sentences(ChangedSentences(triplet.natural, triplet.labelled, names))

@@ -152,11 +152,7 @@ def figures_table(figures: Mapping[str, float]) -> report.Table:
 def _labelled(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sentence | None]]:
     """Each sentence, with what stands before it in its row."""
     if isinstance(stimulus, Triplet):
-        return [
-            (("natural",), stimulus.natural),
-            ((f"{stimulus.model_1} rejects",), stimulus.synthetic_1),
-            ((f"{stimulus.model_2} rejects",), stimulus.synthetic_2),
-        ]
+        return [((label,), sentence) for label, sentence, _ in stimulus.labelled]
     if isinstance(stimulus, Pair):
         return [(("pair",), stimulus.sentence_1), (("",), stimulus.sentence_2)]
     kinds = [str(kind).partition("_")[0] for kind in (stimulus.kind_1, stimulus.kind_2)]
@@ -207,11 +203,8 @@ def log_probs(
     columns: dict[str, list[float]] = {}
     if isinstance(stimulus, Triplet):
         sentences = [*stimulus.sentences]
-        for number, model in enumerate((stimulus.model_1, stimulus.model_2), start=1):
-            columns[model] = [
-                getattr(stimulus, f"log_prob_{kind}_model_{number}")
-                for kind in (Kind.NATURAL, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
-            ]
+        for number, model in enumerate((stimulus.model_1, stimulus.model_2)):
+            columns[model] = [scores[number] for *_, scores in stimulus.labelled]
     else:
         sentences = [s for s in (stimulus.sentence_1, stimulus.sentence_2) if s is not None]
     lacking = [model for model in models if model not in columns]
