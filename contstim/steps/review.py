@@ -19,9 +19,9 @@ from contstim.frequencies import read_frequencies
 from contstim.item_flags import FlagSettings, flag_items
 from contstim.models.catalog import load_models
 from contstim.models.scoring import token_terms
-from contstim.options import AnswerScale, Help, Models, Reads, Writes, WritesTable
+from contstim.options import AnswerScale, Help, Models, Reads, Writes
 from contstim.reporting.review import ReviewPage
-from contstim.reviews import Decision, Review, naturals_of, read_reviews, undecided, write_review
+from contstim.reviews import Decision, Review, naturals_of, read_reviews, undecided
 from contstim.scores import ScoreTable
 from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step
@@ -116,14 +116,11 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=2):
     scale: AnswerScale = None
     review: Annotated[tuple[Path, ...], Reads("A review to show on its items.")] = ()
     earlier_rounds: Annotated[tuple[Path, ...], Reads("A review of what stood before.")] = ()
-    merged: Annotated[Path | None, WritesTable("Also write all of --review as one table.")] = None
     reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
     settings: ReviewSettings = ReviewSettings()
 
     def work(self, reporter: Reporter) -> Outcome[ReviewPage]:
         """Write the page."""
-        if self.merged is not None and not self.review:
-            raise InputError("`merged` joins reviews: name them in `review`.")
         stimuli = read_stimulus_table(self.table)
         reviewer = " ".join(self.reviewer.split())
         review = read_reviews(self.review) if self.review else None
@@ -154,9 +151,6 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=2):
             raise InputError(f"{self.table} holds {kind}s, and no {kind} was reviewed in `review`.")
         write_text(self.out, content.html())
         reporter.say(f"{self.out}: open it in a browser. {flags.text}")
-        if self.merged is not None and review is not None:
-            write_review(self.merged, review.decisions)
-            reporter.say(f"{self.merged}: {counted(len(review.decisions), 'row')}.")
         shown = () if review is None else _decided(review, n_items, kind)
         return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)}, shown=[*shown])
 

@@ -125,19 +125,17 @@ def test_answers_of_people_stand_beside_trials(folder: Path) -> None:
     assert "triplets.csv holds no trials" in failed.stderr
 
 
-def test_several_reviews_are_counted_and_merged(folder: Path) -> None:
+def test_several_reviews_are_counted_and_shown_together(folder: Path) -> None:
     """Witness: counted by hand."""
     review_of(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
     review_of(folder / "bea.csv", "", "reject", "reject", "", "", "keep", "")
-    options = "--review ann.csv --review bea.csv --reviewer Ann --merged merged.csv --out r.html"
+    options = "--review ann.csv --review bea.csv --reviewer Ann --out r.html"
     printed = succeed(folder, "review", "triplets.csv", *options.split())
     assert printed.splitlines() == [
         "Ann: 4 of 6 triplets decided, 2 rejected",
         "bea: 3 of 6 triplets decided, 2 rejected",
         "rejected by anybody: 3; reviewers disagree: 1",
     ]
-    merged = read_reviews([folder / "merged.csv"])
-    assert merged == read_reviews([folder / "ann.csv", folder / "bea.csv"])
     items = facts(folder / "r.html")["items"]
     assert [each["decision"] for each in items[:2]] == [[["keep", ""]], [["reject", "odd"]]]
     assert items[0]["others"] == [["bea", "reject", "odd"]]
@@ -149,8 +147,10 @@ def test_rows_that_files_repeat_are_counted_once(folder: Path) -> None:
     review_of(folder / "bea.csv", "Bea", "reject", "reject", "", "", "keep", "")
     rows = (folder / "bea.csv").read_text().splitlines(keepends=True)
     (folder / "twice.csv").write_text("".join([*rows, *rows[1:]]))
-    once = "--review ann.csv --review bea.csv --merged merged.csv --out once.html"
-    again = "--review ann.csv --review merged.csv --review twice.csv --out again.html"
+    both = read_reviews([folder / "ann.csv", folder / "bea.csv"])
+    write_review(folder / "both.csv", both.decisions)
+    once = "--review ann.csv --review bea.csv --out once.html"
+    again = "--review ann.csv --review both.csv --review twice.csv --out again.html"
     printed = [
         succeed(folder, "review", "triplets.csv", *options.split()) for options in (once, again)
     ]
@@ -163,8 +163,6 @@ def test_rows_that_files_repeat_are_counted_once(folder: Path) -> None:
     [
         ("scores.csv --out r.html", "holds neither triplets"),
         ("nothing.csv --out r.html", "Cannot read nothing.csv"),
-        ("triplets.csv --out r.html --merged m.csv", "name them in --review"),
-        ("triplets.csv --out r.html --review ann.csv --merged m.txt", "m.txt is not a table"),
         ("trials.jsonl --out r.html --review ann.csv", "no trial was reviewed in --review"),
         ("fewer.csv --out r.html --review ann.csv", "The review is of another set: 1 of 6"),
         ("triplets.csv --out r.html --review ann.csv --review odd.csv", "both keeps and rejects"),
