@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from contstim.english.tags import tag_table
 from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.families import read_contrasts
+from contstim.experiments.analysis.families import Correction, read_contrasts
 from contstim.experiments.analysis.figures import require_rivals, shown
 from contstim.experiments.analysis.measures import MEASURES
 from contstim.experiments.analysis.page import verdict_texts, write_analysis
@@ -43,9 +43,7 @@ class AnalysisSettings(Exclusions):
         Literal["auto", "groups", "participants", "crossed"],
         Help("Random in tests: groups, participants, or crossed people and items."),
     ] = "auto"
-    correction: Annotated[
-        Literal["bh", "holm"], Help("Of p-values: false-discovery or family-wise.")
-    ] = "bh"
+    correction: Annotated[Correction, Help("Of p-values: false-discovery or family-wise.")] = "bh"
     smallest_effect: Annotated[float, Help("Smallest difference that matters.")] = SMALLEST_EFFECT
     primary: Annotated[
         Literal["accuracy", "signed-rank-cosine"] | None,

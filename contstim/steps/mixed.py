@@ -104,7 +104,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
             )
         for model, reason in analysis.left_out.items():
             reporter.warn(f"{model} is left out. {reason}")
-        for row in analysis.coefficients_capped:
+        for row in (row for fit in analysis.fits for row in fit.coefficients if row["capped"]):
             reporter.warn(
                 f"{row['model']}: {counted(row['capped'], 'infinite ratio')} counted as "
                 f"{row['cap']:.1f} nats, the largest finite one."

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import read_text
 from contstim.errors import InputError
+from contstim.experiments.platforms.folder import staged
 from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.files import checksum, path_inside, visible_files, writing
 from contstim.records import Record, now, provenance, record_path, recorded_as, total_memory
@@ -271,17 +272,10 @@ def _write_zip(contents: Mapping[str, Path], out: Path, date: str) -> None:
 
 
 def _write_folder(contents: Mapping[str, Path], out: Path, _date: str) -> None:
-    partial = out.with_name(f".{out.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
+    with staged(out) as work:
         for name, path in contents.items():
-            (partial / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, partial / name)
-        partial.replace(out)  # in one step: an empty folder gives way
-    except OSError as error:
-        raise InputError(f"Cannot write {out}: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, work / name)
 
 
 def environment_text() -> str:

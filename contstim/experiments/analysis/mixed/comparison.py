@@ -93,11 +93,6 @@ class MixedAnalysis:
             for fit in self.every
         ]
 
-    @property
-    def coefficients_capped(self) -> list[Row]:
-        """Coefficients of models with infinite ratios, each fitted alone."""
-        return [row for fit in self.fits for row in fit.coefficients if row["capped"]]
-
     def tables(self) -> dict[str, dict[str, list[Any]]]:
         """Columns of every table, by its name; one without rows has none."""
         of_fits = ("coefficients", "variances", "thresholds")
