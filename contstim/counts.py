@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.sentence import Sentence
-from contstim.tables import count, parsed, read_table, text
+from contstim.tables import count, needed_columns, parsed, read_table, text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -21,7 +20,7 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
         InputError: the table lacks a column, names a model pair twice, or a count is not a
             whole number.
     """
-    *names, numbers = _columns(path, ("model_1", "model_2", "per_pair"))
+    *names, numbers = needed_columns(path, read_table(path), ("model_1", "model_2", "per_pair"))
     pairs = zip(
         *(parsed(path, "model_1 or model_2", cells, text, "text") for cells in names), strict=True
     )
@@ -44,7 +43,7 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
         InputError: the table lacks a column, or a cell is not a sentence.
     """
     names = ("sentence", "model", "position", "token", "log_prob")
-    texts, models, *rest = _columns(path, names)
+    texts, models, *rest = needed_columns(path, read_table(path), names)
     sentences = parsed(path, "sentence", texts, Sentence.parse, "sentence")
     models = parsed(path, "model", models, text, "text")
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
@@ -61,11 +60,3 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
         )
         for key, rows in tokens.items()
     }
-
-
-def _columns(path: Path | str, names: Sequence[str]) -> list[list[Any]]:
-    table = read_table(path)
-    missing = [name for name in names if name not in table]
-    if missing:
-        raise InputError(f"{path} lacks the columns {', '.join(missing)}.")
-    return [table[name] for name in names]

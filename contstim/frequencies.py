@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
 from contstim.files import is_file
-from contstim.tables import TABLE_KINDS, count, parsed, read_table, text
+from contstim.tables import TABLE_KINDS, count, needed_columns, parsed, read_table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -123,17 +123,13 @@ def frequency_file(path: Path | str) -> Path:
 def _read_counts(path: Path, source: str) -> WordFrequencies:
     table = read_table(path)
     # Models of words count first words and others apart, and have no sum of both
-    columns = ("count",) if "count" in table else _COUNTS_OF_MODELS
-    missing = [name for name in ("word", *columns) if name not in table]
-    if missing:
-        missing = [name for name in ("word", "count") if name not in table]
-        raise InputError(
-            f"{path} lacks {', '.join(missing)}; a frequency list has the columns word and count."
-        )
-    words = parsed(path, "word", table["word"], text, "word")
+    of_model = "count" not in table and {*_COUNTS_OF_MODELS} <= table.keys()
+    columns = _COUNTS_OF_MODELS if of_model else ("count",)
+    cells, *numbers = needed_columns(path, table, ("word", *columns))
+    words = parsed(path, "word", cells, text, "word")
     numbers = [
-        parsed(path, name, table[name], count, "count; expected a whole number from 0")
-        for name in columns
+        parsed(path, name, column, count, "count; expected a whole number from 0")
+        for name, column in zip(columns, numbers, strict=True)
     ]
     counts: dict[str, int] = {}
     for word, *parts in zip(words, *numbers, strict=True):

@@ -47,6 +47,7 @@ Those of OWASP's page on CSV injection, with the full-width forms that some syst
 """
 
 _Value = TypeVar("_Value")
+_Column = TypeVar("_Column")
 
 TABLE_KINDS = (".csv", ".parquet", ".jsonl")
 
@@ -210,6 +211,27 @@ def read_rows(
         for field in fields(kind)
     ]
     return tuple(kind(*values) for values in zip(*typed, strict=True))
+
+
+def needed_columns(
+    path: Path | str, table: Mapping[str, _Column], names: Iterable[str]
+) -> list[_Column]:
+    """Columns of a table, in the order of their names.
+
+    Raises:
+        InputError: the table lacks one; names all that it lacks.
+    """
+    wanted = list(names)
+    if lacking := [name for name in wanted if name not in table]:
+        raise InputError(
+            f"{path} lacks the columns {', '.join(lacking)}; its columns are {listed(table)}."
+        )
+    return [table[name] for name in wanted]
+
+
+def cells_by_name(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Rows of a table: cells by the names of columns."""
+    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
 def _read(

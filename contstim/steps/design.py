@@ -33,7 +33,7 @@ from contstim.stimuli import (
     read_triplets,
     write_trials,
 )
-from contstim.tables import listed, parsed, read_table
+from contstim.tables import listed, needed_columns, parsed, read_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -187,13 +187,9 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
     Raises:
         InputError: the table cannot be read, lacks a column, or compares a sentence with itself.
     """
-    table, names = read_table(path), ("sentence_1", "sentence_2")
-    if lacking := set(names) - table.keys():
-        raise InputError(
-            f"{path} lacks {', '.join(sorted(lacking))}: it needs sentence_1, which is to be "
-            "chosen, and sentence_2."
-        )
-    columns = (parsed(path, name, table[name], Sentence.parse, name) for name in names)
+    names = ("sentence_1", "sentence_2")  # the first is to be chosen
+    cells = zip(names, needed_columns(path, read_table(path), names), strict=True)
+    columns = (parsed(path, name, column, Sentence.parse, name) for name, column in cells)
     rows = list(zip(*columns, strict=True))
     for row, (first, second) in enumerate(rows):
         if first.bare == second.bare:

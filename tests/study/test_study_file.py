@@ -184,7 +184,7 @@ BAD = {
     "contrasts that are none": (
         '"participants"',
         '"auto"\ncontrasts = "other.csv"',
-        "no contrasts",
+        "lacks the columns first, second",
     ),
     "a pair that is none": ('"participants"', '"auto"\npair = ["lstm", "x"]', "two of the study's"),
     "a rule for more catch trials": ('"participants"', '"auto"\nmin_catch = 9', "min_catch: "),
@@ -201,7 +201,7 @@ BAD = {
     "questions that are none": (
         'title = "Which is better?"',
         'questions = "other.csv"',
-        "[export] jspsych.questions: other.csv lacks the columns kind",
+        "[export] jspsych.questions: other.csv lacks the columns name, when, kind",
     ),
     "a question that is none": (
         "[power]",
@@ -224,7 +224,7 @@ BAD = {
     "attention that is none": (
         "catch_per_group = 1",
         'attention = "other.csv"',
-        "[design] attention: other.csv lacks sentence_1",
+        "[design] attention: other.csv lacks the columns sentence_1",
     ),
     "a pilot without tables": ("simulations = 10", 'pilot = "empty"', "[power] pilot: "),
     "no simulations": ("simulations = 10", "simulations = 0", "must be 1 or more, not 0"),

@@ -29,7 +29,7 @@ from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.design import golan2023
 from contstim.experiments.design.population import AS_MEASURED, CLOSE, DISTANT, Population
 from contstim.records import record_path
-from contstim.tables import read_table
+from contstim.tables import cells_by_name, needed_columns, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -181,11 +181,8 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
 
 def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, Any]]:
     table = read_table(path)
-    if missing := [name for name in columns if name not in table]:
-        raise InputError(
-            f"{path} lacks the columns {', '.join(missing)}: it is not a table of `analyze`."
-        )
-    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    needed_columns(path, table, columns)
+    return cells_by_name(table)
 
 
 Populations: TypeAlias = "dict[Scope, list[Population]]"

@@ -16,7 +16,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.platform import Exported
 from contstim.files import path_inside, write_text
 from contstim.records import record_path, write_record
-from contstim.tables import read_csv, write_table
+from contstim.tables import cells_by_name, read_csv, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -196,5 +196,4 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         InputError: the file cannot be read or is not a table.
     """
     table = read_csv(path)
-    rows = zip(*table.values(), strict=True)
-    return [dict(zip(table, (cell.strip() for cell in row), strict=True)) for row in rows]
+    return cells_by_name({name: [*map(str.strip, cells)] for name, cells in table.items()})

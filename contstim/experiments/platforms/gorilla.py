@@ -28,7 +28,7 @@ from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.texts import Language
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.options import Help, Seed
-from contstim.tables import listed, read_csv
+from contstim.tables import cells_by_name, listed, read_csv
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def export_gorilla(
     # Without one, for a task whose displays are called instructions, trial and end
     with template_path("gorilla.csv") as ours:
         table = read_csv(settings.template or ours)
-    rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
+    rows = cells_by_name(table)
     display, left, right = (
         _column(source, rows[0], wanted) for wanted in (_DISPLAY, settings.left, settings.right)
     )
@@ -179,8 +179,7 @@ def _answers(path: Path, position: Counter[str]) -> Iterator[RecordedAnswer | st
     rated: set[tuple[str, str]] = set()
     unrated: dict[tuple[str, str], RecordedAnswer] = {}
     others = 0
-    whole = (dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True))
-    rows = zip(*columns, times, whole, strict=True)
+    rows = zip(*columns, times, cells_by_name(table), strict=True)
     for n, (participant, button, trial_id, left, rt_ms, row) in enumerate(rows):
         if not trial_id:
             others += 1

@@ -44,7 +44,7 @@ from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.options import Help
-from contstim.tables import number
+from contstim.tables import needed_columns, number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -153,11 +153,7 @@ def _trials(path: Path, selector: str) -> Iterator[RecordedAnswer | str]:
         if not cells.get("trial_id"):
             others += 1
             continue
-        missing = [n for n in (_ITEM, _ELEMENT, _PARAMETER, _VALUE, _EVENT) if n not in cells]
-        if missing:
-            raise InputError(
-                f"{where} has no column {', '.join(missing)}; is it from PennController?"
-            )
+        needed_columns(where, cells, (_ITEM, _ELEMENT, _PARAMETER, _VALUE, _EVENT))
         # A participant may send twice: the time of the submission tells the two apart. Who was not
         # named is told by it and the address, of which there is only a hash: twelve digits do.
         sent = cells.get(_TIME, "")

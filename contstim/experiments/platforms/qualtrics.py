@@ -30,7 +30,7 @@ from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.texts import Language, button_labels, labels
 from contstim.experiments.responses.alignment import Imported, import_files, recorded
 from contstim.options import Help, Seed
-from contstim.tables import listed
+from contstim.tables import needed_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -154,8 +154,7 @@ def _answers(
 ) -> Iterator[RecordedAnswer | str]:
     """The answers of a file, and notes on it."""
     rows, name = read_rows(path), settings.participant
-    if name not in rows[0]:
-        raise InputError(f"{path} has no column {name!r}; its columns are {listed(rows[0])}.")
+    needed_columns(path, rows[0], [name])
     # The row of import identifiers is the last header; exports without it have none but the names.
     headers = [row[name].startswith('{"ImportId"') for row in rows[:2]]
     rows = rows[headers.index(True) + 1 if True in headers else 0 :]
@@ -196,9 +195,7 @@ def _answers(
 def _read_key(key: Path) -> dict[str, dict[str, str]]:
     """The trial of each question, its side and its position, by the question's tag."""
     rows = read_rows(key)
-    missing = [name for name in ("tag", *_SHOWN) if name not in rows[0]]
-    if missing:
-        raise InputError(f"{key} is not a key of an export to Qualtrics: it lacks {missing[0]}.")
+    needed_columns(key, rows[0], ("tag", *_SHOWN))
     questions = {row["tag"]: {name: row[name] for name in _SHOWN} for row in rows}
     if len(questions) < len(rows):
         raise InputError(f"{key} has a tag twice; a tag is one question's.")

@@ -20,7 +20,7 @@ from contstim.experiments.responses.table import UNKNOWN, Response
 from contstim.options import Help
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, content_id
-from contstim.tables import number, read_csv
+from contstim.tables import needed_columns, number, read_csv
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,12 +88,8 @@ def _shown_pairs(path: Path | str) -> list[_Shown]:
 
     A sentence of the study has no underscore, which joins the two in the file.
     """
-    table = read_csv(path)
-    missing = [name for name in _COLUMNS if name not in table]
-    if missing:
-        raise InputError(f"{path} is not the published ratings: it lacks {', '.join(missing)}.")
-    rows = []
-    for row, cells in enumerate(zip(*(table[name] for name in _COLUMNS), strict=True)):
+    rows, columns = [], needed_columns(path, read_csv(path), _COLUMNS)
+    for row, cells in enumerate(zip(*columns, strict=True)):
         try:
             first, second = map(Sentence.parse, cells[0].split("_"))
             rating, position = (int(number(cell, whole=True)) for cell in (cells[2], cells[1]))

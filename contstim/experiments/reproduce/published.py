@@ -23,7 +23,7 @@ from contstim.files import decoding
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Pair, Triplet, content_id
-from contstim.tables import number, parsed, read_table
+from contstim.tables import needed_columns, number, parsed, read_table
 from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -173,14 +173,12 @@ def load_words(path: Path) -> tuple[str, ...]:
 
 def _columns(path: Path, texts: tuple[str, ...], numbers: tuple[str, ...]) -> list[tuple[str, ...]]:
     table = read_table(path)
-    missing = [name for name in (*texts, *numbers) if name not in table]
-    if missing:
-        raise InputError(f"{path} lacks the columns {', '.join(missing)}.")
+    columns = needed_columns(path, table, (*texts, *numbers))
     for name in numbers:
         parsed(path, name, table[name], number, "number")
     for name in texts:
         parsed(path, name, table[name], Sentence.parse, "text")
-    return list(zip(*(table[name] for name in (*texts, *numbers)), strict=True))
+    return list(zip(*columns, strict=True))
 
 
 ADDRESS = "https://raw.githubusercontent.com/dpmlab/contstimlang/HEAD/"

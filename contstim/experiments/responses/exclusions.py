@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from contstim.errors import InputError
 from contstim.experiments.responses.table import unescape_formula
 from contstim.options import Help
-from contstim.tables import listed, read_table
+from contstim.tables import listed, needed_columns, read_table
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ class Exclusions:
 
 def _named(path: Path, answers: Answers) -> dict[str, str]:
     """Participants of a table, each with the reason that it states."""
-    table = _table(path, "participant")
-    reasons = table.get("reason") or [""] * len(table["participant"])
-    named = _of_each(path, table["participant"], reasons)
+    table = read_table(path)
+    (people,) = needed_columns(path, table, ["participant"])
+    named = _of_each(path, people, table.get("reason") or [""] * len(people))
     if unknown := [name for name in named if name not in answers]:
         raise InputError(f"{path} names participants who gave no answer: {listed(unknown, 5)}.")
     return {name: reason or f"named in {path.name}" for name, reason in named.items()}
@@ -132,14 +132,14 @@ def _other(path: Path | None, column: str, value: str, answers: Answers) -> dict
     """Participants of whom a table says something else than a value, or nothing."""
     if path is None:
         raise InputError("`require` is about columns of the table `participants`: give both.")
-    table = _table(path, "participant")
+    table = read_table(path)
     if column not in table and {"question", "answer"} <= table.keys():  # as of our own page
-        names = ("participant", "question", "answer")
-        rows = zip(*(map(_cell, table[name]) for name in names), strict=True)
+        cells = needed_columns(path, table, ("participant", "question", "answer"))
+        rows = zip(*(map(_cell, each) for each in cells), strict=True)
         # Of several answers the last holds: a check of the instructions is asked again until right
         said = {who: answer for who, question, answer in rows if question == column}
     else:
-        said = _of_each(path, table["participant"], _table(path, column)[column])
+        said = _of_each(path, *needed_columns(path, table, ("participant", column)))
     return {
         who: f"{column} is {said.get(who) or 'not stated'}, not {value}"
         for who in answers
@@ -164,10 +164,3 @@ def _of_each(path: Path, people: Sequence[Any], cells: Sequence[Any]) -> dict[st
             "clear what holds."
         )
     return dict(zip(names, map(_cell, cells), strict=True))
-
-
-def _table(path: Path, *columns: str) -> Mapping[str, Sequence[Any]]:
-    table = read_table(path)
-    if missing := [name for name in columns if name not in table]:
-        raise InputError(f"{path} has no column {', '.join(missing)}; it has {', '.join(table)}.")
-    return table

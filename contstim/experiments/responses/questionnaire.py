@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from contstim.errors import InputError
 from contstim.experiments.responses.table import APOSTROPHE, cells_of, unescape_formula
-from contstim.tables import read_csv, read_rows, write_table
+from contstim.tables import cells_by_name, needed_columns, read_csv, read_rows, write_table
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
@@ -179,10 +179,8 @@ def read_questions(path: Path, language: str = "") -> tuple[Question, ...]:
         InputError: the table cannot be read, or a row is no question; says why.
     """
     table = read_csv(path)
-    if lacking := _READERS.keys() - {"optional"} - table.keys():
-        raise InputError(f"{path} lacks the columns {', '.join(sorted(lacking))}.")
-    rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
-    questions, wrong = questions_of(rows, language)
+    needed_columns(path, table, [name for name in COLUMNS if name != "optional"])
+    questions, wrong = questions_of(cells_by_name(table), language)
     for row, column, problem in wrong:
         raise InputError(f"{path}, row {row}, {column}: {problem}")
     return questions

@@ -20,7 +20,7 @@ from contstim.models.training.settings import FINE_TUNING, ClassifierSettings
 from contstim.models.training.transformers import save_pretrained
 from contstim.models.words import tokens_of_texts
 from contstim.sentence import Sentence
-from contstim.tables import TABLE_KINDS, listed, read_table
+from contstim.tables import TABLE_KINDS, needed_columns, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -111,14 +111,10 @@ def read_annotations(
 def _read_labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[LabelledSentence]:
     # annotated files may write the names of columns with capitals
     lower = {name.lower(): values for name, values in columns.items()}
-    label = next((name for name in _LABELS if name in lower), "")
-    missing = [what for what in (label or "label", "sentence") if what not in lower]
-    if missing:
-        raise InputError(
-            f"{path} lacks the column {', '.join(missing)}; its columns are {listed(columns)}."
-        )
+    label = next((name for name in _LABELS if name in lower), _LABELS[0])
+    cells = needed_columns(path, lower, (label, "sentence"))
     sentences = []
-    for row, (mark, text) in enumerate(zip(lower[label], lower["sentence"], strict=True), start=1):
+    for row, (mark, text) in enumerate(zip(*cells, strict=True), start=1):
         given = str(mark).strip()
         if isinstance(mark, bool) or given not in ("0", "1"):
             raise InputError(f"{path}, row {row}: the label {shortened(mark)} is neither 0 nor 1.")

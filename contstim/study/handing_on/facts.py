@@ -45,7 +45,7 @@ from contstim.study import places
 from contstim.study.places import StudyFiles
 from contstim.study.stages import responses_of, stages_of
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
-from contstim.tables import read_table
+from contstim.tables import cells_by_name, read_table
 from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
 
@@ -529,9 +529,8 @@ class StudyFacts:
         path = Path(f"{places.TRIALS}.power-sizes.csv")
         if not path.is_file():
             return {}
-        table = read_table(path)
-        rows = (dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True))
         # The first row of a scope is that of the design as planned
+        rows = cells_by_name(read_table(path))
         row = next((row for row in rows if row["scope"] == "overall"), {})
         people = read_table(Path(f"{places.TRIALS}.power.csv")).get("people", [])
         return {**row, "as_measured": AS_MEASURED in people} if row else {}

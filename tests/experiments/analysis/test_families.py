@@ -99,7 +99,7 @@ def test_contrasts_are_read_as_stated(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("first,second\n", "a header and no rows"),
-        ("model,second\na,b\n", "states no contrasts"),
+        ("model,second\na,b\n", "lacks the columns first; its columns are model"),
         ("first,second\na,c\n", "compares 'a' with 'c'.*There are a, b"),
         ("first,second\nceiling,a\n", "compares 'ceiling'"),
         ("first,second\na,a\n", "compares 'a' with 'a'"),

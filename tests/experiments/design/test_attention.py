@@ -61,7 +61,7 @@ def test_an_attention_trial_twice_or_in_no_group_fails_the_check(table: Path) ->
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sentence_1\nThis one.\n", "lacks sentence_2"),
+        ("sentence_1\nThis one.\n", "lacks the columns sentence_2"),
         ("sentence_1,sentence_2\nThis one.,This one\n", "row 0 compares"),
     ],
 )

@@ -267,7 +267,7 @@ def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path)
             COLUMNS + "1,2,PennController,0,0,x,NULL,PennController,0,_Trial_,Start,5\n",
             "no line with a trial_id",
         ),
-        ("# 1. trial_id.\n# 2. left.\ntrial-1-0,1\n", "has no column Order number of item"),
+        ("# 1. trial_id.\n# 2. left.\ntrial-1-0,1\n", "lacks the columns Order number of item"),
     ],
 )
 def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -223,9 +223,9 @@ def test_files_that_do_not_belong_together_are_refused(folder: Path, tmp_path: P
     people = data(folder, tmp_path / "data.csv", PlantedAnswers(TRIALS), timing=False)
     columns = list(people[0])
     key = folder / "key.csv"
-    with pytest.raises(InputError, match="no column 'PROLIFIC_PID'"):
+    with pytest.raises(InputError, match="lacks the columns PROLIFIC_PID"):
         import_qualtrics([tmp_path / "data.csv"], TRIALS, QualtricsReading(key, "PROLIFIC_PID"))
-    with pytest.raises(InputError, match="is not a key of an export"):
+    with pytest.raises(InputError, match="lacks the columns tag"):
         import_qualtrics([tmp_path / "data.csv"], TRIALS, QualtricsReading(folder / "lists.csv"))
     people[2]["L01Q001"] = button_labels(Scale.CONFIDENCE, "en")[0]
     write(tmp_path / "text.csv", columns, people)

@@ -243,8 +243,8 @@ def test_tables_are_read_by_their_header(tmp_path: Path) -> None:
         ("a.tsv", "a\t1\t\tThe dog barked.\n", "needs acceptable sentences"),
         ("a.tsv", "a\t1\t\t.\n", "row 1: A sentence needs at least one word"),
         ("a.tsv", "", "is empty"),
-        ("a.csv", "sentence\nIt do.\n", "lacks the column label"),
-        ("a.csv", "label,text\n1,It does.\n", "lacks the column sentence"),
+        ("a.csv", "sentence\nIt do.\n", "lacks the columns label"),
+        ("a.csv", "label,text\n1,It does.\n", "lacks the columns sentence"),
     ],
 )
 def test_what_cannot_be_read_says_why(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -29,7 +29,7 @@ from contstim.files import write_text
 from contstim.reporting.report import Report
 from contstim.scale import Scale
 from contstim.sentence import Sentence
-from contstim.tables import parsed, read_csv, whole_number
+from contstim.tables import needed_columns, parsed, read_csv, whole_number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -299,11 +299,7 @@ def check_practice(path: Path) -> None:
 def _check_table(path: Path, name: str, marks: tuple[str, ...], language: str) -> None:
     # A page may go without examples, but neither without labels nor with empty practice.
     table = read_csv(path, may_be_empty=name == "examples.csv")
-    missing = [column for column in _COLUMNS[name] if column not in table]
-    if missing:
-        raise InputError(
-            f"{path} lacks the columns {', '.join(missing)}; it needs {', '.join(_COLUMNS[name])}."
-        )
+    needed_columns(path, table, _COLUMNS[name])
     # Labels have no sentences, so that nothing is parsed there.
     for sentence in ("sentence_1", "sentence_2"):
         parsed(path, sentence, table.get(sentence, ()), Sentence.parse, "sentence")
