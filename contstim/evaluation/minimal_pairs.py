@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -165,8 +164,16 @@ def read_minimal_pairs(
     forms: dict[Columns, str] = {}
     paths = list(map(Path, files))
     for file in paths:
-        start = len(pairs)
-        for place, pair in _pairs_of(file, settings, forms):
+        rows = [*_rows(file)]
+        if not rows:
+            continue
+        columns, collection = _columns(file, rows[0], settings)
+        forms.setdefault(columns, f"{file} is in the form of {collection}")
+        if len(forms) > 1:
+            raise InputError(f"{', '.join(forms.values())}: give one collection, in one form.")
+        for row_number, row in enumerate(rows):
+            place = f"{file}, row {row_number + 1}"
+            pair = _pair(row, place, columns, default=(file.stem, str(row_number)))
             # files of one paradigm may be split, so identifiers are checked over all of them
             key = (pair.paradigm, pair.pair_id)
             if key in places:
@@ -181,27 +188,10 @@ def read_minimal_pairs(
                 )
             places[key] = place
             pairs.append(pair)
-        _refuse_unsegmented(file, pairs[start:])
+        _refuse_unsegmented(file, pairs[-len(rows) :])
     if not pairs:
         raise InputError(f"There are no pairs in {listed(paths)}: there are no rows.")
     return sample_pairs(pairs, settings.sample, settings.seed) if settings.sample else pairs
-
-
-def _pairs_of(
-    file: Path, settings: MinimalPairSettings, forms: dict[Columns, str]
-) -> Iterator[tuple[str, MinimalPair]]:
-    """The pairs of a file with their places; its form joins those of the files before it."""
-    rows = _rows(file)
-    first = next(rows, None)
-    if first is None:
-        return
-    columns, collection = _columns(file, first, settings)
-    forms.setdefault(columns, f"{file} is in the form of {collection}")
-    if len(forms) > 1:
-        raise InputError(f"{', '.join(forms.values())}: give one collection, in one form.")
-    for row_number, row in enumerate(chain([first], rows)):
-        place = f"{file}, row {row_number + 1}"
-        yield place, _pair(row, place, columns, default=(file.stem, str(row_number)))
 
 
 def _columns(file: Path, row: Row, settings: MinimalPairSettings) -> tuple[Columns, str]:

@@ -79,27 +79,25 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs"):
             constraints = (*rules, *search.constraints(natural, every_fix=False))
             found += near_pairs(models, Candidates(words, natural, constraints))
             reporter.progress("natural sentences", n_done, len(usable))
-        named, tags = [" × ".join(each.models) for each in found], tag_table(search.tags)
-        good, bad = [each.natural for each in found], [each.sentence for each in found]
+        good, bad = tuple(x.natural for x in found), tuple(x.sentence for x in found)
+        tags, names = tag_table(search.tags), tuple(model.name for model in models)
         pairs = MinimalPairScores(
             tuple(tags.part_of_speech(tags.tags(each.natural)[each.position]) for each in found),
-            tuple(f"{given.index(s) + 1}: {two}" for s, two in zip(good, named, strict=True)),
-            tuple(good),
-            tuple(bad),
-            tuple(model.name for model in models),
+            tuple(f"{given.index(x.natural) + 1}: {' × '.join(x.models)}" for x in found),
+            *(good, bad, names),
             np.stack([score_sentences(models, side).log_probs for side in (good, bad)], axis=1),
             near=True,
         )
         pairs.write(self.out)
-        counts = {two: named.count(two) for two in map(" × ".join, combinations(pairs.models, 2))}
+        counts = {two: [x.models for x in found].count(two) for two in combinations(names, 2)}
         seen = contamination({model.name: model.training_text for model in models}, good)
         facts = {
             "models": conventions(models),
             "words_dropped": n_dropped,
             "sentences": len(usable),
-            "pairs": counts,
+            "pairs": {" × ".join(two): number for two, number in counts.items()},
             **tell_contamination(seen, reporter, "natural sentences"),
         }
-        header, n = ("models", "pairs", "no disagreement"), len(usable)
-        shown = [Table(header, [(two, has, n - has) for two, has in counts.items()])]
-        return Outcome(pairs, facts, complete=bool(found), shown=shown)
+        header, n = ("model 1", "model 2", "pairs", "no disagreement"), len(usable)
+        shown = Table(header, [(*two, has, n - has) for two, has in counts.items()], texts=2)
+        return Outcome(pairs, facts, complete=bool(found), shown=[shown])
