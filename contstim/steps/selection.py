@@ -8,6 +8,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
+
 from contstim.counts import read_pair_counts, read_token_counts
 from contstim.documents import read_json_object
 from contstim.english.tags import tag_table
@@ -242,13 +244,8 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
         name, triplets = attrgetter("triplet_id"), selection.triplets
         chosen = in_place(stood.of_kind(Triplet), triplets, name, _BY_MODELS)
         write_triplets(self.out, chosen)
-        certificate.save(Path(f"{self.out}.certificate.json"))
         _remark_objective(certificate, distinct, reporter)
-        reporter.say(
-            f"{self.out}: {counted(len(chosen), 'triplet')}; objective "
-            f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f} "
-            f"({certificate.status})."
-        )
+        _certify(self.out, certificate, counted(len(chosen), "triplet"), reporter)
         _remark_stayed(certificate, "triplet", reporter)
         flagged = flags_of(chosen, tags=question.tags)
         figures = figures_of(chosen, flagged.share, flagged.table, max(question.floor, 0.0))
@@ -324,29 +321,32 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         scores = MinimalPairScores.read(self.pairs)
         rejected = rejected_words(read_reviews(self.review)) if self.review else ()
         selection = select_minimal_pairs(scores, self.settings, excluded=rejected)
-        certificate = selection.certificate
         write_table(self.out, columns_of(ControversialMinimalPair, selection.pairs))
         write_table(Path(f"{self.out}.verdicts.csv"), selection.verdicts)
-        certificate.save(Path(f"{self.out}.certificate.json"))
-        reporter.say(
-            f"{self.out}: {counted(len(selection.pairs), 'minimal pair')}; objective "
-            f"{certificate.objective:.6f}, proven bound {certificate.bound:.6f} "
-            f"({certificate.status})."
-        )
-        heads = ("model_1", "model_2", "model_1_right", "model_2_right")
-        rows = list(zip(*(selection.verdicts[head] for head in heads), strict=True))
-        n_paradigms = len(set(scores.paradigms))
+        number = counted(len(selection.pairs), "minimal pair")
+        _certify(self.out, selection.certificate, number, reporter)
         prefers = "natural" if scores.near else "acceptable"
         of_all = f"of {counted(len(scores.paradigms), 'minimal pair')}"
-        for one, two in combinations(scores.models, 2):
-            of_both = [row[2:] for row in rows if row[:2] == (one, two)]
-            first, second = map(sum, zip(*of_both, strict=True))
-            none = sum(not any(each) for each in of_both)
+        # Verdicts stand by models, then by paradigm; (n_model_pairs, n_paradigms, 2)
+        alone = np.array([selection.verdicts[f"model_{number}_right"] for number in (1, 2)]).T
+        by_models = alone.reshape(-1, len(set(scores.paradigms)), 2)
+        for (one, two), counts in zip(combinations(scores.models, 2), by_models, strict=True):
+            first, second = counts.sum(axis=0).tolist()
+            none = f"{(counts == 0).all(axis=1).sum()} of {len(counts)} paradigms"
             reporter.say(
                 f"  {one} alone prefers the {prefers} sentence in {first:,} {of_all}, "
-                f"{two} alone in {second:,}; {none} of {n_paradigms} paradigms hold none of these."
+                f"{two} alone in {second:,}; {none} hold none of these."
             )
-        return Outcome(selection, {"verdicts": len(rows)})
+        return Outcome(selection, {"verdicts": len(alone)})
+
+
+def _certify(out: Path, certificate: SelectionCertificate, number: str, reporter: Reporter) -> None:
+    """Write the certificate beside a table of so many stimuli, and say what it proves."""
+    certificate.save(Path(f"{out}.certificate.json"))
+    reporter.say(
+        f"{out}: {number}; objective {certificate.objective:.6f}, proven bound "
+        f"{certificate.bound:.6f} ({certificate.status})."
+    )
 
 
 def _remark_stayed(certificate: SelectionCertificate, what: str, reporter: Reporter) -> None:

@@ -256,8 +256,7 @@ def _minimal_pairs(files: StudyFiles) -> Iterator[StudyStage]:
     about = f"score the minimal pairs of {section.data}"
     given: dict[str, Any] = {"out": folder, "method": (Method.FULL_SENTENCE,)}
     yield _stage(files, "minimal_pairs scores", about, EvaluateMinimalPairs, **given)
-    given = {"pairs": folder / "pairs.csv", "out": places.MINIMAL_PAIRS}
-    given |= {"review": files.decisions}
+    given = {"pairs": folder / "pairs.csv", "out": places.MINIMAL_PAIRS, "review": files.decisions}
     yield _stage(files, "minimal_pairs", "select minimal pairs", SelectMinimalPairs, **given)
 
 

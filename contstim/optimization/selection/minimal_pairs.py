@@ -91,9 +91,7 @@ def select_minimal_pairs(
         question=question,
         models=scores.models,
         n_pairs=len(scores.paradigms),
-        most=tuple(
-            (*g, n) for g, n in zip(candidates.groups, candidates.most.tolist(), strict=True)
-        ),
+        most=tuple((*g, n) for g, n in zip(candidates.groups, candidates.most, strict=True)),
         price_bound=by_prices,
         prices=tuple(choice.prices.items()),
     )
@@ -144,7 +142,7 @@ class _Candidates:
     Attributes:
         groups: (model that is wrong, model that is right) of each.
         costs: (n_candidates,) worth, negated.
-        most: (n_groups,) how many of a cell may be chosen.
+        most: of each group, how many of a cell may be chosen.
 
     Raises:
         InfeasibleError: a group has too few candidates.
@@ -158,23 +156,21 @@ class _Candidates:
     ) -> None:
         from scipy.sparse import csr_array, eye_array
 
-        self._scores, need = scores, question.per_pair // 2
+        self._scores = scores
         self.groups = list(permutations(scores.models, 2))
         wrong, right = np.array(list(permutations(range(len(scores.models)), 2))).T
         verdicts = _usable_verdicts(scores, question.floor, excluded)
         differ = (verdicts[:, wrong] < 0) & (verdicts[:, right] > 0)
         self._group, self._row = np.nonzero(differ.T)
-        self.costs = -_worth(
-            scores, question.objective, self._row, wrong[self._group], right[self._group]
-        )
+        self.costs = -self._worth(question.objective, wrong[self._group], right[self._group])
         names, paradigm = np.unique(scores.paradigms, return_inverse=True)
         self._cell = self._group * len(names) + paradigm[self._row]
         n_cells = len(self.groups) * len(names)
         of_cells = np.bincount(self._cell, minlength=n_cells).reshape(-1, len(names))
-        self.most = self._most(of_cells, need, question.per_paradigm)
+        self.most, need = self._most(of_cells, question), question.per_pair // 2
         # Rules by number, of groups, cells, sentences and words; which of them concern a candidate
         limits = {f"{right} right, {wrong} wrong": need for wrong, right in self.groups}
-        for group, most in zip([*limits], self.most.tolist(), strict=True):
+        for group, most in zip([*limits], self.most, strict=True):
             limits |= {f"{group}, {name}": most for name in names.tolist()}
         rows, rules = _shared(scores, question, limits)
         self._numbers = {name: number for number, name in enumerate(limits)}
@@ -186,9 +182,25 @@ class _Candidates:
         self._matrix = each[self._group] + each[len(self.groups) + self._cell]
         self._matrix += of_pairs[self._row]
 
-    def _most(self, of_cells: IntArray, need: int, per_paradigm: int | None) -> IntArray:
-        """(n_groups,) how many of a cell may be chosen: as few as suffice, or as asked."""
-        tries = np.arange(1, need + 1) if per_paradigm is None else np.array([per_paradigm])
+    def _worth(self, objective: MinimalPairObjective, *models: IntArray) -> FloatArray:
+        """Worth of candidates, (n_candidates,), with the numbers of their two models."""
+        margins = self._scores.margins
+        if objective == "evidence":
+            logits = _SLOPE * np.clip(margins, -_LIMIT, _LIMIT)
+            probs = 1 / (1 + np.exp(-logits))
+            # Mean of both directions of Kullback and Leibler's divergence
+            wrong, right = ((probs[self._row, m], logits[self._row, m]) for m in models)
+            return (right[0] - wrong[0]) * (right[1] - wrong[1]) / 2
+        sizes = np.abs(margins)
+        if objective == "rank":
+            ranks = [doubled_ranks(column) for column in sizes.T]
+            sizes = np.stack(ranks, axis=1) / (2 * len(sizes))
+        return np.minimum(*(sizes[self._row, m] for m in models))
+
+    def _most(self, of_cells: IntArray, question: MinimalPairQuestion) -> list[int]:
+        """For each group, how many of a cell may be chosen: as few as suffice, or as asked."""
+        need, asked = question.per_pair // 2, question.per_paradigm
+        tries = np.arange(1, need + 1) if asked is None else np.array([asked])
         can = np.minimum(of_cells[:, :, None], tries).sum(axis=1)  # (n_groups, n_tries)
         lacking = [
             f"{n:,} can be chosen where {right} is right and {wrong} wrong"
@@ -199,9 +211,9 @@ class _Candidates:
             raise InfeasibleError(
                 f"There are too few minimal pairs on which models differ: {need} of each kind are "
                 f"needed, and {listed(lacking)}. Give more minimal pairs, ask for fewer (per_pair)"
-                + (", or more of a paradigm (per_paradigm)." if per_paradigm else ".")
+                + (", or more of a paradigm (per_paradigm)." if asked else ".")
             )
-        most: IntArray = tries[(can >= need).argmax(axis=1)]
+        most: list[int] = tries[(can >= need).argmax(axis=1)].tolist()
         return most
 
     def best(self, more: int) -> IntArray:
@@ -209,7 +221,7 @@ class _Candidates:
         order = np.lexsort((self.costs, self._cell))
         cells = self._cell[order]
         rank = np.arange(len(order)) - np.searchsorted(cells, cells)
-        return np.sort(order[rank < self.most[self._group[order]] + more])
+        return np.sort(order[rank < np.array(self.most)[self._group[order]] + more])
 
     def rules(self, some: IntArray, prices: Iterable[str] = ()) -> list[LinearRule]:
         """The rules about some candidates that can be broken, and those that have a price."""
@@ -271,26 +283,6 @@ def _usable_verdicts(
         usable &= (scores.log_probs >= floor * lengths[:, :, None]).all(axis=1)
     verdicts: IntArray = np.sign(scores.margins) * usable
     return verdicts
-
-
-def _worth(
-    scores: MinimalPairScores,
-    objective: MinimalPairObjective,
-    rows: IntArray,
-    wrong: IntArray,
-    right: IntArray,
-) -> FloatArray:
-    """Worth of pairs for two models each, (n,); see `MinimalPairQuestion`."""
-    if objective == "evidence":
-        logits = _SLOPE * np.clip(scores.margins, -_LIMIT, _LIMIT)
-        both = (1 / (1 + np.exp(-logits)), logits)
-        # Mean of both directions of Kullback and Leibler's divergence
-        probs, logits = (each[rows, right] - each[rows, wrong] for each in both)
-        return probs * logits / 2
-    sizes = np.abs(scores.margins)
-    if objective == "rank":
-        sizes = np.stack([doubled_ranks(column) for column in sizes.T], axis=1) / (2 * len(sizes))
-    return np.minimum(sizes[rows, wrong], sizes[rows, right])
 
 
 def _shared(
