@@ -74,8 +74,12 @@ Pass: TypeAlias = "tuple[BoolArray, IntArray, FloatArray]"
 tokens in question among these n, (q,); and the weights of their log-probabilities, (q,)."""
 
 
-def exact_plan(pattern: Pattern) -> Plan:
+def chain_plan(
+    pattern: Pattern, seed: int = 0, budget: int | None = None, *, in_orders: bool = False
+) -> Plan:
     """The exact mean over all orders of the words, and of the tokens within each word.
+
+    Where that takes more passes than a budget allows, an estimate instead; see `budget_plan`.
 
     Golan et al. (2023) start from a sentence of masks, uncover its words in random order, add up
     their log-probabilities, and average 100 such orders. The same sets of hidden words come up in
@@ -92,6 +96,8 @@ def exact_plan(pattern: Pattern) -> Plan:
     two and 0! 2! / 3! = 1/3 for all three; `plan` lists the passes. A word is in one set of size
     one, two of size two, and one of size three: its weights add up to 1/3 + 2/6 + 1/3 = 1.
     """
+    if budget is not None and n_passes(pattern) > budget:
+        return budget_plan(pattern, seed, budget, in_orders=in_orders)
     sizes = tokens_per_word(pattern)
     members = _members(sizes)
     sets, weights = subsets(len(sizes)), order_weights(subsets(len(sizes)))
@@ -393,18 +399,13 @@ def pll_plan(hidden_with: HiddenWith, pattern: Pattern) -> Plan:
 def _chain(name: str, *, restricted: bool = True, mixture: bool = False) -> MaskedRule:
     """A rule over all orders where the budget allows it, else over a sample of them."""
 
-    def make(pattern: Pattern, seed: int, budget: int) -> Plan:
-        # 2,048 passes are 11 words of one token each
-        is_exact = n_passes(pattern) <= budget
-        if is_exact:
-            plan = exact_plan(pattern)
-        else:
-            plan = budget_plan(pattern, seed, budget, in_orders=mixture)
-        return mixed(plan) if mixture else plan
+    def mixture_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
+        return mixed(chain_plan(pattern, seed, budget, in_orders=True))
 
     how = "the log of a sampled mean, too low on average" if mixture else "sampled"
     sampled = f"exact up to {{pass_budget}} passes a sentence, then {how}, seed {{seed}}"
-    return MaskedRule(name, make, restricted, end_scored=False, sampled=sampled, mixture=mixture)
+    plan = mixture_plan if mixture else chain_plan
+    return MaskedRule(name, plan, restricted, end_scored=False, sampled=sampled, mixture=mixture)
 
 
 def _pll(name: str, hidden_with: HiddenWith, context: HiddenWith = _word) -> MaskedRule:

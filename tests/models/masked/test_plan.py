@@ -18,7 +18,7 @@ from contstim.errors import ModelError
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.plan import mixed, n_passes
-from contstim.models.masked.rules import RULES, exact_plan, orders_plan
+from contstim.models.masked.rules import RULES, chain_plan, orders_plan
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.sentence import Sentence
 from contstim.testing.contract import tolerance
@@ -67,12 +67,12 @@ def test_the_score_is_the_log_of_the_mean_over_all_orders(sizes: list[int], seed
     """Witness: every order by itself, to 1e-10."""
     sizes = sizes if sum(sizes) < 8 else sizes[:2]
     pattern = (SPECIAL, *np.repeat(np.arange(len(sizes)), sizes).tolist(), END_MARK, SPECIAL)
-    plan = mixed(exact_plan(pattern))
+    plan = mixed(chain_plan(pattern))
     values = -np.abs(answers(plan, seed))
     totals = of_all_orders(pattern, plan, values)
     assert plan.score(values) == pytest.approx(logsumexp(totals) - np.log(len(totals)), abs=1e-10)
     assert plan.weight @ values == pytest.approx(np.mean(totals), abs=1e-10)
-    assert plan.score(values) >= exact_plan(pattern).score(values) - 1e-10
+    assert plan.score(values) >= chain_plan(pattern).score(values) - 1e-10
     assert plan.by_token(values).sum() == pytest.approx(plan.score(values), abs=1e-10)
     assert len(plan.hidden) == n_passes(pattern)
 
@@ -133,7 +133,7 @@ def test_all_sentences_of_a_pattern_add_up_to_one() -> None:
 def test_where_answers_fit_together_it_is_the_chain_and_so_are_its_parts() -> None:
     """Witness: the joint distribution of three words, whose conditionals are the answers."""
     joint = np.random.default_rng(0).dirichlet(np.ones(4**3)).reshape(4, 4, 4)
-    sentence, plan = (2, 0, 3), exact_plan((0, 1, 2))
+    sentence, plan = (2, 0, 3), chain_plan((0, 1, 2))
 
     def marginal(shown: np.ndarray[Any, Any]) -> float:
         index = tuple(sentence[i] if shown[i] else slice(None) for i in range(3))
@@ -155,7 +155,7 @@ def test_where_answers_fit_together_it_is_the_chain_and_so_are_its_parts() -> No
 def test_samples_are_unbiased_before_the_log_and_their_errors_honest(name: str) -> None:
     """Witness: all orders. The log is too low on average, by about half the squared error."""
     pattern = PATTERNS[name]
-    exact = mixed(exact_plan(pattern))
+    exact = mixed(chain_plan(pattern))
     truth = exact.score(answers(exact) / 2)
     answer = of_questions(exact, answers(exact) / 2)
     scores, errors = [], []

@@ -23,7 +23,7 @@ from contstim.models.masked.rules import (
     RULES,
     MaskedRule,
     budget_plan,
-    exact_plan,
+    chain_plan,
     orders_plan,
 )
 from contstim.models.words import END_MARK, SPECIAL
@@ -83,7 +83,7 @@ def test_pll_rules_hide_what_the_table_shows(rule: str) -> None:
 
 
 def test_chain_asks_in_the_contexts_counted_by_hand() -> None:
-    plan = exact_plan(PATTERN)
+    plan = chain_plan(PATTERN)
     asked = np.flatnonzero(plan.token == UVEN)
     ours = {tuple(drawn(plan.hidden[plan.row[q]])): plan.weight[q] for q in asked}
     lines = [line.split() for line in CONTEXTS.splitlines()]
@@ -102,7 +102,7 @@ def test_the_example_on_top_of_the_plan_is_the_plan() -> None:
     """Witness: the docstring, whose shares are counted by hand."""
     text = plan_module.__doc__ or ""
     words = ("[CLS]", "The", "dog", "sleeps", ".", "[SEP]")
-    plan = exact_plan((SPECIAL, 0, 1, 2, END_MARK, SPECIAL))
+    plan = chain_plan((SPECIAL, 0, 1, 2, END_MARK, SPECIAL))
     rows = re.findall(r"^    (\d) +(\S+) +(\S+) +(\S+) {4,}(.*)$", text, re.MULTILINE)
     assert len(rows) == len(plan.hidden) == 7
     for number, *cells, terms in rows:
@@ -170,7 +170,7 @@ def answers(plan: Plan, rng_seed: int = 5) -> np.ndarray[tuple[int], np.dtype[np
 
 def test_the_exact_plan_is_the_mean_over_orders() -> None:
     pattern = PATTERNS["words"]
-    plan = exact_plan(pattern)
+    plan = chain_plan(pattern)
     values = {
         (frozenset(np.flatnonzero(plan.hidden[row]).tolist()), token): value
         for row, token, value in zip(
@@ -184,7 +184,7 @@ def test_the_exact_plan_is_the_mean_over_orders() -> None:
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_the_exact_plan_has_the_announced_number_of_distinct_passes(name: str) -> None:
-    hidden = exact_plan(PATTERNS[name]).hidden
+    hidden = chain_plan(PATTERNS[name]).hidden
     assert len(np.unique(hidden, axis=0)) == len(hidden) == n_passes(PATTERNS[name])
 
 
@@ -192,7 +192,7 @@ def test_the_exact_plan_has_the_announced_number_of_distinct_passes(name: str) -
 def test_every_token_of_a_word_has_weight_one_and_no_other(name: str) -> None:
     pattern = np.array(PATTERNS[name])
     for plan in (
-        exact_plan(PATTERNS[name]),
+        chain_plan(PATTERNS[name]),
         orders_plan(PATTERNS[name], 0),
         budget_plan(PATTERNS[name], 0, 25),
     ):
@@ -210,7 +210,7 @@ def test_every_token_of_a_word_has_weight_one_and_no_other(name: str) -> None:
 @pytest.mark.parametrize("budget", [0, 18, 28, 60])
 def test_samples_are_unbiased_and_their_errors_honest(name: str, budget: int) -> None:
     pattern = PATTERNS[name]
-    exact = exact_plan(pattern)
+    exact = chain_plan(pattern)
     truth = exact.score(answers(exact))
     scores, errors = [], []
     for seed in range(40):

@@ -14,7 +14,7 @@ from torch import Tensor
 from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import silence
-from contstim.models.masked.rules import exact_plan
+from contstim.models.masked.rules import chain_plan
 from contstim.models.training.run import split_sentences
 from contstim.models.training.settings import TransformerKind, TransformerSettings
 from contstim.models.training.transformers import (
@@ -150,7 +150,7 @@ def test_hidden_shares_vary_from_one_token_to_all() -> None:
 @pytest.mark.parametrize("n", [1, 3, 5])
 def test_the_any_order_loss_is_the_mean_over_all_orders(n: int) -> None:
     """Witness: the exact plan of the chain rule, of words of one token each."""
-    plan = exact_plan((SPECIAL, *range(n)))
+    plan = chain_plan((SPECIAL, *range(n)))
     answers = torch.from_numpy(np.random.default_rng(n).normal(-5, 2, len(plan.row)))
     words = torch.tensor([[False] + [True] * n])
     of_size: dict[int, list[Tensor]] = {}
