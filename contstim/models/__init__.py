@@ -1,8 +1,18 @@
 """Language-model adapters and how they score a sentence.
 
-The way from a specification to a model: catalog -> specifications -> families -> the family's room;
-for transformers (`hf:`) through subwords, which asks whether they are causal or masked, and
-checkpoints, where they are loaded and checked.
+The way from `hf:bert@chain` to the scores of sentences, through functions that hand the value on:
+
+    specifications.parse_model     family, location and rule
+    catalog.load_scorer            asks the family's loader
+    subwords.load_transformer      a checkpoint (checkpoints.load_checkpoint), causal or masked, and
+                                   its model (masked.adapter.MaskedModel)
+    scoring.score_each             what the store lacks, in blocks: the model's log_probs
+    words.encode_batch             each sentence's tokens, and the word of each
+    masked.network.answer          rows and questions of plans (masked.rules.chain_plan)
+    masked.network.ask             distinct rows in batches (batching.forward_in_batches), their
+                                   logits (masked.network.logits)
+    boundaries.Normaliser          log-probabilities of the tokens in question
+    masked.plan.Plan.score         their weighted sum
 
 base            the contracts: Scorer, LanguageModel, Replacements, Convention
 catalog         load models by their specifications, and the files that they come from
