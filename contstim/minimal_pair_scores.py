@@ -11,7 +11,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.stimuli import CELL_READERS
-from contstim.tables import listed, number, parsed, read_table, text, write_table
+from contstim.tables import needed_columns, number, parsed, read_table, text, write_table
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
@@ -124,18 +124,14 @@ class MinimalPairScores:
         ending = f": {sides[0]}"
         models = tuple(name.removesuffix(ending) for name in table if name.endswith(ending))
         names = ("paradigm", "pair_id", *sides, *_score_names(models or ("MODEL",), sides))
-        if lacking := [name for name in names if name not in table]:
-            raise InputError(
-                f"{path} lacks the columns {listed(lacking)}: it needs those of pairs.csv, which "
-                "'contstim evaluate blimp' writes."
-            )
-        if not table["paradigm"]:
+        columns = needed_columns(path, table, names)
+        if not columns[0]:
             raise InputError(f"{path} has no pair of sentences.")
         reader = (partial(number, infinite=True), "number")
         readers = 2 * [(text, "text")] + 2 * [CELL_READERS["Sentence"]] + 2 * len(models) * [reader]
         paradigms, pair_ids, good, bad, *scores = (
-            tuple(parsed(path, name, table[name], *read))
-            for name, read in zip(names, readers, strict=True)
+            tuple(parsed(path, name, cells, *read))
+            for name, cells, read in zip(names, columns, readers, strict=True)
         )
         if twice := repeated(zip(paradigms, pair_ids, strict=True)):
             raise InputError(f"{path} has the pair {twice[0][1]} of {twice[0][0]} twice.")

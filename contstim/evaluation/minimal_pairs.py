@@ -16,7 +16,7 @@ from contstim.errors import InputError, SentenceError
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings
 from contstim.models.base import Continuation
 from contstim.sentence import Sentence
-from contstim.tables import listed, number, parsed, read_csv, read_table
+from contstim.tables import cells_by_name, listed, number, parsed, read_csv, read_table
 from contstim.tables import text as cell_text
 
 if TYPE_CHECKING:
@@ -164,7 +164,12 @@ def read_minimal_pairs(
     forms: dict[Columns, str] = {}
     paths = list(map(Path, files))
     for file in paths:
-        rows = [*_rows(file)]
+        is_json = file.suffix.lower() == ".jsonl"  # whose rows may have different fields
+        rows: list[Row] = (
+            [row for _, row in read_json_lines(file)]
+            if is_json
+            else [*cells_by_name(read_table(file))]
+        )
         if not rows:
             continue
         columns, collection = _columns(file, rows[0], settings)
@@ -224,15 +229,6 @@ def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
             "are not segmented into words. Put spaces between words, as a segmenter does, or name "
             "columns that have them (`good_column`, `bad_column`)."
         )
-
-
-def _rows(file: Path) -> Iterator[Row]:
-    if file.suffix.lower() == ".jsonl":  # whose rows may have different fields
-        yield from (row for _, row in read_json_lines(file))
-        return
-    columns = read_table(file)
-    for cells in zip(*columns.values(), strict=True):
-        yield dict(zip(columns, cells, strict=True))
 
 
 def _pair(row: Row, place: str, columns: Columns, default: tuple[str, str]) -> MinimalPair:
@@ -317,8 +313,8 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
     columns = read_csv(path)
     right: dict[str, dict[tuple[str, str], list[bool]]] = defaultdict(lambda: defaultdict(list))
     try:
-        for cells in zip(*columns.values(), strict=True):
-            for paradigm, pair, is_right in _choices(dict(zip(columns, cells, strict=True))):
+        for row in cells_by_name(columns):
+            for paradigm, pair, is_right in _choices(row):
                 right[paradigm][pair].append(is_right)
     except KeyError as error:
         raise InputError(f"{path} has no column {error}: it is no table of BLiMP's.") from None
