@@ -26,28 +26,31 @@ _SIDES = {False: ("good", "bad"), True: ("natural", "changed")}  # by `near`
 _WHOLE = "full-sentence"  # of the methods by which `evaluate blimp` compares, the one of sentences
 
 
-def tied(log_probs: FloatArray) -> BoolArray:
-    """Mask of ties, (n_pairs, n_models): both sides have the same score, or both are -inf.
+class Compared:
+    """Scores of both sides of pairs, (n_pairs, 2, n_models), nats; the good side comes first."""
 
-    Scores are the same where they differ by no more than single precision rounds. Sums of the same
-    terms in another order do: n-gram models that back off have many such pairs, half of which would
-    count as right by chance.
+    log_probs: FloatArray
 
-    Args:
-        log_probs: (n_pairs, 2, n_models), nats; the good side comes first.
-    """
-    good, bad = log_probs[:, 0], log_probs[:, 1]
-    same: BoolArray = good == bad  # which -inf and -inf are, although their difference is nan
-    finite = np.isfinite(good) & np.isfinite(bad)
-    size = np.maximum(np.abs(good), np.abs(bad))[finite]
-    same[finite] |= np.abs(good[finite] - bad[finite]) <= _ROUNDING * size
-    return same
+    @cached_property
+    def ties(self) -> BoolArray:
+        """Mask of ties, (n_pairs, n_models): both sides have the same score, or both are -inf.
 
+        Scores are the same where they differ by no more than single precision rounds. Sums of the
+        same terms in another order do: n-gram models that back off have many such pairs, half of
+        which would count as right by chance.
+        """
+        good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
+        same: BoolArray = good == bad  # which -inf and -inf are, although their difference is nan
+        finite = np.isfinite(good) & np.isfinite(bad)
+        size = np.maximum(np.abs(good), np.abs(bad))[finite]
+        same[finite] |= np.abs(good[finite] - bad[finite]) <= _ROUNDING * size
+        return same
 
-def margins(log_probs: FloatArray) -> FloatArray:
-    """Log-probability of the good side less that of the bad, (n_pairs, n_models); 0 if tied."""
-    good, bad = log_probs[:, 0], log_probs[:, 1]
-    return np.subtract(good, bad, out=np.zeros(good.shape), where=~tied(log_probs))
+    @cached_property
+    def margins(self) -> FloatArray:
+        """Log-probability of the good side less that of the bad, (n_pairs, n_models); 0 if tied."""
+        good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
+        return np.subtract(good, bad, out=np.zeros(good.shape), where=~self.ties)
 
 
 def score_columns(
@@ -64,7 +67,7 @@ def _score_names(models: Sequence[str], sides: tuple[str, str]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class MinimalPairScores:
+class MinimalPairScores(Compared):
     """Log-probabilities of the sentences of minimal pairs.
 
     Attributes:
@@ -85,11 +88,6 @@ class MinimalPairScores:
     models: tuple[str, ...]
     log_probs: FloatArray
     near: bool = False
-
-    @cached_property
-    def margins(self) -> FloatArray:
-        """Log-probability of the good side less that of the bad, (n_pairs, n_models); 0 if tied."""
-        return margins(self.log_probs)
 
     def write(self, path: Path | str) -> None:
         """Write the table, whose columns `read` names.

@@ -10,14 +10,14 @@ import numpy as np
 
 from contstim.errors import InputError, ModelError
 from contstim.evaluation.settings import Method, TieRule
-from contstim.minimal_pair_scores import margins, tied
+from contstim.minimal_pair_scores import Compared
 from contstim.models.base import require_language_model
 from contstim.models.scoring import score_continuations, score_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
+    from contstim.arrays import FloatArray
     from contstim.evaluation.minimal_pairs import MinimalPair
     from contstim.models.base import Scorer
     from contstim.scores import ScoreTable
@@ -82,7 +82,7 @@ def score_readable(
 
 
 @dataclass(frozen=True, eq=False)
-class PairScores:
+class PairScores(Compared):
     """Scores of both sides of pairs by one method.
 
     Attributes:
@@ -98,16 +98,6 @@ class PairScores:
     models: tuple[str, ...]
     log_probs: FloatArray
     unread: Counter[str]
-
-    @property
-    def ties(self) -> BoolArray:
-        """Mask of ties, (n_pairs, n_models); see `tied`."""
-        return tied(self.log_probs)
-
-    @property
-    def margins(self) -> FloatArray:
-        """Log-probability of the good side less that of the bad, (n_pairs, n_models); 0 if tied."""
-        return margins(self.log_probs)
 
     @property
     def identical(self) -> list[MinimalPair]:

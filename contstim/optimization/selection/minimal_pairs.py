@@ -159,7 +159,7 @@ class _Candidates:
         self._scores = scores
         self.groups = list(permutations(scores.models, 2))
         wrong, right = np.array(list(permutations(range(len(scores.models)), 2))).T
-        verdicts = _usable_verdicts(scores, question.floor, excluded)
+        verdicts = self._verdicts(question.floor, excluded)
         differ = (verdicts[:, wrong] < 0) & (verdicts[:, right] > 0)
         self._group, self._row = np.nonzero(differ.T)
         self.costs = -self._worth(question.objective, wrong[self._group], right[self._group])
@@ -167,7 +167,8 @@ class _Candidates:
         self._cell = self._group * len(names) + paradigm[self._row]
         n_cells = len(self.groups) * len(names)
         of_cells = np.bincount(self._cell, minlength=n_cells).reshape(-1, len(names))
-        self.most, need = self._most(of_cells, question), question.per_pair // 2
+        need = question.per_pair // 2
+        self.most = self._most(of_cells, need, question.per_paradigm)
         # Rules by number, of groups, cells, sentences and words; which of them concern a candidate
         limits = {f"{right} right, {wrong} wrong": need for wrong, right in self.groups}
         for group, most in zip([*limits], self.most, strict=True):
@@ -181,6 +182,21 @@ class _Candidates:
         of_pairs = csr_array((np.ones(len(rows)), (rows, numbers)), shape=shape)
         self._matrix = each[self._group] + each[len(self.groups) + self._cell]
         self._matrix += of_pairs[self._row]
+
+    def _verdicts(self, floor: float | None, excluded: frozenset[tuple[str, ...]]) -> FloatArray:
+        """(n_pairs, n_models) 1 for the acceptable sentence, -1 for the other; 0 if not usable."""
+        scores = self._scores
+        sides = list(zip(scores.good, scores.bad, strict=True))
+        # Sentences that look alike to people can be no item, whatever models say
+        shown = [
+            good.bare.lower() != bad.bare.lower() and excluded.isdisjoint((good.words, bad.words))
+            for good, bad in sides
+        ]
+        usable = np.isfinite(scores.margins) & np.array(shown)[:, None]
+        if floor is not None:
+            lengths = np.array([[len(s) for s in both] for both in sides])
+            usable &= (scores.log_probs >= floor * lengths[:, :, None]).all(axis=1)
+        return np.where(usable, np.sign(scores.margins), 0.0)
 
     def _worth(self, objective: MinimalPairObjective, *models: IntArray) -> FloatArray:
         """Worth of candidates, (n_candidates,), with the numbers of their two models."""
@@ -197,9 +213,8 @@ class _Candidates:
             sizes = np.stack(ranks, axis=1) / (2 * len(sizes))
         return np.minimum(*(sizes[self._row, m] for m in models))
 
-    def _most(self, of_cells: IntArray, question: MinimalPairQuestion) -> list[int]:
+    def _most(self, of_cells: IntArray, need: int, asked: int | None) -> list[int]:
         """For each group, how many of a cell may be chosen: as few as suffice, or as asked."""
-        need, asked = question.per_pair // 2, question.per_paradigm
         tries = np.arange(1, need + 1) if asked is None else np.array([asked])
         can = np.minimum(of_cells[:, :, None], tries).sum(axis=1)  # (n_groups, n_tries)
         lacking = [
@@ -213,8 +228,7 @@ class _Candidates:
                 f"needed, and {listed(lacking)}. Give more minimal pairs, ask for fewer (per_pair)"
                 + (", or more of a paradigm (per_paradigm)." if asked else ".")
             )
-        most: list[int] = tries[(can >= need).argmax(axis=1)].tolist()
-        return most
+        return [int(tries[first]) for first in (can >= need).argmax(axis=1)]
 
     def best(self, more: int) -> IntArray:
         """The best candidates of each cell, so many more than may be chosen, (n,)."""
@@ -265,24 +279,6 @@ class _Candidates:
             *(*models, scores.paradigms[row], scores.pair_ids[row], good, bad),
             *(*of_good, *of_bad, Kind.CHANGED if scores.near else Kind.UNACCEPTABLE),
         )
-
-
-def _usable_verdicts(
-    scores: MinimalPairScores, floor: float | None, excluded: frozenset[tuple[str, ...]]
-) -> IntArray:
-    """(n_pairs, n_models) 1 for the acceptable sentence, -1 for the other; 0 not to be chosen."""
-    sides = list(zip(scores.good, scores.bad, strict=True))
-    # Sentences that look alike to people can be no item, whatever models say
-    shown = [
-        good.bare.lower() != bad.bare.lower() and excluded.isdisjoint((good.words, bad.words))
-        for good, bad in sides
-    ]
-    usable = np.isfinite(scores.margins) & np.array(shown)[:, None]
-    if floor is not None:
-        lengths = np.array([[len(s) for s in both] for both in sides])
-        usable &= (scores.log_probs >= floor * lengths[:, :, None]).all(axis=1)
-    verdicts: IntArray = np.sign(scores.margins) * usable
-    return verdicts
 
 
 def _shared(
