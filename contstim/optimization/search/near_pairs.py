@@ -70,32 +70,27 @@ def near_pairs(models: Sequence[LanguageModel], candidates: Candidates) -> list[
     log_probs = np.array([model.log_probs([natural])[0] for model in models])
     tolerances = np.array([model.convention.tolerance for model in models])
     rounding = np.maximum(_ROUNDING, np.abs(log_probs) * tolerances)
+    # n-gram models score all words at once, and those with drafts take many passes for each
+    costs = [2 if each.draft() is not None else int(not each.cheap_replacements) for each in models]
     found = []
     for pair in combinations(range(len(models)), 2) if new else ():
-        by_cost = sorted(pair, key=lambda number: _cost(models[number]))
         while True:
             first, second = gains[[*pair]]
             most = np.fmin(np.abs(first), np.abs(second))  # of two the one that is known
             most[np.isnan(most)] = np.inf
             most[np.sign(first) == np.sign(second)] = 0
             top = int(most.argmax())
-            unknown = [number for number in by_cost if np.isnan(gains[number, top])]
-            if most[top] <= rounding[[*pair]].max():
-                break
-            if not unknown:
-                names = models[pair[0]].name, models[pair[1]].name
-                found.append(NearPair(natural, natural.replace(*new[top]), new[top][0], names))
+            unknown = [number for number in pair if np.isnan(gains[number, top])]
+            if most[top] <= rounding[[*pair]].max() or not unknown:
                 break
             # The most promising words at that position, all at once
-            number, here = unknown[0], positions == positions[top]
+            number, here = min(unknown, key=costs.__getitem__), positions == positions[top]
             columns = np.flatnonzero(here & np.isnan(gains[number]) & (most > 0))
             columns = columns[np.argsort(-most[columns], kind="stable")[:_AT_ONCE]]
             some = [new[column][1] for column in columns.tolist()]
             scores = models[number].replacement_log_probs(natural, new[top][0], some)
             gains[number, columns] = scores - log_probs[number]
+        if most[top] > rounding[[*pair]].max():
+            names = models[pair[0]].name, models[pair[1]].name
+            found.append(NearPair(natural, natural.replace(*new[top]), new[top][0], names))
     return found
-
-
-def _cost(model: LanguageModel) -> int:
-    # n-gram models score all words at once, and those with drafts take many passes for each
-    return 2 if model.draft() is not None else int(not model.cheap_replacements)

@@ -200,7 +200,10 @@ def test_tables_of_people_are_read_as_they_are_written(tmp_path: Path) -> None:
             {"participants": Path("twice.csv"), "require": ("reason=b",)},
             "twice.csv has several rows of ann",
         ),
-        ({"exclude": Path("other.csv")}, "other.csv lacks the columns participant; its columns are name"),
+        (
+            {"exclude": Path("other.csv")},
+            "other.csv lacks the columns participant; its columns are name",
+        ),
         ({"max_blurs": 3}, "`max_blurs`: the responses do not say it of anybody"),
     ],
 )

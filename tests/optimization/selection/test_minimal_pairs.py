@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
 from math import exp, inf
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from contstim.arrays import IntArray
 from contstim.english.tags import tag_table
@@ -166,6 +167,44 @@ def test_candidates_left_out_at_first_are_priced_and_join(monkeypatch: pytest.Mo
     every = selection.certificate
     assert few.objective == pytest.approx(every.objective, abs=1e-6)
     assert few.status == every.status == "optimal"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_larger_sets_are_worth_what_a_plain_integer_program_finds(seed: int) -> None:
+    """Witness: SciPy's `milp` on all candidates, with rules written out pair by pair."""
+    scores, question = make_scores(seed, 200, 3, 6), MinimalPairQuestion(per_pair=6, word_cap=9)
+    selection = select_minimal_pairs(scores, question)
+    check_rules(selection)
+    most = {(wrong, right): n for wrong, right, n in selection.certificate.most}
+    rows: dict[object, list[int]] = {}
+    limits: dict[object, int] = {}
+    worths: list[float] = []
+    margins, lemma = scores.log_probs[:, 0] - scores.log_probs[:, 1], tag_table(None).lemma
+    for row, (good, bad) in enumerate(zip(scores.good, scores.bad, strict=True)):
+        for wrong, right in permutations(range(3), 2):
+            if not margins[row, right] > 0 > margins[row, wrong]:
+                continue
+            group = scores.models[wrong], scores.models[right]
+            own: dict[object, int] = {group: 3, (*group, scores.paradigms[row]): most[group]}
+            own |= {each.bare.lower(): 1 for each in (good, bad)}
+            words = {word.lower() for each in (good, bad) for word in each.words} - {"the"}
+            own |= {("word", lemma(word)): 9 for word in words}
+            limits |= own
+            for rule in own:
+                rows.setdefault(rule, []).append(len(worths))
+            worths.append(worth(scores, row, wrong, right, "margin"))
+    matrix = np.zeros((len(rows), len(worths)))
+    for number, members in enumerate(rows.values()):
+        matrix[number, members] = 1
+    upper = np.array([limits[rule] for rule in rows])
+    lower = np.array([3 if rule in most else 0 for rule in rows])
+    solution = milp(
+        -np.array(worths),
+        integrality=np.ones(len(worths)),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(matrix, lower, upper),
+    )
+    assert selection.certificate.objective == pytest.approx(-solution.fun, abs=1e-6)
 
 
 def test_candidates_that_only_a_whole_set_needs_join_too() -> None:
