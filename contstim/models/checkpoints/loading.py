@@ -16,7 +16,7 @@ from contstim.errors import ModelError
 from contstim.models import tensors
 from contstim.models.checkpoints import checks
 from contstim.models.checkpoints.source import Source, check_folder, from_anywhere, stamp
-from contstim.models.loading import DEFAULT_LOADING, Loading
+from contstim.models.loading import Loading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,19 +168,20 @@ _KINDS: dict[Kind, tuple[str, str]] = {
 _loaded: WeakValueDictionary[tuple[object, ...], Checkpoint] = WeakValueDictionary()
 
 
+@from_anywhere
 def load_checkpoint(
-    location: str, loading: Loading = DEFAULT_LOADING, *, classifier: bool = False
+    source: Source, loading: Loading, *, classifier: bool = False, labels: Sequence[str] = ()
 ) -> Checkpoint:
     """Load a causal or masked language model, as the checkpoint's configuration says.
 
-    A folder is read as it is. A name of the hub is looked for in the local cache first, and only
-    then on the hub. A checkpoint that is still in use is not loaded again.
+    A checkpoint that is still in use is not loaded again.
 
     Args:
-        location: a folder with `config.json`, or a name on the hub such as `gpt2`.
+        source: a folder with `config.json`, or a name on the hub such as `gpt2`.
         loading: device, precision and the like; without weights the tokenizer and the network's
             shape only.
         classifier: whether to load a classifier of sequences instead.
+        labels: of a new head, with which it is shared with nobody.
 
     Raises:
         ModelError: the folder is missing or a file in it damaged; the hub cannot be reached; the
@@ -189,16 +190,63 @@ def load_checkpoint(
             installed; a causal network reads what follows; it wants to run code of its own; the
             memory does not hold it; or see `Loading.resolved`.
     """
-    loading = replace(loading.resolved(), prompt=None)
+    import transformers
+
+    location, loading = source.location, replace(loading.resolved(), prompt=None)
     check_folder(location)
-    key = (location, repr(loading), classifier)
-    stamped = stamp(location)
-    checkpoint = _loaded.get((*key, stamped))
-    if checkpoint is None:
-        checkpoint = _load(location, loading.trust_remote_code, loading, classifier=classifier)
+    key, stamped = (location, repr(loading), classifier), stamp(location)
+    if not labels and (in_use := _loaded.get((*key, stamped))):
+        return in_use
+    source.check()
+    named = {"id2label": dict(enumerate(labels))} if labels else {}
+    config = source.load(transformers.AutoConfig, **named)
+    kind: Kind = "classifier" if classifier else kind_of(location, config)
+    if labels and is_classifier(config):
+        raise ModelError(f"{location} is a classifier already: name the language model it is of.")
+    tokenizer = source.load(transformers.AutoTokenizer)
+    model, device = _network(source, kind, config, loading, new_head=bool(labels))
+    checks.check_tokenizer(location, tokenizer, model)
+    checkpoint = Checkpoint(model, tokenizer, location, device, kind)
+    if loading.weights:
+        checks.check_behaviour(checkpoint)
+    if not labels:
         # What was fetched from the hub just now has a commit since
         _loaded[(*key, stamped if Path(location).is_dir() else stamp(location))] = checkpoint
     return checkpoint
+
+
+def _network(
+    source: Source, kind: Kind, config: Any, loading: Loading, *, new_head: bool
+) -> tuple[Any, str]:
+    """The network on its device or spread over several, and the device of its inputs."""
+    import transformers
+
+    what, auto_name = _KINDS[kind]
+    auto = getattr(transformers, auto_name)
+    trusted = source.trust_remote_code
+    if not loading.weights:
+        return checks.without_weights(auto, config, trust_remote_code=trusted), loading.device
+    if isinstance(loading.device_map, Mapping):
+        shape = checks.without_weights(auto, config, trust_remote_code=trusted)
+        tensors.check_map(source.location, shape, loading.device_map)
+    offload = mkdtemp(prefix="contstim-") if loading.device_map is not None else ""
+    try:
+        model, report = source.load(
+            auto, config=config, output_loading_info=True, **tensors.spreading(loading, offload)
+        )
+    except BaseException:
+        shutil.rmtree(offload, ignore_errors=True)
+        raise
+    if offload:
+        weakref.finalize(model, shutil.rmtree, offload, ignore_errors=True)
+    checks.check_weights(source.location, what, model, report, new_head=new_head)
+    if tensors.is_spread(model):
+        return model, tensors.input_device(model)
+    if loading.device == "cpu":
+        from contstim.models.onednn import use_onednn
+
+        use_onednn(model)
+    return model.to(loading.device), loading.device
 
 
 def new_classifier(
@@ -218,13 +266,12 @@ def new_classifier(
         ModelError: see `load_checkpoint`; or it is a classifier already, or more than the head is
             missing.
     """
-    check_folder(location)
-    loading = Loading(device="cpu", trust_remote_code=trust_remote_code).resolved()
-    return _load(location, trust_remote_code, loading, classifier=True, labels=labels)
+    loading = Loading(device="cpu", trust_remote_code=trust_remote_code)
+    return load_checkpoint(location, loading, classifier=True, labels=labels)
 
 
 @from_anywhere
-def load_tokenizer(source: Source) -> tuple[Any, Any]:
+def load_tokenizer(source: Source, _loading: Loading) -> tuple[Any, Any]:
     """Load a tokenizer without its network, which may be elsewhere.
 
     Returns:
@@ -236,59 +283,9 @@ def load_tokenizer(source: Source) -> tuple[Any, Any]:
     import transformers
 
     config, folder = None, Path(source.location)
-    if not folder.is_dir():
-        check_folder(source.location)
     if not folder.is_dir() or (folder / "config.json").is_file():
         source.check()
         config = source.load(transformers.AutoConfig).get_text_config()
     tokenizer = source.load(transformers.AutoTokenizer)
     checks.check_words(source.location, tokenizer)
     return tokenizer, config
-
-
-@from_anywhere
-def _load(
-    source: Source, loading: Loading, *, classifier: bool, labels: Sequence[str] = ()
-) -> Checkpoint:
-    """Load a network and its tokenizer; with labels, with a new head for them."""
-    import transformers
-
-    location, trust_remote_code = source.location, source.trust_remote_code
-    source.check()
-    named = {"id2label": dict(enumerate(labels))} if labels else {}
-    config = source.load(transformers.AutoConfig, **named)
-    kind: Kind = "classifier" if classifier else kind_of(location, config)
-    if labels and is_classifier(config):
-        raise ModelError(f"{location} is a classifier already: name the language model it is of.")
-    tokenizer = source.load(transformers.AutoTokenizer)
-    what, auto_name = _KINDS[kind]
-    auto = getattr(transformers, auto_name)
-    if not loading.weights:
-        shape = checks.without_weights(auto, config, trust_remote_code=trust_remote_code)
-        checks.check_tokenizer(location, tokenizer, shape)
-        return Checkpoint(shape, tokenizer, location, loading.device, kind)
-    if isinstance(loading.device_map, Mapping):
-        shape = checks.without_weights(auto, config, trust_remote_code=trust_remote_code)
-        tensors.check_map(location, shape, loading.device_map)
-    offload = mkdtemp(prefix="contstim-") if loading.device_map is not None else ""
-    try:
-        model, report = source.load(
-            auto, config=config, output_loading_info=True, **tensors.spreading(loading, offload)
-        )
-    except BaseException:
-        shutil.rmtree(offload, ignore_errors=True)
-        raise
-    if offload:
-        weakref.finalize(model, shutil.rmtree, offload, ignore_errors=True)
-    checks.check_weights(location, what, model, report, new_head=bool(labels))
-    checks.check_tokenizer(location, tokenizer, model)
-    device: str = tensors.input_device(model) if tensors.is_spread(model) else loading.device
-    if not tensors.is_spread(model):
-        if device == "cpu":
-            from contstim.models.onednn import use_onednn
-
-            use_onednn(model)
-        model = model.to(device)
-    checkpoint = Checkpoint(model, tokenizer, location, device, kind)
-    checks.check_behaviour(checkpoint)
-    return checkpoint

@@ -21,6 +21,8 @@ from contstim.models.catalog import hub_commit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from contstim.models.loading import Loading
+
 _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
 _MOST_PARTS = 4_096  # far more than any network has; each takes a millisecond to build
 _HUB_TIMEOUT = 5  # seconds; the library itself would keep an offline machine waiting for longer
@@ -97,11 +99,12 @@ class Source:
 
 
 def from_anywhere(
-    load: Callable[Concatenate[Source, _Options], _Result],
-) -> Callable[Concatenate[str, bool, _Options], _Result]:
-    """A function of a checkpoint's source, called with its location and `trust_remote_code`.
+    load: Callable[Concatenate[Source, Loading, _Options], _Result],
+) -> Callable[Concatenate[str, Loading, _Options], _Result]:
+    """A function of a checkpoint's source, called with a location: a folder or a name on the hub.
 
-    The source is a folder or the local cache; the hub where neither has the checkpoint.
+    A folder is read as it is. A name of the hub is looked for in the local cache first, and only
+    then on the hub.
 
     Raises:
         ModelError: see `check_folder`, `check_hub` and `foreign_errors`, or what `load` raises.
@@ -109,18 +112,21 @@ def from_anywhere(
 
     @wraps(load)
     def loaded(
-        location: str, trust_remote_code: bool, /, *args: _Options.args, **options: _Options.kwargs
+        location: str, loading: Loading, /, *args: _Options.args, **options: _Options.kwargs
     ) -> _Result:
+        folder, trust = Path(location).is_dir(), loading.trust_remote_code
+        if not folder:
+            check_folder(location)
         with silence():
             try:
                 with foreign_errors(location):
-                    return load(Source(location, True, trust_remote_code), *args, **options)
+                    return load(Source(location, True, trust), loading, *args, **options)
             except UnavailableError:
-                if Path(location).is_dir():
+                if folder:
                     raise
             check_hub(location)
             with foreign_errors(location):
-                return load(Source(location, False, trust_remote_code), *args, **options)
+                return load(Source(location, False, trust), loading, *args, **options)
 
     return loaded
 

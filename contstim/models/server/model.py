@@ -168,7 +168,7 @@ def load_server(location: str, *, name: str, loading: Loading = DEFAULT_LOADING)
     from contstim.models.checkpoints import load_tokenizer
 
     address = parse_address(location)
-    tokenizer, config = load_tokenizer(address.tokenizer, loading.trust_remote_code)
+    tokenizer, config = load_tokenizer(address.tokenizer, loading)
     draft = load_model(address.draft) if address.draft and loading.weights else None
     return ServerModel(
         address,

@@ -89,30 +89,30 @@ def test_a_head_that_would_start_at_random_is_refused(
     whole.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(ModelError, match=r"not a complete (masked|causal) .* start at random"):
-        load_checkpoint(str(tmp_path))
+        load_checkpoint(str(tmp_path), Loading())
 
 
 def test_other_kinds_of_models_are_refused(tiny_checkpoint: Folder, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_checkpoint("bert"), tmp_path / "t5")
     (folder / "config.json").write_text('{"model_type": "t5", "architectures": ["T5Model"]}')
     with pytest.raises(ModelError, match=r"\(T5Model\) is neither a causal nor a masked"):
-        load_checkpoint(str(folder))
+        load_checkpoint(str(folder), Loading())
 
 
 def test_a_damaged_checkpoint_is_a_clear_error(tiny_checkpoint: Folder, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "damaged")
     (folder / "model.safetensors").unlink()
     with pytest.raises(ModelError, match=r"Cannot load .*damaged"):
-        load_checkpoint(str(folder))
+        load_checkpoint(str(folder), Loading())
     (folder / "config.json").unlink()
     with pytest.raises(ModelError, match=r"has no config\.json"):
-        load_checkpoint(str(folder))
+        load_checkpoint(str(folder), Loading())
 
 
 @pytest.mark.parametrize("location", ["./nowhere", "/nowhere", "a/b/c", "~/model"])
 def test_a_missing_folder_is_not_looked_for_on_the_hub(location: str) -> None:
     with pytest.raises(ModelError, match="There is no folder"):
-        load_checkpoint(location)
+        load_checkpoint(location, Loading())
 
 
 def test_an_unreachable_hub_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_an_unreachable_hub_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     start = perf_counter()
     with pytest.raises(ModelError, match=r"unheard-of .* cannot be reached.*give DIR in place"):
-        load_checkpoint("someone/unheard-of")
+        load_checkpoint("someone/unheard-of", Loading())
     assert perf_counter() - start < 5
 
 

@@ -104,7 +104,7 @@ def test_two_words_on_one_number_are_refused(copy: Copy, kind: str) -> None:
     assert repr(one) in str(it.value)
     assert repr(two) in str(it.value)
     with pytest.raises(ModelError, match="for both"):
-        load_tokenizer(str(folder), False)
+        load_tokenizer(str(folder), Loading())
 
 
 def test_capitals_are_not_lost_with_the_settings(copy: Copy) -> None:
