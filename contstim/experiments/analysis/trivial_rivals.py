@@ -180,12 +180,11 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     ratios = [np.vstack([-np.ones(len(g.trials)), g.ratios]) for g in groups]
     judged = _judged(ratings, (first, *ratings.models), ratios)
     own = [scope_mask(g.trials, Scope.MINIMAL, ratings.models) for g in groups]
+    own = [np.vstack([mask.any(axis=0), mask]) for mask in own]
     rows = []
     for paradigm in (together, *sorted(paradigms - {""})) if paradigms else ():
-        masks = [
-            np.vstack([m.any(axis=0), m]) & [paradigm in (together, t.paradigm) for t in g.trials]
-            for m, g in zip(own, groups, strict=True)
-        ]
+        of_it = [[paradigm in (together, t.paradigm) for t in g.trials] for g in groups]
+        masks = [mask & some for mask, some in zip(own, of_it, strict=True)]
         acceptable = (np.hstack(masks) * (1 - np.sign(np.hstack(ratios))) / 2).sum(axis=1).tolist()
         sums = dict(zip(judged.models, acceptable, strict=True))
         for row in compare(judged, Scope.MINIMAL, ACCURACY, (), sampling, masks=masks).models:

@@ -34,7 +34,7 @@ from contstim.tables import listed
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.minimal_pair_scores import MinimalPairScores
@@ -76,8 +76,9 @@ def select_minimal_pairs(
     by_prices = -candidates.bound(choice.prices)
     objective = fsum(-candidates.costs[chosen])
     bound = min(by_prices, EXACT - choice.bound)
-    broken = candidates.broken(chosen) + ["bound"] * (objective > bound + EXACT)
-    if broken:
+    held = ((rule, len(rule.members)) for rule in candidates.rules(chosen))
+    broken = [rule.name for rule, n in held if not rule.lower <= n <= rule.upper]
+    if broken := broken + ["bound"] * (objective > bound + EXACT):
         raise VerificationError(f"The selection breaks its own rules: {listed(broken)}.")
     certificate = MinimalPairCertificate(
         objective=objective,
@@ -173,11 +174,12 @@ class _Candidates:
         limits = {f"{right} right, {wrong} wrong": need for wrong, right in self.groups}
         for group, most in zip([*limits], self.most, strict=True):
             limits |= {f"{group}, {name}": most for name in names.tolist()}
-        rows, rules = _shared(scores, question, limits)
+        rows, shared, upper = zip(*_shared(scores, question), strict=True)
+        limits |= dict(zip(shared, upper, strict=True))
         self._numbers = {name: number for number, name in enumerate(limits)}
         self._upper = np.array([*limits.values()])
         self._lower = np.where(np.arange(len(limits)) < len(self.groups), need, 0)
-        numbers = [self._numbers[rule] for rule in rules]
+        numbers = [self._numbers[rule] for rule in shared]
         shape, each = (len(scores.good), len(limits)), eye_array(len(limits), format="csr")
         of_pairs = csr_array((np.ones(len(rows)), (rows, numbers)), shape=shape)
         self._matrix = each[self._group] + each[len(self.groups) + self._cell]
@@ -262,12 +264,6 @@ class _Candidates:
         some = np.flatnonzero(self.reduced(prices) < EXACT)
         return float(priced_bound(self.costs[some].tolist(), self.rules(some, prices), prices))
 
-    def broken(self, chosen: IntArray) -> list[str]:
-        """The rules that a set breaks."""
-        held = self._matrix[chosen].sum(axis=0)
-        kept = (self._lower <= held) & (held <= self._upper)
-        return [name for name, is_kept in zip(self._numbers, kept, strict=True) if not is_kept]
-
     def stimulus(self, candidate: int) -> ControversialMinimalPair:
         """The stimulus that a candidate gives."""
         scores, row = self._scores, int(self._row[candidate])
@@ -282,21 +278,18 @@ class _Candidates:
 
 
 def _shared(
-    scores: MinimalPairScores, question: MinimalPairQuestion, limits: dict[str, int]
-) -> tuple[list[int], list[str]]:
-    """Rows and what minimal pairs may share: sentences and words, whose limits join the others."""
+    scores: MinimalPairScores, question: MinimalPairQuestion
+) -> Iterator[tuple[int, str, int]]:
+    """What minimal pairs may share: row, rule about a sentence or word, and its upper limit."""
     lemma = tag_table(question.tags).lemma
-    rows, rules = list[int](), list[str]()
     for row, both in enumerate(zip(scores.good, scores.bad, strict=True)):
         own = {f"sentence {sentence.bare.lower()!r}": 1 for sentence in both}
         if question.word_cap is not None:
             words = {word.lower() for sentence in both for word in sentence.words}
             lemmas = map(lemma, words - REPEATABLE_ENGLISH)
             own |= {f"word {each!r}": question.word_cap for each in lemmas}
-        limits |= sorted(own.items())  # so that rules have one order in every process
-        rows += [row] * len(own)
-        rules += sorted(own)
-    return rows, rules
+        # In order, so that rules have one in every process
+        yield from ((row, *rule) for rule in sorted(own.items()))
 
 
 def _verdicts(
