@@ -165,11 +165,7 @@ def read_minimal_pairs(
     paths = list(map(Path, files))
     for file in paths:
         is_json = file.suffix.lower() == ".jsonl"  # whose rows may have different fields
-        rows: list[Row] = (
-            [row for _, row in read_json_lines(file)]
-            if is_json
-            else [*cells_by_name(read_table(file))]
-        )
+        rows = [r for _, r in read_json_lines(file)] if is_json else cells_by_name(read_table(file))
         if not rows:
             continue
         columns, collection = _columns(file, rows[0], settings)

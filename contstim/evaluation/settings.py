@@ -25,7 +25,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MinimalPairSettings:
-    """Options of an evaluation on minimal pairs."""
+    """Options of an evaluation on minimal pairs; columns are by default a known collection's."""
 
     method: Annotated[tuple[Method, ...], Help("What to compare. By default all.")] = ()
     ties: Annotated[TieRule, Help("How a tie counts.")] = "wrong"
@@ -38,15 +38,11 @@ class MinimalPairSettings:
     ] = "ngram"
     order: Annotated[int, Help("Words of the longest n-grams.", at_least=1, at_most=6)] = 3
     epochs: Annotated[int | None, Help("Passes of a network over the text.", at_least=1)] = None
-    good_column: Annotated[
-        str | None, Help("The acceptable sentence; by default as known collections name it.")
-    ] = None
+    good_column: Annotated[str | None, Help("Acceptable sentence, if not a collection's.")] = None
     bad_column: Annotated[str | None, Help("The unacceptable one.")] = None
     paradigm_column: Annotated[str | None, Help("The paradigm; '' for the file's name.")] = None
     phenomenon_column: Annotated[str | None, Help("Phenomenon; '' for paradigm.")] = None
-    pair_column: Annotated[str | None, Help("The pair's identifier; '' for the row's number.")] = (
-        None
-    )
+    pair_column: Annotated[str | None, Help("The pair; '' for the row's number.")] = None
     seed: Seed = 0
 
 

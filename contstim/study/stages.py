@@ -66,7 +66,6 @@ def stages_of(study: Study) -> list[StudyStage]:
         *_language(files),
         *_scores(files, read),
         *_items(files),
-        *_minimal_pairs(files),
         *_design(files),
         *_people(files, read),
         *_exports(files),
@@ -214,7 +213,7 @@ def _scoring(
 
 
 def _items(files: StudyFiles) -> Iterator[StudyStage]:
-    """Select natural pairs, search for triplets, and select triplets."""
+    """Select natural pairs, search for triplets, and select triplets and minimal pairs."""
     sections = files.study.sections
     if "pairs" in sections:
         given: dict[str, Any] = {"scores": places.SCORES, "out": places.PAIRS}
@@ -246,18 +245,14 @@ def _items(files: StudyFiles) -> Iterator[StudyStage]:
                 # No more nats than were searched for
                 given["enough"] = search.few_changes and search.few_changes.enough
         yield _stage(files, "selection", "select triplets", SelectTriplets, **given)
-
-
-def _minimal_pairs(files: StudyFiles) -> Iterator[StudyStage]:
-    """Score minimal pairs under every model, and select those on which models differ."""
-    section, folder = files.study.sections.get("minimal_pairs"), places.MINIMAL_PAIR_SCORES
-    if section is None:
-        return
-    about = f"score the minimal pairs of {section.data}"
-    given: dict[str, Any] = {"out": folder, "method": (Method.FULL_SENTENCE,)}
-    yield _stage(files, "minimal_pairs scores", about, EvaluateMinimalPairs, **given)
-    given = {"pairs": folder / "pairs.csv", "out": places.MINIMAL_PAIRS, "review": files.decisions}
-    yield _stage(files, "minimal_pairs", "select minimal pairs", SelectMinimalPairs, **given)
+    if "minimal_pairs" in sections:
+        scores, data = places.MINIMAL_PAIR_SCORES, sections["minimal_pairs"].data
+        given = {"out": scores, "method": (Method.FULL_SENTENCE,)}
+        about = f"score the minimal pairs of {data}"
+        yield _stage(files, "minimal_pairs scores", about, EvaluateMinimalPairs, **given)
+        given = {"pairs": scores / "pairs.csv", "out": places.MINIMAL_PAIRS}
+        given["review"] = files.decisions
+        yield _stage(files, "minimal_pairs", "select minimal pairs", SelectMinimalPairs, **given)
 
 
 def _design(files: StudyFiles) -> Iterator[StudyStage]:
