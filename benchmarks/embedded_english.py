@@ -25,13 +25,12 @@ from contstim.english import Derivation, generate, lexicon, sample_tree
 from contstim.models.base import LanguageModel
 from contstim.models.catalog import load_model
 from contstim.models.ngram.training import train_ngram
-from contstim.models.training.recurrent import train_recurrent
+from contstim.models.training.run import train_network
 from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingSettings,
     TransformerSettings,
 )
-from contstim.models.training.transformers import train_transformer
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def recurrent(kind: str, epochs: int) -> Contestant:
     how = TrainingSettings(epochs=epochs, learning_rate=0.005)
 
     def train(text: list[Sentence], out: Path) -> float:
-        return train_recurrent(text, out, sizes, how).perplexity
+        return train_network(text, out, sizes, how).perplexity
 
     return Contestant(train, kind + ":{}")
 
@@ -75,7 +74,7 @@ def transformer(kind: str, epochs: int, learning_rate: float, rule: str) -> Cont
     how = TrainingSettings(epochs=epochs, learning_rate=learning_rate, warmup=0.05)
 
     def train(text: list[Sentence], out: Path) -> float:
-        return train_transformer(text, out, sizes, how).perplexity
+        return train_network(text, out, sizes, how).perplexity
 
     return Contestant(train, "hf:{}" + rule)
 

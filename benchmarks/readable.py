@@ -41,7 +41,7 @@ from contstim.frequencies import WordFrequencies
 from contstim.matching import match
 from contstim.models.catalog import load_models
 from contstim.models.ngram.training import train_ngram
-from contstim.models.training.recurrent import train_recurrent
+from contstim.models.training.run import train_network
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.constraints import capitals
@@ -119,7 +119,7 @@ def model_named(name: str, folder: Path) -> str:
         if not path.is_dir():
             embedding, hidden = LSTMS[name]
             network = RecurrentSettings(embedding=embedding, hidden=hidden, min_count=5)
-            train_recurrent(text(), path, network, TrainingSettings(epochs=1, learning_rate=0.005))
+            train_network(text(), path, network, TrainingSettings(epochs=1, learning_rate=0.005))
         return f"{name}=lstm:{path}"
     if not path.with_suffix(".arpa").exists():
         train_ngram(text(), 2 if "2" in name else 3, path.with_suffix(".arpa"))

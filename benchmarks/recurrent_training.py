@@ -32,7 +32,7 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.models.training.loop import Progress
 from contstim.models.training.record import Training
-from contstim.models.training.recurrent import train_recurrent
+from contstim.models.training.run import train_network
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
 from contstim.sentence import Sentence
 
@@ -57,7 +57,7 @@ def speed(kind: str, sentences: list[Sentence], words: int | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         network = RecurrentSettings(kind, vocabulary_size=words)  # type: ignore[arg-type]
         training = TrainingSettings(epochs=1)
-        done = train_recurrent(sentences, folder, network, training, on_progress=report)
+        done = train_network(sentences, folder, network, training, on_progress=report)
     epoch = done.best
     print(
         f"{kind}: {epoch.predictions:,} words and ends in an epoch, "
@@ -71,7 +71,7 @@ def compare(kind: str, out: Path) -> None:
     """The default network against the 3-gram, on text of the same words."""
     text, held_out = list(read_sentences(TEXT)), list(read_sentences(HELD_OUT))
     network = RecurrentSettings(kind, vocabulary_size=WORDS)  # type: ignore[arg-type]
-    done = train_recurrent(text, out / kind, network, on_progress=report)
+    done = train_network(text, out / kind, network, on_progress=report)
     describe(done)
     model = load_model(f"{kind}:{out / kind}")
     train_ngram(mapped(text, model), 3, out / "trigram.arpa")

@@ -66,11 +66,10 @@ if TYPE_CHECKING:
     from contstim.models.ngram.training import train_ngram as train_ngram
     from contstim.models.scoring import score_sentences as score_sentences
     from contstim.models.training.acceptability import train_acceptability as train_acceptability
-    from contstim.models.training.recurrent import train_recurrent as train_recurrent
+    from contstim.models.training.run import train_network as train_network
     from contstim.models.training.settings import RecurrentSettings as RecurrentSettings
     from contstim.models.training.settings import TrainingSettings as TrainingSettings
     from contstim.models.training.settings import TransformerSettings as TransformerSettings
-    from contstim.models.training.transformers import train_transformer as train_transformer
     from contstim.models.vocabularies import default_vocabulary as default_vocabulary
     from contstim.models.vocabularies import shared_vocabulary as shared_vocabulary
     from contstim.optimization.search.recipes import RECIPES as RECIPES

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.models.catalog import load_model
 from contstim.models.training.settings import (
-    RECURRENT_TRAINING,
-    TRANSFORMER_TRAINING,
-    RecurrentKind,
+    NETWORKS,
     RecurrentSettings,
+    TrainingSettings,
     TransformerSettings,
 )
 from contstim.wording import counted
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.models.loading import Device
     from contstim.models.training.loop import Progress
-    from contstim.models.training.settings import TrainingSettings
     from contstim.sentence import Sentence
 
 
@@ -60,7 +58,7 @@ def train_on_parts(
 
     Raises:
         InputError: sizes are no numbers, or make no parts; a name is taken.
-        ModelError, CorpusError: see `train_ngram`, `train_recurrent` and `train_transformer`.
+        ModelError, CorpusError: see `train_ngram` and `train_network`.
     """
     try:
         sizes = [int(size) for size in (settings.sizes or "").split(",")]
@@ -73,17 +71,11 @@ def train_on_parts(
     parts = {f"{settings.train}-{len(p)}": p for p in nested_texts(text, sizes, settings.seed)}
     if both := parts.keys() & taken:
         raise InputError(f"{min(both)!r} is what a model is called that is trained here.")
-    kind: Any = settings.train
-    architecture: int | RecurrentSettings | TransformerSettings = settings.order
-    training = TRANSFORMER_TRAINING
-    if kind in get_args(RecurrentKind):
-        architecture, training = RecurrentSettings(kind=kind), RECURRENT_TRAINING
-    elif kind != "ngram":
-        architecture = TransformerSettings(kind=kind)
+    architecture, training = NETWORKS.get(settings.train, (settings.order, TrainingSettings()))
     training = replace(training, seed=settings.seed, epochs=settings.epochs or training.epochs)
     trained = []
     for name, part in parts.items():
-        say(f"Training {kind} on {counted(len(part), 'sentence')}.")
+        say(f"Training {settings.train} on {counted(len(part), 'sentence')}.")
         run: Any = {"device": device, "on_progress": partial(on_progress, name)}
         specification = train_model(part, folder / name, architecture, training, **run)
         trained.append((load_model(specification, name=name, device=device), part))
@@ -128,19 +120,14 @@ def train_model(
         run: `device`, `precision` and `on_progress` of a network.
 
     Raises:
-        ModelError, CorpusError: see `train_ngram`, `train_recurrent` and `train_transformer`.
+        ModelError, CorpusError: see `train_ngram` and `train_network`.
     """
     if isinstance(architecture, int):
         from contstim.models.ngram.training import train_ngram
 
         train_ngram(text, architecture, out.with_name(f"{out.name}.arpa"))
         return f"kenlm:{out}.arpa"
-    if isinstance(architecture, RecurrentSettings):
-        from contstim.models.training.recurrent import train_recurrent
+    from contstim.models.training.run import train_network
 
-        train_recurrent(text, out, architecture, training, **run)
-        return f"{architecture.kind}:{out}"
-    from contstim.models.training.transformers import train_transformer
-
-    train_transformer(text, out, architecture, training, **run)
-    return f"hf:{out}"
+    train_network(text, out, architecture, training, **run)
+    return f"{architecture.kind if isinstance(architecture, RecurrentSettings) else 'hf'}:{out}"

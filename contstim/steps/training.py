@@ -209,8 +209,8 @@ _NETWORKS = {
 }
 
 
-def _training_of(kind: Any) -> type[TrainNetwork]:
-    is_recurrent = kind in ("rnn", "lstm", "bilstm")
+def _training_of(kind: str) -> type[TrainNetwork]:
+    network, training = settings.NETWORKS[kind]
     about = (TrainNetwork.__doc__ or "").partition("\n\n")[2].rstrip()
     return variant(
         TrainNetwork,
@@ -219,10 +219,8 @@ def _training_of(kind: Any) -> type[TrainNetwork]:
         f"    Example: `contstim train {kind} --text corpus.txt --out {kind} --epochs 4`\n",
         # From left to right nothing is hidden
         frozenset({"mask_share", "masking"}) if kind == "gpt2" else frozenset(),
-        network=settings.RecurrentSettings(kind)
-        if is_recurrent
-        else settings.TransformerSettings(kind),
-        training=settings.RECURRENT_TRAINING if is_recurrent else settings.TRANSFORMER_TRAINING,
+        network=network,
+        training=training,
     )
 
 

@@ -8,20 +8,14 @@ from contextlib import chdir
 from dataclasses import fields
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from contstim.documents import parse_toml, read_text
 from contstim.errors import InputError
 from contstim.files import is_file, path_inside, write_text
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_models, with_ending
-from contstim.models.training.settings import (
-    RECURRENT_TRAINING,
-    TRANSFORMER_TRAINING,
-    RecurrentSettings,
-    TrainingSettings,
-    TransformerSettings,
-)
+from contstim.models.training.settings import NETWORKS, RecurrentKind, TrainingSettings
 from contstim.study.problems import Problems
 from contstim.study.sections import SECTIONS, TextsSection, TrainingPlace, validated
 from contstim.study.single_steps import read_steps, step_sections
@@ -31,16 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from contstim.experiments.platforms.platform import Exporter
-    from contstim.models.training.settings import TransformerKind
     from contstim.study.toml_lines import Key
 
 STUDY_FILE = "study.toml"
-_RECURRENT = ("rnn", "lstm", "bilstm")
-_TRANSFORMERS: tuple[TransformerKind, ...] = ("gpt2", "bert")
 KINDS: dict[str, tuple[type[Any], TrainingSettings | None]] = {
     "ngram": (NgramSettings, None),
-    **dict.fromkeys(_RECURRENT, (RecurrentSettings, RECURRENT_TRAINING)),
-    **dict.fromkeys(_TRANSFORMERS, (TransformerSettings, TRANSFORMER_TRAINING)),
+    **{kind: (type(network), training) for kind, (network, training) in NETWORKS.items()},
 }
 """The kinds of models that a study can train, each with its settings and the usual training."""
 
@@ -254,7 +244,7 @@ def _place(name: str, kind: str) -> str:
     place = path_inside(RESULTS / "models", name.replace(" ", "-")).as_posix()
     if kind == "ngram":
         return f"kenlm:{place}.arpa"
-    return f"{kind if kind in _RECURRENT else 'hf'}:{place}"
+    return f"{kind if kind in get_args(RecurrentKind) else 'hf'}:{place}"
 
 
 def _training(

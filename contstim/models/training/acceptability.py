@@ -15,7 +15,7 @@ from contstim.errors import InputError, SentenceError
 from contstim.models.checkpoints import new_classifier, silence
 from contstim.models.classifier import LABELS
 from contstim.models.training.loop import TrainingTask
-from contstim.models.training.run import split_sentences, train_network
+from contstim.models.training.run import split_sentences, train_task
 from contstim.models.training.settings import FINE_TUNING, ClassifierSettings
 from contstim.models.training.transformers import save_pretrained
 from contstim.models.words import tokens_of_texts
@@ -192,7 +192,7 @@ def train_acceptability(
     texts, apart = split_sentences(sentences, training)
     with silence():
         return [
-            train_network(
+            train_task(
                 lambda text: classifier_task(text, chosen, trust_remote_code=trust_remote_code),
                 texts,
                 Path(out) / f"restart-{number}",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
+from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
@@ -16,13 +18,18 @@ from contstim.models.batching import fitting_memory
 from contstim.models.loading import resolve_device
 from contstim.models.training import record
 from contstim.models.training.loop import BUILDING, Trainer, seeded
-from contstim.models.training.settings import TrainingPrecision
+from contstim.models.training.settings import (
+    NETWORKS,
+    RecurrentSettings,
+    TrainingPrecision,
+    TransformerSettings,
+)
 from contstim.models.training_text import write_training_text
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
 
     from contstim.models.loading import Device
     from contstim.models.training.loop import Progress, TrainingTask
@@ -37,6 +44,71 @@ _TOO_LARGE = (
 
 
 def train_network(
+    sentences: Iterable[Sentence],
+    out: Path | str,
+    network: RecurrentSettings | TransformerSettings | None = None,
+    training: TrainingSettings | None = None,
+    *,
+    device: Device = "auto",
+    precision: TrainingPrecision = "auto",
+    on_progress: Callable[[Progress], None] | None = None,
+) -> record.Training:
+    """Train a network on a text and save it in a folder.
+
+    `load_model` reads a recurrent network from its folder, and a small transformer as `hf:DIR`: its
+    network and tokenizer are those of `transformers`, saved with `save_pretrained`. GPT-2 predicts
+    every token of a sentence and its end. BERT predicts hidden tokens. By default the share of
+    hidden tokens is drawn for each sentence, since the chain rule that scores masked models asks
+    for all shares; the original BERT always hid 15 %. With `masking="any-order"` the hidden tokens
+    are weighted as in masked diffusion, see `over_orders`.
+
+    The folder also gets `training.json` and `curve.png`. Called again with the same text and
+    settings, an interrupted training resumes from its last checkpoint, on a CPU as if it had never
+    stopped; a finished training is read from the folder.
+
+    Args:
+        sentences: the text, of which a share is for validation. Sentences of more tokens than a
+            transformer reads are cut.
+        out: the folder, made if need be.
+        network: kind and sizes; by default an LSTM with the sizes of the 2023 study.
+        training: how it is trained; by default as is usual for the kind.
+        device: `auto` is a GPU where there is one.
+        precision: `auto` is bfloat16 on a GPU that has it, else float32.
+        on_progress: called after every step.
+
+    Raises:
+        InputError: the text is shorter than a batch, or has fewer distinct words or tokens than
+            asked for; the folder holds something else or a training with other settings, or cannot
+            be written.
+        ModelError: there is no such device, a sentence holds a special token of the tokenizer, or
+            the loss is no longer a number.
+    """
+    chosen = network or RecurrentSettings()
+    quiet: AbstractContextManager[None] = nullcontext()
+    if isinstance(chosen, TransformerSettings):
+        from contstim.models.checkpoints import silence
+        from contstim.models.training.transformers import transformer_task
+
+        build, quiet = partial(transformer_task, settings=chosen), silence()
+    else:
+        from contstim.models.training.recurrent import recurrent_task
+
+        build = partial(recurrent_task, settings=chosen)
+    _, usual = NETWORKS[chosen.kind]
+    with quiet:
+        return train_task(
+            build,
+            [*sentences],
+            Path(out),
+            chosen,
+            training or usual,
+            device=device,
+            precision=precision,
+            on_progress=on_progress,
+        )
+
+
+def train_task(
     build: Callable[[Sequence[_Sentence]], TrainingTask],
     sentences: Sequence[_Sentence],
     out: Path,

@@ -168,4 +168,10 @@ class ClassifierSettings:
 NetworkSettings: TypeAlias = RecurrentSettings | TransformerSettings | ClassifierSettings
 RECURRENT_TRAINING = TrainingSettings()
 TRANSFORMER_TRAINING = TrainingSettings(learning_rate=0.001, warmup=0.05, epochs=10)
+NETWORKS: dict[str, tuple[RecurrentSettings | TransformerSettings, TrainingSettings]] = {
+    **{kind: (RecurrentSettings(kind), RECURRENT_TRAINING) for kind in get_args(RecurrentKind)},
+    **{k: (TransformerSettings(k), TRANSFORMER_TRAINING) for k in get_args(TransformerKind)},
+}
+"""Kinds of networks that are trained on a text, each with its usual sizes and training."""
+
 FINE_TUNING = TrainingSettings(epochs=4, learning_rate=2e-5, warmup=0.1, validation=0.1, patience=4)

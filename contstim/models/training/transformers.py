@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
 
 from contstim.errors import InputError
-from contstim.models.checkpoints import silence
 from contstim.models.training.loop import TrainingTask
-from contstim.models.training.run import train_network
-from contstim.models.training.settings import TRANSFORMER_TRAINING, TransformerSettings
 from contstim.models.words import tokens_of_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from tokenizers import Tokenizer
     from torch import Tensor
 
     from contstim.arrays import IntArray
-    from contstim.models.loading import Device
-    from contstim.models.training.loop import Progress
-    from contstim.models.training.record import Training
-    from contstim.models.training.settings import (
-        TrainingPrecision,
-        TrainingSettings,
-        TransformerKind,
-    )
+    from contstim.models.training.settings import TransformerKind, TransformerSettings
     from contstim.sentence import Sentence
 
     LogProbs: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -39,57 +29,6 @@ if TYPE_CHECKING:
 MOST_TOKENS = 8_000
 _END_OF_TEXT = "<|endoftext|>"
 _BERT_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-
-
-def train_transformer(
-    sentences: Iterable[Sentence],
-    out: Path | str,
-    network: TransformerSettings | None = None,
-    training: TrainingSettings = TRANSFORMER_TRAINING,
-    *,
-    device: Device = "auto",
-    precision: TrainingPrecision = "auto",
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Training:
-    """Train a small transformer on a text and leave it in a folder that `hf:DIR` reads.
-
-    Network and tokenizer are those of `transformers`, saved with `save_pretrained`. GPT-2 predicts
-    every token of a sentence and its end. BERT predicts hidden tokens. By default the share of
-    hidden tokens is drawn for each sentence, since the chain rule that scores masked models asks
-    for all shares; the original BERT always hid 15 %. With `masking="any-order"` the hidden tokens
-    are weighted as in masked diffusion, see `over_orders`.
-
-    The folder also gets `training.json` and `curve.png`. An interrupted training is resumed, see
-    `train_recurrent`.
-
-    Args:
-        sentences: the text, of which a share is for validation. Sentences of more tokens
-            than the network reads are cut.
-        out: the folder, made if need be.
-        network: kind and sizes; by default a small GPT-2.
-        training: how it is trained.
-        device: `auto` is a GPU where there is one.
-        precision: `auto` is bfloat16 on a GPU that has it, else float32.
-        on_progress: called after every step.
-
-    Raises:
-        InputError: the text is shorter than a batch, or gives fewer tokens than asked for; the
-            folder holds something else or a training with other settings, or cannot be written.
-        ModelError: there is no such device, a sentence holds a special token of the tokenizer, or
-            the loss is no longer a number.
-    """
-    chosen = network or TransformerSettings()
-    with silence():
-        return train_network(
-            lambda text: transformer_task(text, chosen),
-            list(sentences),
-            Path(out),
-            chosen,
-            training,
-            device=device,
-            precision=precision,
-            on_progress=on_progress,
-        )
 
 
 def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) -> TrainingTask:

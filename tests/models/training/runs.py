@@ -10,13 +10,12 @@ import pytest
 import safetensors.torch
 
 from contstim.models.training.record import Training
-from contstim.models.training.recurrent import train_recurrent
+from contstim.models.training.run import train_network
 from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingSettings,
     TransformerSettings,
 )
-from contstim.models.training.transformers import train_transformer
 from contstim.sentence import Sentence
 from tests.models.tiny import TEXTS
 
@@ -47,11 +46,11 @@ def train(
     if kind in ("gpt2", "bert"):
         small = TransformerSettings(kind, width=16, layers=1, heads=2, window=32)  # type: ignore[arg-type]
         chosen = replace(small, **network)  # type: ignore[arg-type]
-        return train_transformer(
+        return train_network(
             SENTENCES, out, chosen, training, device="cpu", on_progress=on_progress
         )
     sizes = RecurrentSettings(kind, embedding=8, hidden=8, min_count=1)  # type: ignore[arg-type]
-    return train_recurrent(
+    return train_network(
         SENTENCES,
         out,
         replace(sizes, **network),  # type: ignore[arg-type]

@@ -165,7 +165,7 @@ def test_a_text_of_less_than_a_batch_is_refused(tmp_path: Path) -> None:
 
 def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
     """Witness: the losses in float32, to the precision that bfloat16 has."""
-    from contstim.models.training.recurrent import train_recurrent
+    from contstim.models.training.run import train_network
 
     try:
         with torch.autocast("cpu", torch.bfloat16):
@@ -174,7 +174,7 @@ def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
         pytest.skip("This processor has no LSTM in bfloat16.")
     network = RecurrentSettings("lstm", embedding=8, hidden=8, min_count=1)
     rough, exact = (
-        train_recurrent(SENTENCES, tmp_path / p, network, TRAINING, device="cpu", precision=p)
+        train_network(SENTENCES, tmp_path / p, network, TRAINING, device="cpu", precision=p)
         for p in ("bfloat16", "float32")
     )
     assert rough.curve != exact.curve
@@ -220,11 +220,11 @@ def test_settings_out_of_range_are_refused_by_name(
 
 
 def test_one_sentence_is_no_text(tmp_path: Path) -> None:
-    from contstim.models.training.recurrent import train_recurrent
+    from contstim.models.training.run import train_network
 
     for text in ([], [Sentence.parse("Hello there")]):
         with pytest.raises(InputError, match="fewer than `batch_size`"):
-            train_recurrent(text, tmp_path / "x")
+            train_network(text, tmp_path / "x")
 
 
 @pytest.mark.parametrize(
