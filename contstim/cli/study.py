@@ -193,10 +193,11 @@ def verify(
 
     Example: `contstim verify my-study`
     """
-    from contstim.study.verification import grouped, summary, verify_folder
+    from contstim.study.verification import FileState, grouped, summary, verify_folder
 
     check = verify_folder(folder, reporter=ProgressBars(quiet=quiet))
-    rows = check.files if every else grouped((*check.wrong, *check.unrecorded))
+    unrecorded = (file for file in check.files if file.state is FileState.UNRECORDED)
+    rows = check.files if every else grouped((*check.wrong, *unrecorded))
     if rows:
         files = ((row.path, row.state, row.sentence) for row in rows)
         print_rows(("file", "state", "why"), files, texts=3)

@@ -60,7 +60,8 @@ def desiderata_findings(desiderata: Desiderata) -> Findings:
     left_out    sentences and words that are left out, and why
     """
     tables = _tables(desiderata)
-    summary = desiderata_summary(desiderata)
+    columns = tables["desiderata"]
+    summary = page_table(columns, {n: shown for n, shown in _SHOWN.items() if n in columns})
     return Findings(
         "Desiderata of scoring rules",
         summary,
@@ -68,12 +69,6 @@ def desiderata_findings(desiderata: Desiderata) -> Findings:
         tables,
         lambda: {"desiderata": desiderata_figure(desiderata)},
     )
-
-
-def desiderata_summary(desiderata: Desiderata) -> Table:
-    """Correlations of every model, as pages and terminals show them."""
-    columns = table_of(desiderata.rows)
-    return page_table(columns, {n: shown for n, shown in _SHOWN.items() if n in columns})
 
 
 def _tables(desiderata: Desiderata) -> dict[str, Columns]:

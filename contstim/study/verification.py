@@ -85,11 +85,6 @@ class FolderCheck:
         """Files that are not what records say, or cannot be compared with them."""
         return tuple(file for file in self.files if file.state not in _FINE)
 
-    @property
-    def unrecorded(self) -> tuple[CheckedFile, ...]:
-        """Files that no record tells of."""
-        return tuple(file for file in self.files if file.state is FileState.UNRECORDED)
-
 
 def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     """Compare all files of a folder and its subfolders with the records there.

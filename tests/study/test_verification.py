@@ -146,7 +146,6 @@ def test_records_that_tell_too_little(folder: Path) -> None:
         "store.sqlite": FileState.CHANGING,
         "notes.txt": FileState.UNRECORDED,
     }
-    assert [file.path for file in check.unrecorded] == ["broken.csv", "notes.txt"]
 
 
 def test_a_stage_that_was_interrupted_is_named_and_the_page_left_out(tmp_path: Path) -> None:
