@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.optimization.selection.programs import LinearRule, priced_bound
+from contstim.optimization.selection.programs import LinearRule, best_choice, priced_bound
 from contstim.reviews import ItemKind, Review
 from contstim.wording import repeated
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from contstim.arrays import FloatArray
+    from contstim.optimization.selection.programs import Choice
     from contstim.reviews import ReviewedItem
     from contstim.scores import ScoreTable
     from contstim.stimuli import Triplet
@@ -103,6 +104,7 @@ class ReviewedTriplets:
     """Triplets to choose from, as a review leaves them; all that follow are indices of these.
 
     Attributes:
+        n: how many there are to choose from.
         reviewed: how many stood before.
         rejected: how many of these were rejected.
         able: those that may stay.
@@ -110,6 +112,7 @@ class ReviewedTriplets:
         shown: others, of which a sentence stands in a trial that stays.
     """
 
+    n: int
     reviewed: int
     rejected: int
     able: tuple[int, ...]
@@ -144,6 +147,7 @@ class ReviewedTriplets:
         names = [triplet.triplet_id for triplet in triplets]
         shown = (i for i, t in enumerate(triplets) if any(s.words in words for s in t.sentences))
         return cls(
+            len(triplets),
             len(reviewed),
             len(reviewed & rejected),
             tuple(i for i, name in enumerate(names) if name in reviewed - rejected),
@@ -160,17 +164,37 @@ class ReviewedTriplets:
 
     def keeping(self, least: int, *, rank: int = 0) -> LinearRule:
         """The rule that so many, or more, stay."""
-        n = len(self.able)
-        return LinearRule("triplets that stay", self.able, [1] * n, least, n, rank)
+        most = len(self.able)
+        return LinearRule("triplets that stay", self.able, [1] * most, least, most, rank)
 
-    def costs(self, n_triplets: int) -> FloatArray:
-        """Less 1 for each triplet that may stay, (n_triplets,): what keeps most costs least."""
-        costs = np.zeros(n_triplets)
+    def keeping_most(
+        self, rules: Sequence[LinearRule], seconds: float
+    ) -> tuple[list[LinearRule], Choice, bool]:
+        """The rules under which most stay, a choice that keeps most, and whether trials share.
+
+        Sentences of trials that stay are shared with new triplets only where there is no set else.
+
+        Args:
+            rules: of the question.
+            seconds: see `best_choice`.
+        """
+        for shared in (False, True) if self.shown else (False,):
+            every = [*rules, *self.rules(shared=shared)]
+            most_kept = best_choice(self.costs, every, seconds=seconds)
+            if most_kept.chosen is not None:
+                # The sets that keep most are a face of all sets: where the first program's
+                # vertices are whole, so are those of the second.
+                every.append(self.keeping(int(most_kept.chosen[list(self.able)].sum())))
+                break
+        return every, most_kept, shared
+
+    @property
+    def costs(self) -> FloatArray:
+        """Less 1 for each triplet that may stay, (n,): what keeps most costs least."""
+        costs = np.zeros(self.n)
         costs[list(self.able)] = -1
         return costs
 
-    def proved(
-        self, n_triplets: int, rules: Sequence[LinearRule], prices: Mapping[str, float]
-    ) -> int:
+    def proved(self, rules: Sequence[LinearRule], prices: Mapping[str, float]) -> int:
         """Upper bound on how many can stay under the rules, as prices prove without rounding."""
-        return floor(-priced_bound(self.costs(n_triplets).tolist(), rules, prices))
+        return floor(-priced_bound(self.costs.tolist(), rules, prices))

@@ -82,15 +82,7 @@ def select_triplets(
     after = None if review is None else ReviewedTriplets.of(review, triplets)
     most_kept, shared = None, False
     if after is not None:
-        of_question = rules
-        for shared in (False, True) if after.shown else (False,):
-            rules = [*of_question, *after.rules(shared=shared)]
-            most_kept = best_choice(after.costs(len(triplets)), rules, seconds=question.seconds)
-            if most_kept.chosen is not None:
-                # The sets that keep most are a face of all sets: where the first program's
-                # vertices are whole, so are those of the second.
-                rules.append(after.keeping(int(most_kept.chosen[list(after.able)].sum())))
-                break
+        rules, most_kept, shared = after.keeping_most(rules, question.seconds)
     choice = best_choice(costs, rules, seconds=question.seconds)
     if choice.chosen is None:
         raise _infeasible(triplets, question, needs, rules, after)
@@ -104,7 +96,7 @@ def select_triplets(
     objective = fsum(values[choice.chosen])
     kept: dict[str, Any] = {}
     if after is not None and most_kept is not None:
-        kept = _kept(after, choice, most_kept, rules[:-1], len(triplets)) | {"shared": shared}
+        kept = _kept(after, choice, most_kept, rules[:-1]) | {"shared": shared}
     optimal = abs(bound - objective) <= 2 * triplet_rules.EXACT and kept.get("kept") == kept.get(
         "kept_bound"
     )
@@ -131,11 +123,7 @@ def select_triplets(
 
 
 def _kept(
-    after: ReviewedTriplets,
-    choice: Choice,
-    most_kept: Choice,
-    rules: Sequence[LinearRule],
-    n_triplets: int,
+    after: ReviewedTriplets, choice: Choice, most_kept: Choice, rules: Sequence[LinearRule]
 ) -> dict[str, Any]:
     """Statements of the certificate about reviewed triplets.
 
@@ -144,15 +132,14 @@ def _kept(
         choice: the set.
         most_kept: a set that keeps most.
         rules: of the question and of the review.
-        n_triplets: to choose from.
     """
-    by_prices = after.proved(n_triplets, rules, most_kept.prices)
+    by_prices = after.proved(rules, most_kept.prices)
     kept = 0 if choice.chosen is None else int(choice.chosen[list(after.able)].sum())
     broken = {}
     if kept < len(after.able):
         # The rules that stand against it that all stay
         every = [*rules, after.keeping(len(after.able), rank=-1)]
-        broken = violations(every, n_triplets, seconds=_EXPLAIN)
+        broken = violations(every, after.n, seconds=_EXPLAIN)
     return {
         "reviewed": after.reviewed,
         "rejected": after.rejected,

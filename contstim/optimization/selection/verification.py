@@ -154,7 +154,7 @@ def verify_triplets(
     if review is not None:
         after = ReviewedTriplets.of(review, triplets)
         rules += after.rules(shared=certificate.shared)
-        proved = after.proved(len(triplets), rules, dict(certificate.kept_prices))
+        proved = after.proved(rules, dict(certificate.kept_prices))
         kept = sum(number in names for number in after.able)
         counts = [after.reviewed, after.rejected, kept, proved]
         _require(kept <= certificate.kept_bound <= proved, f"{proved} or fewer can stay")
