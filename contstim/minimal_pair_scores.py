@@ -26,7 +26,7 @@ _SIDES = {False: ("good", "bad"), True: ("natural", "changed")}  # by `near`
 _WHOLE = "full-sentence"  # of the methods by which `evaluate blimp` compares, the one of sentences
 
 
-class Compared:
+class BothSides:
     """Scores of both sides of pairs, (n_pairs, 2, n_models), nats; the good side comes first."""
 
     log_probs: FloatArray
@@ -67,7 +67,7 @@ def _score_names(models: Sequence[str], sides: tuple[str, str]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class MinimalPairScores(Compared):
+class MinimalPairScores(BothSides):
     """Log-probabilities of the sentences of minimal pairs.
 
     Attributes:

@@ -10,7 +10,7 @@ import numpy as np
 
 from contstim.errors import InputError, ModelError
 from contstim.evaluation.settings import Method, TieRule
-from contstim.minimal_pair_scores import Compared
+from contstim.minimal_pair_scores import BothSides
 from contstim.models.base import require_language_model
 from contstim.models.scoring import score_continuations, score_sentences
 
@@ -82,7 +82,7 @@ def score_readable(
 
 
 @dataclass(frozen=True, eq=False)
-class PairScores(Compared):
+class PairScores(BothSides):
     """Scores of both sides of pairs by one method.
 
     Attributes:

@@ -130,16 +130,12 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
         certificate = selection.certificate
         pairs = in_place(stood.of_kind(Pair), selection.pairs, attrgetter("trial_id"), _BY_MODELS)
         write_pairs(self.out, pairs)
-        certificate.save(Path(f"{self.out}.certificate.json"))
         selected = [s for p in pairs for s in (p.sentence_1, p.sentence_2) if s is not None]
         seen = read_contamination(self.scores, table.models, selected)
         contamination = tell_contamination(seen, reporter, "selected sentences")
         agreed = [pair.trial_id for pair in pairs if not pair.controversial]
         _warn_of_pairs(pairs, agreed, reporter)
-        reporter.say(
-            f"{self.out}: {counted(len(pairs), 'pair')}; objective {certificate.objective:.10f}, "
-            f"proven bound {certificate.bound:.10f}."
-        )
+        _certify(self.out, certificate, counted(len(pairs), "pair"), reporter)
         # By far the most common reason why no set is found later
         reject, accept, fewest = min(certificate.admissible, key=lambda each: each[2])
         reporter.say(
