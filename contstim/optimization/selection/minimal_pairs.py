@@ -78,8 +78,9 @@ def select_minimal_pairs(
     bound = min(by_prices, EXACT - choice.bound)
     held = ((rule, len(rule.members)) for rule in candidates.rules(chosen))
     broken = [rule.name for rule, n in held if not rule.lower <= n <= rule.upper]
-    if broken := broken + ["bound"] * (objective > bound + EXACT):
-        raise VerificationError(f"The selection breaks its own rules: {listed(broken)}.")
+    if broken or objective > bound + EXACT:
+        named = listed(broken or ["its bound"])
+        raise VerificationError(f"The selection breaks its own rules: {named}.")
     certificate = MinimalPairCertificate(
         objective=objective,
         bound=bound,
@@ -160,7 +161,7 @@ class _Candidates:
         self._scores = scores
         self.groups = list(permutations(scores.models, 2))
         wrong, right = np.array(list(permutations(range(len(scores.models)), 2))).T
-        verdicts = self._verdicts(question.floor, excluded)
+        verdicts = self._usable(question.floor, excluded)
         differ = (verdicts[:, wrong] < 0) & (verdicts[:, right] > 0)
         self._group, self._row = np.nonzero(differ.T)
         self.costs = -self._worth(question.objective, wrong[self._group], right[self._group])
@@ -185,7 +186,7 @@ class _Candidates:
         self._matrix = each[self._group] + each[len(self.groups) + self._cell]
         self._matrix += of_pairs[self._row]
 
-    def _verdicts(self, floor: float | None, excluded: frozenset[tuple[str, ...]]) -> FloatArray:
+    def _usable(self, floor: float | None, excluded: frozenset[tuple[str, ...]]) -> FloatArray:
         """(n_pairs, n_models) 1 for the acceptable sentence, -1 for the other; 0 if not usable."""
         scores = self._scores
         sides = list(zip(scores.good, scores.bad, strict=True))
@@ -302,6 +303,7 @@ def _verdicts(
     for both, right in zip(
         combinations(scores.models, 2), combinations((scores.margins > 0).T, 2), strict=True
     ):
+        # In each paradigm 0: both right, 1: the first, 2: the second, 3: neither
         kind = 4 * paradigm + 3 - 2 * right[0] - right[1]
         counts = np.bincount(kind, minlength=4 * len(names)).reshape(-1, 4)
         rows += (
