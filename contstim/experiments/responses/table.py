@@ -237,11 +237,7 @@ def response_columns(responses: Iterable[Response]) -> dict[str, list[Any]]:
     columns = {name: [row[name] for row in rows] for name in names}
     if "true" not in columns[SIMULATED]:  # tables of people alone have no such column
         del columns[SIMULATED]
-    return {name: c for name, c in columns.items() if name not in OBSERVED or any(map(_said, c))}
-
-
-def _said(cell: Any) -> bool:
-    return cell not in (None, "")
+    return {name: c for name, c in columns.items() if name not in OBSERVED or {*c} - {None, ""}}
 
 
 def cells_of(row: DataclassInstance, mark: str) -> dict[str, Any]:

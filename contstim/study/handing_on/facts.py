@@ -305,7 +305,7 @@ class StudyFacts:
         }
         return [(*p, len(v), min(v), fmean(v), max(v)) for p, v in of_pairs.items() if v]
 
-    def between(self, items: Iterable[Pair | Triplet]) -> list[int]:
+    def between(self, items: Iterable[Pair | Triplet | Trial]) -> list[int]:
         """Number of items that set two models against each other, for every two."""
         counts = Counter(frozenset((item.model_1, item.model_2)) for item in items)
         return [counts[frozenset(pair)] for pair in self.model_pairs]
@@ -321,7 +321,7 @@ class StudyFacts:
         """Rows of the table of verdicts by paradigm and models, of texts."""
         path = Path(f"{places.MINIMAL_PAIRS}.verdicts.csv")
         table = read_table(path) if self.minimal_pairs and path.is_file() else {}
-        return [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
+        return cells_by_name(table)
 
     # Reviews
 
@@ -387,11 +387,10 @@ class StudyFacts:
         for condition in Condition:
             trials = [trial for trial in self.trials if trial.condition is condition]
             if trials:
-                rivals = Counter(frozenset((trial.model_1, trial.model_2)) for trial in trials)
                 row: Row = {"name": str(condition), "trials": len(trials)}
                 row["per_group"] = sum(trial.group == 1 for trial in trials)
-                row["rivals"] = len(rivals) if condition in CONTROVERSIAL else 0
-                row["between"] = [rivals[frozenset(pair)] for pair in self.model_pairs]
+                row["between"] = self.between(trials)
+                row["rivals"] = sum(map(bool, row["between"])) if condition in CONTROVERSIAL else 0
                 rows.append({**row, "measures": self._measures(trials)})
         return rows
 
