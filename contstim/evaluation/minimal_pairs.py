@@ -217,11 +217,11 @@ def _columns(file: Path, row: Row, settings: MinimalPairSettings) -> tuple[Colum
 
 def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
     """Refuse a file most sentences of which are one word, in a script without spaces."""
-    sides = [side for pair in pairs for side in (pair.good, pair.bad)]
-    whole = [one for one in sides if len(one.words) == 1 and _UNSPACED.search(one.words[0])]
-    if 2 * len(whole) > len(sides):
+    words = [side.words for pair in pairs for side in (pair.good, pair.bad)]
+    whole = [first for first, *rest in words if not rest and _UNSPACED.search(first)]
+    if 2 * len(whole) > len(words):
         raise InputError(
-            f"{file}: {len(whole):,} of {len(sides):,} sentences, such as {whole[0].words[0]!r}, "
+            f"{file}: {len(whole):,} of {len(words):,} sentences, such as {whole[0]!r}, "
             "are not segmented into words. Put spaces between words, as a segmenter does, or name "
             "columns that have them (`good_column`, `bad_column`)."
         )

@@ -384,12 +384,7 @@ class MinimalPairQuestion:
         Help("margin: nats of the less certain model; rank: its rank; evidence: of an answer."),
     ] = "margin"
     per_paradigm: Annotated[
-        int | None,
-        Help(
-            "Of a paradigm, for each pair of models and either being right; by default as few as "
-            "suffice.",
-            at_least=1,
-        ),
+        int | None, Help("Most of a paradigm in either half; by default as few as do.", at_least=1)
     ] = None
     floor: Annotated[
         float | None,
