@@ -74,13 +74,10 @@ def _check_texts(study: Study, problems: Problems) -> None:
     for model in study.models:
         if model.training is None:
             continue
-        key, text = ("models", model.name), model.training.place.text
+        key, text = ("models", model.name), model.own_text
         if text is None and study.texts.training is None:
             problems.add(key, "is to be trained on what? Name training under [texts].")
-        elif embedded_text(text):
-            told = "a model of its own text takes a file; english:N stands under [texts]."
-            problems.add((*key, "text"), told)
-        elif text is not None:
+        elif text is not None and not embedded_text(text):
             _check_file(Path(text), (*key, "text"), problems)
     vocabulary = study.sections.get("vocabulary")
     if study.texts.training is None and vocabulary is not None and vocabulary.file is None:

@@ -111,7 +111,7 @@ def _figures_of_analysis() -> list[Path]:
 def _models(facts: StudyFacts) -> Iterator[Part]:
     rows: list[tuple[Value, ...]] = []
     for model, row in zip(facts.study.models, facts.models, strict=True):
-        text = model.training and facts.files.text_of(model.training)
+        text = model.training and facts.files.text_of(model)
         how = (row["rule"], row["unit"], row["precision"], code(row["fingerprint"]))
         rows.append((model.name, code(model.specification), text.name if text else "", *how))
     header = ("model", "specification", "trained on", "rule", "unit", "precision", "fingerprint")

@@ -12,7 +12,7 @@ from contstim.study.study import RESULTS, embedded_text
 
 if TYPE_CHECKING:
     from contstim.steps.step import Step
-    from contstim.study.study import ModelTraining, Study
+    from contstim.study.study import Study, StudyModel
 
 STORE = RESULTS / "contstim.sqlite"
 """Scores as they come; a memory for later runs, not a result."""
@@ -85,16 +85,19 @@ class StudyFiles:
         return {**vars(self.study.loading), "seed": self.study.seed, "store": STORE}
 
     def loaded_by(self, step: Step[Any]) -> tuple[Path, ...]:
-        """Files of those models of the study that a step loads; none of models on the hub."""
+        """Files of the models in the study's folders that a step loads; none of others."""
         loaded = {parse_model(text, text).location for text in step.specifications()}
         models = [model for model in self.study.models if model.location in loaded]
-        return tuple(file for model in models for file in model.files)
+        # Of a single step, such as a judge of sentences that is trained on another text
+        others = sorted(loaded - {model.location for model in models})
+        written = (Path(each) for each in others if RESULTS in Path(each).parents)
+        return (*(file for model in models for file in model.files), *written)
 
     @property
     def training_texts(self) -> tuple[Path, ...]:
         """All texts that models of the study are trained on."""
-        trainings = [model.training for model in self.study.models if model.training is not None]
-        texts = dict.fromkeys((self.training_text, *map(self.text_of, trainings)))
+        trained = [model for model in self.study.models if model.training is not None]
+        texts = dict.fromkeys((self.training_text, *map(self.text_of, trained)))
         return tuple(text for text in texts if text is not None)
 
     @property
@@ -102,9 +105,9 @@ class StudyFiles:
         """The text that models are trained on and words are counted in."""
         return _text(self.study.texts.training, TRAINING)
 
-    def text_of(self, training: ModelTraining) -> Path:
+    def text_of(self, model: StudyModel) -> Path:
         """The text that a model is trained on."""
-        text = _text(training.place.text, TRAINING) or self.training_text
+        text = _text(model.own_text, model.embedded_text) or self.training_text
         assert text is not None, "A study without a training text is refused when it is read"
         return text
 
@@ -155,7 +158,7 @@ class StudyFiles:
 
     def prose(self, text: Path) -> bool:
         """True if a text is running prose; the embedded English is not."""
-        return self.study.texts.prose and text not in (TRAINING, NATURAL_TEXT)
+        return self.study.texts.prose and RESULTS not in text.parents
 
 
 def _text(text: str | None, written: Path) -> Path | None:

@@ -110,12 +110,14 @@ def _overlap(one: Path, other: Path) -> bool:
 
 def _texts(files: StudyFiles) -> Iterator[StudyStage]:
     """Write sentences of the embedded English where a study asks for them."""
-    texts, seed = files.study.texts, files.study.seed
-    # Natural ones of the length that is asked for, and of another seed than the training text
-    for name, text, out, length, of_seed in (
-        ("training", texts.training, places.TRAINING, None, seed),
-        ("natural", texts.natural, places.NATURAL_TEXT, files.only_length, seed + 1),
-    ):
+    texts, models = files.study.texts, files.study.models
+    # Natural ones of the length that is asked for, and each text of another seed
+    asked = [
+        ("training", texts.training, places.TRAINING, None),
+        ("natural", texts.natural, places.NATURAL_TEXT, files.only_length),
+        *((f"of {each.name}", each.own_text, each.embedded_text, None) for each in models),
+    ]
+    for of_seed, (name, text, out, length) in enumerate(asked, files.study.seed):
         number = embedded_text(text)
         if number is not None:
             step = GenerateSentences(out=out, number=number, words=length, seed=of_seed)
@@ -128,7 +130,7 @@ def _models(files: StudyFiles) -> Iterator[StudyStage]:
     for model in files.study.models:
         if model.training is None:
             continue
-        text, out = files.text_of(model.training), model.files[0]
+        text, out = files.text_of(model), model.files[0]
         network, place = model.training.network, model.training.place
         prose = files.prose(text)
         step: Step[Any]

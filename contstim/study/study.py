@@ -69,6 +69,16 @@ class StudyModel:
     training: ModelTraining | None = None
 
     @property
+    def own_text(self) -> str | None:
+        """The text that it alone is trained on, or `english:N`; None for that of the study."""
+        return None if self.training is None else self.training.place.text
+
+    @property
+    def embedded_text(self) -> Path:
+        """Where sentences of the embedded English stand that it alone is trained on."""
+        return Path(f"{self.location}.txt")
+
+    @property
     def text(self) -> str:
         """`NAME=SPECIFICATION`, as steps take it."""
         return with_name(self.name, self.specification)

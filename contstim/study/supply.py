@@ -109,7 +109,7 @@ def _knows_words_of(text: Path | None, model: StudyModel, files: StudyFiles) -> 
     training = model.training
     if training is None or not isinstance(training.network, NgramSettings):
         return False
-    return files.text_of(training) == text
+    return files.text_of(model) == text
 
 
 def lacking(numbers: StudyNumbers, supply: NaturalSupply | None) -> int:

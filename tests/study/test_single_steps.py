@@ -13,7 +13,7 @@ from contstim.steps import STEPS, step_named, step_names
 from contstim.study.sections import SECTIONS
 from contstim.study.stages import stages_of
 from contstim.study.states import stage_states
-from contstim.study.study_file import read_study
+from contstim.study.study_file import new_study, read_study
 from tests.study import small
 
 # The keys that the small study does not have a file or a value for
@@ -65,6 +65,27 @@ def test_every_step_is_a_stage_behind_those_whose_files_it_reads(
             assert getattr(stage.step, "seed", 3) == 3
             assert {path for path in stage.reads if Path("results") in path.parents} <= before
         before |= {*stage.writes}
+
+
+def test_a_study_to_begin_with_searches_behind_its_judge_and_trains_on_two_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = read_study(new_study(tmp_path / "first"))
+    monkeypatch.chdir(study.folder)
+    stages = {stage.name: stage for stage in stages_of(study)}
+    names = [*stages]
+    judge = Path("results/judge.arpa")
+    assert judge in stages["triplets"].reads and judge in stages["train ngram"].writes
+    assert names.index("train ngram") < names.index("triplets")
+    texts = [stages[name] for name in ("text training", "text natural", "text of second")]
+    assert len({stage.step.seed for stage in texts}) == 3
+    learnt = [{*stages[f"model {name}"].reads} for name in ("first", "second")]
+    assert {*texts[0].writes} & learnt[0] and {*texts[2].writes} & learnt[1]
+    # Natural sentences are new to both
+    assert {*texts[0].writes, *texts[2].writes} & {*stages["sentences"].reads} == {
+        Path("results/training.txt"),
+        Path("results/models/second.arpa.txt"),
+    }
 
 
 def test_a_key_that_a_step_does_not_have_is_told_with_its_line(tmp_path: Path) -> None:

@@ -112,8 +112,7 @@ class StudyFacts:
             ("models and words", given.training, places.TRAINING),
             ("natural sentences", given.natural, places.NATURAL_TEXT),
         ]
-        own = [(model.name, model.training) for model in self.study.models if model.training]
-        uses += [(name, training.place.text, places.TRAINING) for name, training in own]
+        uses += [(each.name, each.own_text, each.embedded_text) for each in self.study.models]
         rows = []
         for use, text, written in uses:
             if text:
