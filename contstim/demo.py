@@ -9,6 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from contstim.corpus import read_sentences
 from contstim.documents import read_json_object, write_json
 from contstim.english import generate
@@ -64,11 +66,18 @@ _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, flo
     "BERT": (TransformerSettings(kind="bert", **_SMALL), 3, 0.006),
 }
 NAMES = tuple(_MODELS)
+_MODELS["judge"] = (5, 1, 1.0)  # of what reads well
 _WORDS = 7  # BERT is exact over all orders, which costs twice as much for every word more
 # Each is shown as soon as its second model is trained; models are trained in the order of NAMES.
 _DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
-# Sentences that people could read: few changes where that is enough, else as many as it takes
-_SEARCHES = (SearchSettings(enough=3.0), SearchSettings(frame="none"))
+# Few changes, so that people can read the sentences: for fewer nats where more are not found, and
+# with any new words last
+_SEARCHES = (
+    *(SearchSettings(enough=nats) for nats in (3.0, 1.5, 0.7)),
+    SearchSettings(frame="none"),
+)
+_STARTS = 10  # natural sentences, at most, from which each pair of models is searched
+_RARER = 0.2  # share of natural sentences that are rarer than any synthetic one, to a judge
 _SETTINGS = "demo.json"
 
 
@@ -80,11 +89,13 @@ class Scale:
         training: sentences that models are trained on.
         natural: sentences to select pairs from, before those are left out that are no news to the
             models.
+        judging: sentences that the judge of what reads well is trained on.
         most_epochs: cuts the training of every network short.
     """
 
     training: int = 3_000
-    natural: int = 250
+    natural: int = 400
+    judging: int = 40_000
     most_epochs: int | None = None
 
 
@@ -164,6 +175,11 @@ def run_demo(
         out / "natural.txt",
         lambda: filter_sentences(generate(scale.natural, seed=seed + 1, words=_WORDS), rules),
     )
+    reporter.say(f"Training: a judge, on {counted(scale.judging, 'other sentence')} …")
+    more = _sentences(out / "judge.txt", lambda: generate(scale.judging, seed=seed + 2))
+    judge = train("judge", more, out, seed=seed)
+    judged = judge.log_probs(natural)
+    floor = float(np.quantile(judged, _RARER))
     triplets: list[Triplet] = []
     path = out / "triplets.csv"
     for number, (first, second) in enumerate(_DUELS):
@@ -173,8 +189,10 @@ def run_demo(
         if not duel:
             reporter.say(f"Searching: {first} against {second} …")
             # Every duel starts from sentences of its own.
-            starts = natural[number :: len(_DUELS)]
-            duel = _search_duel(models[first], models[second], starts, vocabulary, seed)
+            likely = [s for s, p in zip(natural, judged, strict=True) if p >= floor]
+            starts = likely[number :: len(_DUELS)][:_STARTS]
+            pair = models[first], models[second]
+            duel = _search_duel(*pair, starts, vocabulary, (judge, floor), seed)
         triplets += duel
         for triplet in duel:
             show(triplet)
@@ -211,7 +229,7 @@ def train(
     most_epochs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> LanguageModel:
-    """One of `NAMES`, trained on a text or taken from the folder where it was trained before.
+    """One of `NAMES`, or the judge, trained on a text or taken from the folder where it was trained before.
 
     Args:
         name: which.
@@ -280,6 +298,7 @@ def _search_duel(
     second: LanguageModel,
     natural: Sequence[Sentence],
     vocabulary: Vocabulary,
+    judge: tuple[LanguageModel, float],
     seed: int,
 ) -> list[Triplet]:
     """The first triplet of two models that disagree enough; of all natural sentences in turn."""
@@ -290,6 +309,7 @@ def _search_duel(
             sentence,
             vocabulary,
             constraints=search.constraints(sentence, every_fix=False),
+            fluency=judge,
             seed=seed,
             restarts=SINGLE,
             few_changes=search.few_changes,

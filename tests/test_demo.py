@@ -6,9 +6,11 @@ from functools import partial
 from pathlib import Path
 from warnings import catch_warnings, simplefilter
 
+import numpy as np
 import pytest
 
 from contstim import demo
+from contstim.corpus import read_sentences
 from contstim.demo import NAMES, Demo, Scale, run_demo
 from contstim.errors import InputError
 from contstim.models.catalog import load_model
@@ -20,7 +22,7 @@ from contstim.optimization.selection.verification import verify_natural
 from contstim.scores import ScoreTable
 from contstim.stimuli import read_pairs, read_triplets
 
-SCALE = Scale(training=500, natural=1_500, most_epochs=1)
+SCALE = Scale(training=500, natural=1_500, judging=2_000, most_epochs=1)
 CLIMB = replace(DEFAULT, perturbation=None, with_cheap_words=None)
 
 
@@ -40,7 +42,7 @@ def found(out: Path) -> Demo:
 
 
 def test_every_triplet_is_what_it_says(found: Demo, out: Path) -> None:
-    """Witness: models loaded anew from the folder score the sentences read back."""
+    """Witness: models loaded anew from the folder score the sentences read back, the judge too."""
     assert read_triplets(out / "triplets.csv") == found.triplets
     assert {name for t in found.triplets for name in (t.model_1, t.model_2)} == set(NAMES)
     models = {
@@ -55,6 +57,10 @@ def test_every_triplet_is_what_it_says(found: Demo, out: Path) -> None:
         assert s12 >= n2 - 1e-3
         assert s22 < n2
         assert s21 >= n1 - 1e-3
+    judge = load_model(str(out / "judge.arpa"))
+    floor = np.quantile(judge.log_probs([*read_sentences(out / "natural.txt")]), 0.2)
+    every = [s for t in found.triplets for s in (t.natural, t.synthetic_1, t.synthetic_2)]
+    assert (judge.log_probs(every) >= floor - 1e-3).all()
 
 
 def test_pairs_of_all_models_pass_the_independent_verifier(found: Demo, out: Path) -> None:

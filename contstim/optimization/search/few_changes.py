@@ -63,7 +63,7 @@ ENOUGH = "it reached the nats asked for, and no likelier sentence with as few ne
 TOO_FEW = "no sentence with so many of the natural words was found that reaches the nats asked for"
 """Why such a search ended, as the user reads it."""
 
-_BEAM = 8  # sentences that are gone on from, at each price
+_BEAM = 24  # sentences that are gone on from, at each price
 _PRICES = (0.5, 1.0, 2.0, 8.0)  # of a nat below the floor, nats
 _NEW = 0.5  # share of the words that may be new, where nothing else is asked for
 
