@@ -229,7 +229,7 @@ def train(
     most_epochs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> LanguageModel:
-    """One of `NAMES`, or the judge, trained on a text or taken from the folder where it was trained before.
+    """One of `NAMES`, or the judge, trained on a text or taken from where it was trained before.
 
     Args:
         name: which.

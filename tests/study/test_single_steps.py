@@ -75,12 +75,14 @@ def test_a_study_to_begin_with_searches_behind_its_judge_and_trains_on_two_texts
     stages = {stage.name: stage for stage in stages_of(study)}
     names = [*stages]
     judge = Path("results/judge.arpa")
-    assert judge in stages["triplets"].reads and judge in stages["train ngram"].writes
+    assert judge in stages["triplets"].reads
+    assert judge in stages["train ngram"].writes
     assert names.index("train ngram") < names.index("triplets")
     texts = [stages[name] for name in ("text training", "text natural", "text of second")]
     assert len({stage.step.seed for stage in texts}) == 3
     learnt = [{*stages[f"model {name}"].reads} for name in ("first", "second")]
-    assert {*texts[0].writes} & learnt[0] and {*texts[2].writes} & learnt[1]
+    assert {*texts[0].writes} & learnt[0]
+    assert {*texts[2].writes} & learnt[1]
     # Natural sentences are new to both
     assert {*texts[0].writes, *texts[2].writes} & {*stages["sentences"].reads} == {
         Path("results/training.txt"),
