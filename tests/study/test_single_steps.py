@@ -79,7 +79,7 @@ def test_a_study_to_begin_with_searches_behind_its_judge_and_trains_on_two_texts
     assert judge in stages["train ngram"].writes
     assert names.index("train ngram") < names.index("triplets")
     texts = [stages[name] for name in ("text training", "text natural", "text of second")]
-    assert len({stage.step.seed for stage in texts}) == 3
+    assert len({vars(stage.step)["seed"] for stage in texts}) == 3
     learnt = [{*stages[f"model {name}"].reads} for name in ("first", "second")]
     assert {*texts[0].writes} & learnt[0]
     assert {*texts[2].writes} & learnt[1]
