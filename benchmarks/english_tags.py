@@ -50,12 +50,6 @@ OF_TWO = re.compile(r"(?<=[a-z])(?=n't$|'(?:s|re|m|ve|ll|d)$)|(?<=^can)(?=not$)"
 CLASSES = {"VV": "VERB", "N": "NOUN", "AJ": "ADJ", "AV": "ADV"}
 
 NOUNS = {5: "animal", 18: "person", 28: "time"}  # numbers of WordNet's lexicographer files
-PLACES = {  # synsets above all places, by their offsets
-    *("00027365", "04571984", "03319968", "09310874"),  # location, way, facility, formation
-    *("09357302", "09358146", "09248053", "08455525"),  # land, ground, body of water, forest
-    # Structures that one can be in: building, complex, room, floor, establishment, housing
-    *("02916498", "02918337", "04112987", "03370837", "03302664", "03551520"),
-}
 # What verbs take, by numbers of WordNet's sentence frames; see `verb_uses`
 VERBS = {
     "something": {8, 11, 15, 16, 18, 19, 21, 31, 33},
@@ -146,7 +140,6 @@ def lemma(word: str, tag: str) -> str:
 
 def wordnet(folder: Path) -> Senses:
     """The kinds and the frequency of each sense of each noun and verb, from WordNet's files."""
-    above: dict[str, list[str]] = {}
     counts: dict[tuple[str, str, str], int] = {}
     for line in (folder / "index.sense").read_text(encoding="latin-1").splitlines():
         key, offset, _, count = line.split()
@@ -159,11 +152,6 @@ def wordnet(folder: Path) -> Senses:
             if line[0] != " ":
                 fields = line.partition("|")[0].split()
                 kinds[fields[0]] = _synset(fields, pos)
-                above[fields[0]] = [b for a, b in pairwise(fields) if a in ("@", "@i")]
-        for offset, of_words in kinds.items():
-            if pos == "noun" and _is_place(offset, above):
-                for each in of_words.values():
-                    each.add("place")
         for line in (folder / f"index.{pos}").read_text(encoding="latin-1").splitlines():
             if line[0] != " ":
                 lemma, _, n, *rest = line.split()
@@ -173,10 +161,6 @@ def wordnet(folder: Path) -> Senses:
                     for rank, offset in enumerate(rest[-int(n) :], start=1)
                 ]
     return senses
-
-
-def _is_place(offset: str, above: dict[str, list[str]]) -> bool:
-    return offset in PLACES or any(_is_place(each, above) for each in above[offset])
 
 
 def _synset(fields: list[str], pos: str) -> dict[str, set[str]]:
@@ -201,7 +185,7 @@ def noun_kind(name: str, senses: Senses) -> str:
     row = listed(name, "NN")
     if row:
         return f"time-{row}"
-    share = _shares(senses.get(("NOUN", name), []), (*NOUNS.values(), "place"))
+    share = _shares(senses.get(("NOUN", name), []), NOUNS.values())
     kind = max(share, key=share.__getitem__, default="")
     return kind if share.get(kind, 0.0) > 1 - sum(share.values()) else ""
 

@@ -44,6 +44,7 @@ from contstim.models.ngram.training import train_ngram
 from contstim.models.training.run import train_network
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
 from contstim.models.vocabularies import shared_vocabulary
+from contstim.optimization.jobs.tasks import SEEDS
 from contstim.optimization.search.constraints import capitals
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings
@@ -164,7 +165,7 @@ def measure(
                 words,
                 recipe=recipe_named(settings.recipe),
                 constraints=constraints,
-                seeds=1 if settings.nats else 3,
+                seeds=SEEDS,
                 few_changes=settings.few_changes,
             )
             if triplet.distinct:

@@ -57,7 +57,7 @@ class TaggedWord:
         count: how often the word has the tag.
         lemma: the word as dictionaries list it; empty where that is the word itself.
         kinds: what tells apart words of the tag that do not stand in each other's place, with
-            spaces between them, the main one first: of nouns person, animal, place or time, of
+            spaces between them, the main one first: of nouns person, animal or time, of
             verbs what they often take; empty for any other.
     """
 
