@@ -12,9 +12,8 @@ import numpy as np
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
 from contstim.sentence import Sentence
-from contstim.tables import listed, number, parsed, read_table
+from contstim.tables import listed, needed_columns, number, parsed, read_table
 from contstim.tables import text as cell_text
 from contstim.wording import repeated
 
@@ -98,20 +97,16 @@ def _refuse(what: str, names: Iterable[str]) -> None:
         raise InputError(f"{what}: {listed(every, _SHOWN)}.")
 
 
-def read_judgements(
-    data: Path | str,
-    pairs: Path | str | None = None,
-    settings: AcceptabilitySettings = ACCEPTABILITY,
-) -> Judgements:
+def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgements:
     """Read judged sentences and their minimal pairs.
 
     Args:
-        data: LI-Adger's folder (or its folder `data`), or a table of sentences. Where judgements
-            are not known, the cell is empty or #N/A; labels of experts are 1 or 0, acceptable or
-            unacceptable, g or *.
-        pairs: a table of pairs of sentences; without it, every acceptable and every unacceptable
-            sentence of an item make a pair. Any mark but 0, false or no discards a pair.
-        settings: what the columns are called.
+        data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and
+            `judgement`, and maybe `id`. Where judgements are not known, the cell is empty or #N/A.
+        pairs: a table with the columns `gramm_id`, `ungramm_id`, and maybe `phenomenon` and
+            `discard`, of which any mark but 0, false or no discards a pair. Without it, every
+            acceptable and every unacceptable sentence of an `item` make a pair: the `label` of
+            experts is 1 or 0, acceptable or unacceptable, g or *.
 
     Raises:
         InputError: a file or a column is missing (names it and what there is), a value is of the
@@ -119,21 +114,16 @@ def read_judgements(
     """
     data, pairs = judgement_files(data, pairs)
     table = read_table(data)
-    sentences, values = _sentences(data, table, settings)
+    sentences, values = _sentences(data, table)
     # Pairs come from a table of their own, or from items: labels then say which sentences are
     # acceptable, and each of these makes a pair with each of the others.
     if pairs is not None:
         files: tuple[Path, ...] = (data, pairs)
-        _columns(data, table, settings, item=(), label=())
-        formed = _pairs_of_table(pairs, read_table(pairs), settings)
+        formed = _pairs_of_table(pairs, read_table(pairs))
     else:
-        # a name that was given for a table of pairs shows that one was forgotten
-        for what in ("acceptable", "unacceptable", "discard"):
-            if (name := getattr(settings, f"{what}_column")) != _usual_name(what):
-                raise InputError(f"{name!r} is a column of a table of pairs: give one (`pairs`).")
-        files, formed = (data,), _pairs_of_items(data, table, list(sentences), settings)
+        files, formed = (data,), _pairs_of_items(data, table, list(sentences))
     try:
-        return Judgements(sentences, values, formed, files, named=settings.id_column in table)
+        return Judgements(sentences, values, formed, files, named="id" in table)
     except InputError as error:
         raise InputError(f"{' and '.join(map(str, files))}: {error}") from error
 
@@ -154,40 +144,6 @@ def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[
     raise InputError(f"{data} does not hold {LI_ADGER_SENTENCES} and {LI_ADGER_PAIRS}.")
 
 
-def _columns(
-    path: Path,
-    table: Table,
-    settings: AcceptabilitySettings,
-    *needed: str,
-    **absent: Sequence[Any],
-) -> list[Sequence[Any]]:
-    """Columns of a table that must be there, then others.
-
-    Args:
-        path: of the table.
-        table: where they are.
-        settings: what they are called.
-        needed: columns by what they hold.
-        absent: stand in for columns that have their usual names and are not there.
-
-    Raises:
-        InputError: one is missing; names it and those that there are.
-    """
-    columns = []
-    for what in (*needed, *absent):
-        name = getattr(settings, f"{what}_column")
-        if name not in table and (what in needed or name != _usual_name(what)):
-            raise InputError(
-                f"{path} lacks {name!r}; its columns are {listed(table)}. Options name them."
-            )
-        columns.append(table[name] if name in table else absent[what])
-    return columns
-
-
-def _usual_name(what: str) -> str:
-    return str(getattr(ACCEPTABILITY, f"{what}_column"))
-
-
 def number_or_nan(cell: object) -> float:
     """The number of a cell; nan where it says that there is none.
 
@@ -202,31 +158,24 @@ def is_missing(cell: object) -> bool:
     return cell is None or str(cell).strip() in MISSING
 
 
-def _sentences(
-    path: Path, table: Table, settings: AcceptabilitySettings
-) -> tuple[dict[str, Sentence], FloatArray]:
-    rows = range(len(next(iter(table.values()))))
-    texts, cells, ids = _columns(path, table, settings, "sentence", "judgement", id=rows)
-    ids = parsed(path, settings.id_column, ids, cell_text, "text")
+def _sentences(path: Path, table: Table) -> tuple[dict[str, Sentence], FloatArray]:
+    texts, cells = needed_columns(path, table, ("sentence", "judgement"))
+    ids = parsed(path, "id", table.get("id", range(len(texts))), cell_text, "text")
     _refuse(f"{path}: These identifiers of sentences are given twice", repeated(ids))
-    sentences = parsed(path, settings.sentence_column, texts, Sentence.parse, "sentence")
-    values = np.array(parsed(path, settings.judgement_column, cells, number_or_nan, "number"))
+    sentences = parsed(path, "sentence", texts, Sentence.parse, "sentence")
+    values = np.array(parsed(path, "judgement", cells, number_or_nan, "number"))
     if infinite := np.flatnonzero(np.isinf(values)).tolist():
         row = infinite[0]
         raise InputError(f"{path}, row {row}: the judgement {shortened(cells[row])} is not finite.")
     return dict(zip(ids, sentences, strict=True)), values
 
 
-def _pairs_of_table(
-    path: Path, table: Table, settings: AcceptabilitySettings
-) -> tuple[JudgedPair, ...]:
-    nothing = [""] * len(next(iter(table.values())))
-    good, bad, phenomena, marks = _columns(
-        *(path, table, settings, "acceptable", "unacceptable"), phenomenon=nothing, discard=nothing
-    )
-    good = parsed(path, settings.acceptable_column, good, cell_text, "text")
-    bad = parsed(path, settings.unacceptable_column, bad, cell_text, "text")
-    sources = table.get("dataset", nothing)
+def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
+    good, bad = needed_columns(path, table, ("gramm_id", "ungramm_id"))
+    good = parsed(path, "gramm_id", good, cell_text, "text")
+    bad = parsed(path, "ungramm_id", bad, cell_text, "text")
+    nothing = [""] * len(good)
+    others = (table.get(name, nothing) for name in ("phenomenon", "dataset", "discard"))
     # a pair without a phenomenon is about the two types of sentences that it contrasts
     return tuple(
         JudgedPair(
@@ -236,7 +185,7 @@ def _pairs_of_table(
             source=str(source or ""),
             discarded=not is_missing(m) and str(m).strip().lower() not in _NOT_DISCARDED,
         )
-        for a, u, phenomenon, source, m in zip(good, bad, phenomena, sources, marks, strict=True)
+        for a, u, phenomenon, source, m in zip(good, bad, *others, strict=True)
     )
 
 
@@ -246,12 +195,9 @@ def _type(identifier: str) -> str:
     return stem if stem and last.isdigit() else identifier
 
 
-def _pairs_of_items(
-    path: Path, table: Table, ids: Sequence[str], settings: AcceptabilitySettings
-) -> tuple[JudgedPair, ...]:
-    items, labels, phenomena = _columns(
-        path, table, settings, "item", "label", phenomenon=[""] * len(ids)
-    )
+def _pairs_of_items(path: Path, table: Table, ids: Sequence[str]) -> tuple[JudgedPair, ...]:
+    items, labels = needed_columns(path, table, ("item", "label"))
+    phenomena = table.get("phenomenon", [""] * len(ids))
     # Sentences without an item are in no pair, but count when judgements are standardized.
     sides: dict[str, tuple[list[int], list[int]]] = {}  # rows of acceptable and of other sentences
     for row, (item, label) in enumerate(zip(items, labels, strict=True)):

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 # columns of numbers that published tables have beside the scores; the first two are row numbers as
 # pandas writes them
 _NO_SCORES = frozenset(
-    {"", "unnamed: 0", "index", "row", "id", "item", "label", "judgement", "discard"}
-    | {"length", "sent_length", "n_tokens"}
+    {"", "unnamed: 0", "index", "row", "length", "sent_length", "n_tokens"}
+    | {"id", "sentence", "judgement", "item", "label", "phenomenon"}
+    | {"gramm_id", "ungramm_id", "discard"}
 )
 _STOPS = str.maketrans("", "", "".join(END_MARKS))
 
@@ -119,7 +120,7 @@ def published_scores(
     """
     path = Path(path)
     table = _read_columns(path)
-    names = settings.column or _numeric_columns(table, settings)
+    names = settings.column or _numeric_columns(table)
     if len(names) > MOST_MODELS:
         raise ScoreError(
             f"{path} has {len(names):,} columns of numbers: name those that are scores (`column`)."
@@ -185,14 +186,13 @@ def _read_columns(path: Path) -> Table:
     }
 
 
-def _numeric_columns(table: Table, settings: AcceptabilitySettings) -> list[str]:
+def _numeric_columns(table: Table) -> list[str]:
     """The columns that may be scores; see `published_scores`."""
-    of_data = {value for name, value in vars(settings).items() if name.endswith("_column")}
 
     def is_score(name: str) -> bool:
         scores = name.removesuffix("_zscores")
         # NAME_zscores beside NAME is the same model again, standardised
-        if name.lower() in _NO_SCORES or name in of_data or (scores != name and scores in table):
+        if name.lower() in _NO_SCORES or (scores != name and scores in table):
             return False
         try:
             numbers = [number_or_nan(cell) for cell in table[name]]

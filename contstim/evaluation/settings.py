@@ -51,11 +51,7 @@ MINIMAL_PAIRS = MinimalPairSettings()
 
 @dataclass(frozen=True, kw_only=True)
 class AcceptabilitySettings:
-    """Options of an evaluation on gradient judgements; names of columns are LI-Adger's or ours.
-
-    Where the columns of identifiers, phenomena and discarded pairs have their usual names, they may
-    be missing.
-    """
+    """Options of an evaluation on gradient judgements."""
 
     column: Annotated[
         tuple[str, ...], Help("A model's column of --scores. By default all of scores.")
@@ -68,15 +64,6 @@ class AcceptabilitySettings:
     scores_as_given: Annotated[bool, Help("The scores are z-scores already.")] = False
     human_z_scores: Annotated[bool, Help("Turn the judgements into z-scores too.")] = False
     allow_missing: Annotated[bool, Help("Leave out what a table of scores lacks.")] = False
-    id_column: Annotated[str, Help("Identifies a sentence.")] = "id"
-    sentence_column: Annotated[str, Help("Its text.")] = "sentence"
-    judgement_column: Annotated[str, Help("People's judgement.")] = "judgement"
-    item_column: Annotated[str, Help("The item it belongs to.")] = "item"
-    label_column: Annotated[str, Help("Whether experts accept it.")] = "label"
-    phenomenon_column: Annotated[str, Help("What it is about.")] = "phenomenon"
-    acceptable_column: Annotated[str, Help("In --pairs: the acceptable one's id.")] = "gramm_id"
-    unacceptable_column: Annotated[str, Help("In --pairs: the other one's id.")] = "ungramm_id"
-    discard_column: Annotated[str, Help("In --pairs: marks pairs to leave out.")] = "discard"
 
 
 ACCEPTABILITY = AcceptabilitySettings()

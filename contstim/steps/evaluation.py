@@ -208,7 +208,7 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
             raise InputError(
                 "`scores_as_given` is for tables: scores of `models` are not z-scores."
             )
-        judgements = read_judgements(self.data, self.pairs, self.settings)
+        judgements = read_judgements(self.data, self.pairs)
         # Scores of tables and of models stand side by side, in columns of one table.
         parts = [published_scores(judgements, table, self.settings) for table in self.scores]
         with self.execution.scorers(self.models, self.loading, reporter.say) as models:

@@ -135,16 +135,17 @@ def test_a_table_of_scores_does_as_well(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("unsaved")
 def test_columns_of_the_data_are_no_models_and_must_exist(tmp_path: Path) -> None:
-    data = write(tmp_path / "items.csv", ITEMS.replace("judgement\n", "mean\n"))
+    data = write(tmp_path / "items.csv", ITEMS)
     lines = [f"{line},{i * i}\n" for i, line in enumerate(data.read_text().splitlines()[1:])]
     table = write(
-        tmp_path / "scores.csv", "id,item,label,phenomenon,sentence,mean,m\n" + "".join(lines)
+        tmp_path / "scores.csv", "id,item,label,phenomenon,sentence,judgement,m\n" + "".join(lines)
     )
     given = ["evaluate", "acceptability", "--data", data, "--scores", table, "--out"]
-    invoke(*given, tmp_path / "out", "--judgement-column", "mean")
+    invoke(*given, tmp_path / "out")
     assert {row["model"] for row in rows(tmp_path / "out" / "criteria.csv")} == {"m"}
-    with pytest.raises(ContstimError, match="lacks 'nope'"):
-        invoke(*given, tmp_path, "--judgement-column", "mean", "--phenomenon-column", "nope")
+    write(data, ITEMS.replace("judgement\n", "rating\n"))
+    with pytest.raises(ContstimError, match="lacks the columns judgement;"):
+        invoke(*given, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.evaluation.acceptability import read_judgements
-from contstim.evaluation.settings import AcceptabilitySettings
 from contstim.tables import write_table
 from tests.evaluation.judged_tables import ITEMS, write
 
@@ -30,12 +29,9 @@ def test_sentences_of_no_item_are_in_no_pair(tmp_path: Path) -> None:
     assert len(found.pairs) == 6
 
 
-def test_columns_can_have_other_names_and_rows_no_identifier(tmp_path: Path) -> None:
-    text = "set,text,mean,ok\nx,It is,3,yes\nx,It be,1,no\n"
-    columns = AcceptabilitySettings(
-        sentence_column="text", judgement_column="mean", item_column="set", label_column="ok"
-    )
-    found = read_judgements(write(tmp_path / "a.csv", text), settings=columns)
+def test_rows_without_an_identifier_are_numbered(tmp_path: Path) -> None:
+    text = "item,sentence,judgement,label\nx,It is,3,yes\nx,It be,1,no\n"
+    found = read_judgements(write(tmp_path / "a.csv", text))
     assert [(p.acceptable, p.unacceptable) for p in found.pairs] == [("0", "1")]
     assert not found.named
 
@@ -82,47 +78,11 @@ def test_marks_of_other_types_discard_what_is_true(tmp_path: Path, kind: str) ->
 
 
 @pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        (AcceptabilitySettings(id_column="nope"), "items.csv lacks 'nope'"),
-        (AcceptabilitySettings(phenomenon_column="nope"), "pairs.csv lacks 'nope'"),
-        (
-            AcceptabilitySettings(discard_column="discarded"),
-            "pairs.csv lacks 'discarded'; its columns are gramm_id",
-        ),
-        (AcceptabilitySettings(item_column="nope"), "items.csv lacks 'nope'"),
-        (AcceptabilitySettings(label_column="nope"), "items.csv lacks 'nope'"),
-    ],
-)
-def test_a_column_that_is_named_must_exist(
-    tmp_path: Path, columns: AcceptabilitySettings, message: str
-) -> None:
-    data = write(tmp_path / "items.csv", ITEMS)
-    pairs = write(tmp_path / "pairs.csv", "gramm_id,ungramm_id\na1,a2\n")
-    assert len(read_judgements(data, pairs).pairs) == 1
-    with pytest.raises(InputError, match=message):
-        read_judgements(data, pairs, columns)
-
-
-def test_columns_of_pairs_are_refused_where_items_make_the_pairs(tmp_path: Path) -> None:
-    data = write(tmp_path / "items.csv", ITEMS)
-    for columns in (
-        AcceptabilitySettings(discard_column="d"),
-        AcceptabilitySettings(acceptable_column="a"),
-        AcceptabilitySettings(unacceptable_column="u"),
-    ):
-        with pytest.raises(InputError, match="is a column of a table of pairs: give one"):
-            read_judgements(data, settings=columns)
-    with pytest.raises(InputError, match="lacks 'nope'"):
-        read_judgements(data, settings=AcceptabilitySettings(phenomenon_column="nope"))
-
-
-@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("judgement\n", "rating\n", "lacks 'judgement'; its columns are id, item, label"),
-        ("id,item,", "id,set,", "lacks 'item'"),
-        ("label", "experts", "lacks 'label'"),
+        ("judgement\n", "rating\n", "lacks the columns judgement; its columns are id, item, label"),
+        ("id,item,", "id,set,", "lacks the columns item;"),
+        ("label", "experts", "lacks the columns label;"),
         ("a2,", "a1,", "identifiers of sentences are given twice: a1"),
         (",6.5", ",high", "row 0: 'high' under judgement is not a number"),
         (",6.5", ",inf", "row 0: the judgement 'inf' is not finite"),
@@ -138,7 +98,7 @@ def test_bad_tables_say_what_is_wrong(tmp_path: Path, old: str, new: str, messag
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ("gramm_id\na1\n", "lacks 'ungramm_id'"),
+        ("gramm_id\na1\n", "lacks the columns ungramm_id;"),
         ("gramm_id,ungramm_id\na1,a2\na1,a2\n", "pairs are given twice: a1 / a2"),
         ("gramm_id,ungramm_id\na1,z9\n", "name sentences that there are not: z9"),
         ("gramm_id,ungramm_id\n", "a header and no rows"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -107,14 +106,12 @@ def test_an_identifier_of_another_sentence_is_refused(
 def test_columns_that_tell_of_sentences_are_no_models(
     judgements: Judgements, tmp_path: Path
 ) -> None:
-    about = "index,Index,length,n_tokens,item,row,mean,sent_length,judgement,label"
+    about = "index,Index,length,n_tokens,item,row,phenomenon,sent_length,judgement,label"
     rows = [f"{name},{','.join(['1'] * 10)},{i}" for i, name in enumerate(IDS)]
     path = table(tmp_path / "s.csv", f"id,{about},m", rows)
-    columns = AcceptabilitySettings(judgement_column="mean")
-    assert published_scores(judgements, path, columns).models == ("m",)
-    assert published_scores(judgements, path).models == ("mean", "m")
-    named = published_scores(judgements, path, replace(columns, column=("length", "mean")))
-    assert named.models == ("length", "mean")
+    assert published_scores(judgements, path).models == ("m",)
+    named = published_scores(judgements, path, choose("length", "label"))
+    assert named.models == ("length", "label")
 
 
 def test_a_probability_of_zero_is_left_out_as_such(judgements: Judgements, tmp_path: Path) -> None:
