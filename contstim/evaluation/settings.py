@@ -30,9 +30,7 @@ class MinimalPairSettings:
     method: Annotated[tuple[Method, ...], Help("What to compare. By default all.")] = ()
     ties: Annotated[TieRule, Help("How a tie counts.")] = "wrong"
     sample: Annotated[int | None, Help("Pairs of each paradigm, at random.", at_least=1)] = None
-    sizes: Annotated[
-        str | None, Help("Train on so many sentences of --text, such as 1000,10000,100000.")
-    ] = None
+    sizes: Annotated[str | None, Help("Train on so many sentences, such as 1000,10000.")] = None
     train: Annotated[
         Literal["ngram", "rnn", "lstm", "bilstm", "gpt2", "bert"], Help("What to train.")
     ] = "ngram"
@@ -53,9 +51,7 @@ MINIMAL_PAIRS = MinimalPairSettings()
 class AcceptabilitySettings:
     """Options of an evaluation on gradient judgements."""
 
-    column: Annotated[
-        tuple[str, ...], Help("A model's column of --scores. By default all of scores.")
-    ] = ()
+    column: Annotated[tuple[str, ...], Help("A model's column of --scores; else all.")] = ()
     delta: Annotated[tuple[float, ...], Help("δ of the Acceptability Delta Criterion.")] = (
         0.5,
         1.0,

@@ -38,14 +38,8 @@ class Loading:
     dtype: Annotated[
         Precision, Help("What transformers compute in; auto: float32. Half precision makes ties.")
     ] = "auto"
-    device_map: Annotated[
-        DeviceMap | None,
-        Help("Spread transformers over all GPUs, memory and disk, in place of one device."),
-    ] = None
-    quantize: Annotated[
-        Quantization | None,
-        Help("Keep the weights of transformers in 8 or 4 bits; scores differ from the full ones."),
-    ] = None
+    device_map: Annotated[DeviceMap | None, Help("Spread over all GPUs, memory and disk.")] = None
+    quantize: Annotated[Quantization | None, Help("Weights in 8 or 4 bits; scores differ.")] = None
     trust_remote_code: Annotated[
         bool, Help("Let transformers run Python code that comes with a checkpoint. Read it first.")
     ] = False

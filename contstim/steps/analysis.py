@@ -52,9 +52,7 @@ class AnalysisSettings(Exclusions):
     fdr: Annotated[float, Help("The error rate of significance.", at_least=0, at_most=1)] = 0.05
     unanimous: Annotated[float, Help("Share that is near all.", at_least=0.5, at_most=1)] = 0.9
     worst: Annotated[int, Help("Failures to list for each model.", at_least=0)] = 5
-    pair: Annotated[tuple[str, str] | None, Help("Two models to draw; else the best rivals.")] = (
-        None
-    )
+    pair: Annotated[tuple[str, str] | None, Help("Models to draw; else the best rivals.")] = None
     tags: Annotated[
         Path | None,
         Help(
@@ -62,10 +60,7 @@ class AnalysisSettings(Exclusions):
             "trivial rivals."
         ),
     ] = None
-    text: Annotated[
-        Path | None,
-        Help("Word frequencies for the trivial rivals; by default those of the table of tags."),
-    ] = None
+    text: Annotated[Path | None, Help("Word frequencies of trivial rivals; else of `tags`.")] = None
 
 
 class OfAnswers(Step[Value], name=""):

@@ -54,12 +54,8 @@ class DesignSettings:
         Path | None,
         Help("Instructions as more catch trials: a table sentence_1 (to be chosen), sentence_2."),
     ] = None
-    twins: Annotated[
-        bool, Help("Also each triplet's natural sentence against either synthetic one, as in 2023.")
-    ] = False
-    scale: Annotated[
-        Scale, Help("Answers: confidence, 1 to 6; choice, 1 or 2; slider, 0 to 100.")
-    ] = Scale.CONFIDENCE
+    twins: Annotated[bool, Help("Also natural against synthetic sentences, as in 2023.")] = False
+    scale: Annotated[Scale, Help("confidence 1-6, choice 1-2, slider 0-100.")] = Scale.CONFIDENCE
     seconds: Annotated[float, Help("Time for searching an assignment.", at_least=0.0)] = 60.0
     seconds_per_trial: Annotated[float, Help("What a trial takes.", at_least=0)] = SECONDS_PER_TRIAL
     text: Annotated[Path | None, Help("Text, counts or model that word frequencies are of.")] = None

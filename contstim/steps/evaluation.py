@@ -99,9 +99,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     models: GivenModels = ()
     scores: Annotated[Path | None, Reads("Scores of all sentences, in place of models.")] = None
     text: Annotated[Path | None, Reads("With --sizes: UTF-8 text, one sentence a line.")] = None
-    people: Annotated[Path | None, Reads("Answers; by default human_responses.csv in --data.")] = (
-        None
-    )
+    people: Annotated[Path | None, Reads("Answers; else human_responses.csv in --data.")] = None
     published: Annotated[Path | None, Reads("Accuracies; by default models_summary.jsonl.")] = None
     settings: MinimalPairSettings = MINIMAL_PAIRS
     execution: ScoringExecution = LOCAL_SCORING
@@ -309,9 +307,7 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
 
     scores: Annotated[tuple[Path, ...], Reads("A table of scores, as of `score`.")] = ()
     models: GivenModels = ()
-    sentences: Annotated[Path | None, Reads("What to score; by default the tables' sentences.")] = (
-        None
-    )
+    sentences: Annotated[Path | None, Reads("What to score; else the tables' sentences.")] = None
     top: Annotated[int, Help("Sentences for each pair of models.", at_least=1)] = 10
     vocabulary: Annotated[Path | None, Reads("Words for synthesis.")] = None
     synthesize: Annotated[bool, Help("Run the synthesis too, and write synthesized.csv.")] = False

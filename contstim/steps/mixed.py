@@ -67,9 +67,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
 
     out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
     together: Annotated[bool, Help("Also fit models together: what does each add?")] = False
-    condition: Annotated[
-        tuple[Condition, ...], Help("Only these trials; by default all but catch.")
-    ] = ()
+    condition: Annotated[tuple[Condition, ...], Help("Only these; by default all but catch.")] = ()
     settings: MixedSettings = MixedSettings()
     items: Annotated[Literal["intercept", "none"], Help("Whether trials differ.")] = "intercept"
     exclusions: Exclusions = Exclusions()

@@ -45,22 +45,15 @@ _Item = TypeVar("_Item", Pair, Triplet, Trial)
 class ReviewSettings:
     """Options of flagging items on a page of review."""
 
-    text: Annotated[
-        Path | None, Help("Text, counts or model of words: tells rare ones and names.")
-    ] = None
+    text: Annotated[Path | None, Help("Text, counts or model: tells rare words and names.")] = None
     rare: Annotated[float, Help("Words below it are rare, on the Zipf scale.")] = 3.0
     often: Annotated[
         int | None, Help("Flag words in more items; by default 5, or 2 in 100.", at_least=1)
     ] = None
     language: Language = "en"
     blocked: Blocked = None
-    tags: Annotated[
-        Path | None, Help("Parts of speech of another language's words, as for `triplets`.")
-    ] = None
-    judge: Annotated[
-        str | None,
-        Models("A model that is none of those compared: flags words that it finds unlikely."),
-    ] = None
+    tags: Annotated[Path | None, Help("Parts of speech of another language's words.")] = None
+    judge: Annotated[str | None, Models("A further model: flags words it finds unlikely.")] = None
 
     def flags(self) -> FlagSettings:
         """The same with files read, but for the judge.

@@ -75,9 +75,7 @@ class ScoreSentences(
     boundary_correction: Annotated[bool, Help("With --per-word: a word's end counts to it.")] = (
         False
     )
-    standard_errors: Annotated[
-        Path | None, WritesTable("Also write sampling's standard errors.")
-    ] = None
+    standard_errors: Annotated[Path | None, WritesTable("Also write the standard errors.")] = None
     bounds: Annotated[Path | None, WritesTable("Also write chain-mixture's lower bounds.")] = None
     execution: ScoringExecution = LOCAL_SCORING
     loading: Loading = DEFAULT_LOADING

@@ -199,9 +199,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
     """
 
     triplets: Annotated[Path, Reads("Triplets to choose from, for all model pairs.")]
-    out: Annotated[
-        Path, WritesTable("The table of triplets to write.", beside=(".certificate.json",))
-    ]
+    out: Annotated[Path, WritesTable("The table to write.", beside=(".certificate.json",))]
     settings: SelectionSettings = SelectionSettings()
     review: Reviews = ()
     earlier: Earlier = ()

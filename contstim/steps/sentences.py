@@ -189,9 +189,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=2):
     vocabulary: Annotated[Path | None, Reads("Keep sentences of these words only.")] = None
     exclude: Annotated[tuple[Path, ...], Reads("Leave out those of this text.")] = ()
     settings: SentenceSettings = SentenceSettings()
-    for_models: Annotated[int | None, Help("Models of the study.", metavar="M", panel=_STUDY)] = (
-        None
-    )
+    for_models: Annotated[int | None, Help("The study's models.", metavar="M", panel=_STUDY)] = None
     triplets_per_pair: Annotated[int, Help("As of triplets --per-pair.", panel=_STUDY)] = 100
     pairs_per_pair: Annotated[int, Help("As of select natural --per-pair.", panel=_STUDY)] = 10
     groups: Annotated[int, Help("As of design.", panel=_STUDY)] = 10

@@ -165,9 +165,7 @@ class SimulateResponses(
     trials: Annotated[Path, Reads("The table of trials, from `design`.")]
     scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
     model: Annotated[str, Help("Whom participants follow: a column of the scores.", metavar="NAME")]
-    questions: Annotated[
-        Path | None, Reads("Questions that they answer, too: OUT.questions.csv.")
-    ] = None
+    questions: Annotated[Path | None, Reads("Questions to answer, too: OUT.questions.csv.")] = None
     out: Annotated[Path, WritesTable("The table of responses to write.")]
     settings: SimulationSettings = SimulationSettings()
     server: Annotated[str | None, Help("Take part in the study that `collect` serves here.")] = None

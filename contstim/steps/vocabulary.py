@@ -44,9 +44,7 @@ class VocabularySettings:
     ] = None
     without: Annotated[Path | None, Help("Leave out these words, one a line.")] = None
     blocked: Blocked = None
-    zipf: Annotated[
-        str | None, Help("Frequencies on the Zipf scale, such as 3.5-7.", metavar="LOW-HIGH")
-    ] = None
+    zipf: Annotated[str | None, Help("Zipf frequencies, such as 3.5-7.", metavar="LOW-HIGH")] = None
     every_word: Annotated[bool, Help("Take whatever the text holds, words or not.")] = False
     min_count: Annotated[int, Help("How often a word must occur.", at_least=1)] = 5
     same_token_count: Annotated[bool, Help("Only of equally many tokens to all.")] = False

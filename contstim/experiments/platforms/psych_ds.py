@@ -78,12 +78,8 @@ class PsychDsSettings:
     description: Annotated[str, Help("What it holds, in a sentence.")] = ""
     authors: Annotated[tuple[str, ...], Help("Who made it.", flag="--author")] = ()
     licence: Annotated[str, Help("A licence's name or address.")] = ""
-    keep_names: Annotated[
-        bool, Help("Keep the names of participants instead of numbering them.")
-    ] = False
-    simulated: Annotated[
-        bool, Help("Allow answers of artificial participants; the data set is named after them.")
-    ] = False
+    keep_names: Annotated[bool, Help("Keep participants' names instead of numbering them.")] = False
+    simulated: Annotated[bool, Help("Allow artificial participants; the title says so.")] = False
 
 
 def export_psych_ds(

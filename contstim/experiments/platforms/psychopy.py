@@ -162,9 +162,7 @@ def unquotable(text: str) -> str:
 class PsychopyReading:
     """Options of reading data of PsychoPy."""
 
-    component: Annotated[str, Help("The Keyboard, Mouse or Slider that took the rating.")] = (
-        "rating"
-    )
+    component: Annotated[str, Help("Keyboard, Mouse or Slider that took the rating.")] = "rating"
 
 
 def import_psychopy(

@@ -52,9 +52,7 @@ class RSettings(Exclusions):
     responses: Annotated[Path, Help("What people answered.")]
     scores: Annotated[Path, Help("Scores of the trials' sentences, as of `score`.")]
     scale: AnswerScale = None
-    keep_names: Annotated[
-        bool, Help("Keep the names of participants instead of numbering them.")
-    ] = False
+    keep_names: Annotated[bool, Help("Keep participants' names instead of numbering them.")] = False
 
 
 def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> Exported:

@@ -146,9 +146,7 @@ class Golan2023Reading:
     """Paths of the published data, and of the file to write their scores to."""
 
     data: Annotated[Path, Help("The folder with `contstimlang` and `contstimlang-fork`.")]
-    scores_out: Annotated[Path | None, Help("The published scores of its sentences, to write.")] = (
-        None
-    )
+    scores_out: Annotated[Path | None, Help("Published scores of its sentences, to write.")] = None
 
 
 def import_golan2023(

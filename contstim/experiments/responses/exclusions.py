@@ -46,13 +46,8 @@ class Exclusions:
     min_catch: Annotated[
         int | None, _limit("Catch trials that must be right; by default 11 of 12, or that share.")
     ] = None
-    exclude: Annotated[
-        Path | None, _rule("Participants to leave out: a table participant, reason.")
-    ] = None
-    max_missing: Annotated[
-        float,
-        _limit("Share of trials that people may leave unrated, as after a deadline.", at_most=1),
-    ] = 0.0
+    exclude: Annotated[Path | None, _rule("Whom to leave out: a table participant, reason.")] = None
+    max_missing: Annotated[float, _limit("Share of trials that may be unrated.", at_most=1)] = 0.0
     min_median_rt: Annotated[float | None, _limit("Least median reaction time, ms.")] = None
     max_median_rt: Annotated[float | None, _limit("Greatest median reaction time, ms.")] = None
     min_minutes: Annotated[float | None, _limit("Least sum of reaction times, minutes.")] = None

@@ -63,14 +63,10 @@ class TrainingSettings:
     learning_rate: Annotated[
         float, Help("Its peak, after the warm-up; from there it falls to zero in a straight line.")
     ] = 0.002
-    warmup: Annotated[
-        float, Help("Share of the steps of all epochs in which the learning rate rises.")
-    ] = 0.02
+    warmup: Annotated[float, Help("Share of all steps in which the learning rate rises.")] = 0.02
     weight_decay: Annotated[float, Help("AdamW's, for weight matrices.", at_least=0)] = 0.01
     clip: Annotated[float, Help("Largest norm of a gradient.")] = 1.0
-    validation: Annotated[
-        float, Help("Share of the sentences that is kept apart for validation.")
-    ] = 0.02
+    validation: Annotated[float, Help("Share of sentences kept apart for validation.")] = 0.02
     patience: Annotated[
         int, Help("Epochs in a row that may bring no better validation loss.", at_least=1)
     ] = 2
@@ -121,9 +117,7 @@ class TransformerSettings:
     kind: TransformerKind = "gpt2"
     width: Annotated[int, Help("Width of the hidden states.", at_least=1)] = 256
     layers: _Layers = 4
-    heads: Annotated[
-        int, Help("Attention heads in each layer; they share the width.", at_least=1)
-    ] = 4
+    heads: Annotated[int, Help("Attention heads of a layer; they share the width.", at_least=1)] = 4
     window: Annotated[int, Help("Tokens that the network reads at most.", at_least=8)] = 128
     dropout: _Dropout = 0.1
     vocabulary_size: _VocabularySize = None

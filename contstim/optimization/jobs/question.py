@@ -28,9 +28,7 @@ _WITHOUT = {"frame": "none", "enough": 0}
 class SearchRules(SearchSettings):
     """All that a study asks of its searches: how many, how, and constraints on their sentences."""
 
-    per_pair: Annotated[
-        int, Help("Triplets for each pair of models; may be raised later.", at_least=1)
-    ] = 100
+    per_pair: Annotated[int, Help("Triplets of two models; may be raised later.", at_least=1)] = 100
     capitals: Annotated[
         Literal["rules", "anywhere"] | None,
         Help(
@@ -47,9 +45,7 @@ class SearchRules(SearchSettings):
             metavar="[[NAME=]MODEL:]QUANTILE",
         ),
     ] = None
-    word_cap: Annotated[
-        int | None, Help("In how many sentences of all triplets a word may stand.", at_least=3)
-    ] = None
+    word_cap: Annotated[int | None, Help("Sentences in which a word may stand.", at_least=3)] = None
 
     @property
     def plausibility(self) -> tuple[Specification | None, float]:

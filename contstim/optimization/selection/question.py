@@ -100,9 +100,7 @@ class TripletRules:
             at_least=0.0,
         ),
     ] = None
-    tags: Annotated[
-        Path | None, Reads("Parts of speech in another language than English, as for searches.")
-    ] = None
+    tags: Annotated[Path | None, Reads("Parts of speech of another language than English.")] = None
     quantiles: Annotated[
         int,
         Help(
@@ -112,9 +110,7 @@ class TripletRules:
         ),
     ] = 10
     natural_once: Annotated[bool, Help("No natural sentence serves two model pairs.")] = False
-    word_cap: Annotated[
-        int | None, Help("How often one word may stand in the whole set.", at_least=1)
-    ] = None
+    word_cap: Annotated[int | None, Help("How often a word may stand in all.", at_least=1)] = None
     token_balance: Annotated[
         float | None,
         Help(
@@ -393,9 +389,7 @@ class MinimalPairQuestion:
     word_cap: Annotated[
         int | None, Help("Minimal pairs in which a content word (lemma) may stand.", at_least=1)
     ] = None
-    tags: Annotated[
-        Path | None, Reads("Lemmas in another language than English, as for searches.")
-    ] = None
+    tags: Annotated[Path | None, Reads("Lemmas of another language than English.")] = None
 
     def __post_init__(self) -> None:
         check_ranges(self)

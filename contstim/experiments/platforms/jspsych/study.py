@@ -104,9 +104,7 @@ class PageSettings:
     ] = "server"
     datapipe_id: Annotated[str, Help("With --save datapipe: the experiment's ID there.")] = ""
     datapipe_address: str = DATAPIPE
-    completion_code: Annotated[
-        str, Help("What participants see when all their answers are saved.")
-    ] = ""
+    completion_code: Annotated[str, Help("What participants see when all answers are saved.")] = ""
     redirect: Annotated[
         str, Help("Where they go then, as Prolific's link; {sona_id} becomes theirs.")
     ] = ""
@@ -116,9 +114,7 @@ class PageSettings:
     ] = ""
     title: Annotated[str, Help("Of the browser's window; by default of the language.")] = ""
     language: Language = "en"
-    practice: Annotated[
-        Path | None, Help("Pairs to practise on: a table with sentence_1 and sentence_2.")
-    ] = None
+    practice: Annotated[Path | None, Help("To practise on: a table sentence_1, sentence_2.")] = None
     questions: Annotated[
         Path | None,
         Help(
@@ -128,12 +124,8 @@ class PageSettings:
     check_attempts: Annotated[
         int, Help("How often people read the instructions until checks are right.", at_least=1)
     ] = 2
-    break_every: Annotated[
-        int, Help("Pairs after which people may take a break; 0 for none.", at_least=0)
-    ] = 0
-    deadline: Annotated[
-        float, Help("Seconds in which a pair is to be answered; 0 for any time.", at_least=0)
-    ] = 0.0
+    break_every: Annotated[int, Help("Pairs between offered breaks; 0 for none.", at_least=0)] = 0
+    deadline: Annotated[float, Help("Seconds to answer a pair; 0 for any time.", at_least=0)] = 0.0
     vendor: Annotated[bool, Help("Copy jsPsych into the folder, from npm: works offline.")] = False
     identify: Annotated[
         tuple[str, ...],
