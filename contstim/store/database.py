@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,60 +28,22 @@ APPLICATION_ID = 0x636F6E74  # "cont", so that another program's database is not
 LAYOUT = 7
 """Number of the layout, which a file bears; raised when a table changes."""
 
-STATEMENTS = (
+
+def make_tables(connection: sqlite3.Connection, package: str, kind: int, layout: int) -> None:
+    """Make the tables of a package's `tables.sql`, then let the file bear its numbers.
+
+    Args:
+        connection: to a new database, within a transaction.
+        package: where the statements stand.
+        kind: its application_id.
+        layout: its user_version.
     """
-CREATE TABLE model (
-    id INTEGER PRIMARY KEY,
-    fingerprint TEXT NOT NULL UNIQUE,
-    convention TEXT NOT NULL
-) STRICT""",
-    """
-CREATE TABLE score (
-    model INTEGER NOT NULL REFERENCES model (id),
-    sentence TEXT NOT NULL,
-    log_prob REAL NOT NULL,
-    PRIMARY KEY (model, sentence)
-) STRICT, WITHOUT ROWID""",
-    """
-CREATE TABLE result (
-    id INTEGER PRIMARY KEY,
-    key TEXT NOT NULL UNIQUE,
-    base TEXT NOT NULL,
-    excluded TEXT NOT NULL,
-    model_1 TEXT NOT NULL,
-    model_2 TEXT NOT NULL,
-    natural TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('found', 'inadmissible', 'failed')),
-    reason TEXT NOT NULL,
-    triplet TEXT,
-    rows INTEGER NOT NULL,
-    tokens INTEGER NOT NULL,
-    searches INTEGER NOT NULL,
-    trails TEXT NOT NULL
-) STRICT""",
-    """
-CREATE TABLE assignment (
-    seed INTEGER NOT NULL,
-    model_1 TEXT NOT NULL,
-    model_2 TEXT NOT NULL,
-    slot INTEGER NOT NULL,
-    sentence TEXT NOT NULL,
-    result INTEGER REFERENCES result (id),
-    refused TEXT NOT NULL,
-    rejected TEXT NOT NULL,
-    UNIQUE (seed, model_1, model_2, slot),
-    UNIQUE (seed, sentence)
-) STRICT""",
-    """
-CREATE TABLE floor (
-    model TEXT NOT NULL,
-    words TEXT NOT NULL,
-    quantile REAL NOT NULL,
-    n_words INTEGER NOT NULL,
-    log_prob REAL NOT NULL,
-    PRIMARY KEY (model, words, quantile, n_words)
-) STRICT, WITHOUT ROWID""",
-)
+    # One by one, for a script would end the transaction
+    for statement in resources.files(package).joinpath("tables.sql").read_text().split(";\n"):
+        connection.execute(statement)
+    # Last, in the same transaction: a file that bears our numbers has all of its tables
+    connection.execute(f"PRAGMA application_id = {kind}")
+    connection.execute(f"PRAGMA user_version = {layout}")
 
 
 class Store:
@@ -143,11 +106,7 @@ class Store:
         # nothing to make
         self._connection.execute("BEGIN EXCLUSIVE")
         if not is_ours:
-            for statement in STATEMENTS:
-                self._connection.execute(statement)
-            # Last, in the same transaction: a file that bears our number has all of its tables
-            self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            self._connection.execute(f"PRAGMA user_version = {LAYOUT}")
+            make_tables(self._connection, "contstim.store", APPLICATION_ID, LAYOUT)
         self._connection.execute("COMMIT")
 
     def rows(self, question: str, values: Sequence[Any] = ()) -> list[Any]:

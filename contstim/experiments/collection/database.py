@@ -17,13 +17,13 @@ import sys
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager, suppress
 from hashlib import sha256
-from importlib import resources
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from contstim.errors import StoreError
+from contstim.store.database import make_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -275,13 +275,7 @@ def _begin(connection: sqlite3.Connection, path: Path, fingerprint: str, server:
     """
     connection.execute("BEGIN IMMEDIATE")
     if not _has_tables(connection):
-        # One by one, for a script would end the transaction
-        for statement in (
-            resources.files(__package__).joinpath("tables.sql").read_text().split(";\n")
-        ):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {LAYOUT}")
+        make_tables(connection, "contstim.experiments.collection", APPLICATION_ID, LAYOUT)
         keys = {name: secrets.token_hex(32) for name in ("secret", "salt")}
         values = {"fingerprint": fingerprint, **keys}
         connection.executemany("INSERT INTO study VALUES (?, ?)", values.items())
