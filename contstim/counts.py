@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.sentence import Sentence
-from contstim.tables import count, needed_columns, parsed, read_table, text
+from contstim.tables import count, needed_columns, parsed, parsed_columns, read_table, text
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from contstim.tables import Reader
 
 
 def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
@@ -20,13 +22,11 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
         InputError: the table lacks a column, names a model pair twice, or a count is not a
             whole number.
     """
-    *names, numbers = needed_columns(path, read_table(path), ("model_1", "model_2", "per_pair"))
-    pairs = zip(
-        *(parsed(path, "model_1 or model_2", cells, text, "text") for cells in names), strict=True
-    )
-    needed = parsed(path, "per_pair", numbers, count, "whole number from 0")
+    readers: dict[str, Reader] = dict.fromkeys(("model_1", "model_2"), (text, "text"))
+    readers["per_pair"] = (count, "whole number from 0")
+    columns = parsed_columns(path, read_table(path), readers)
     counts: dict[tuple[str, str], int] = {}
-    for (model_1, model_2), per_pair in zip(pairs, needed, strict=True):
+    for model_1, model_2, per_pair in zip(*columns, strict=True):
         if (model_1, model_2) in counts:
             raise InputError(f"{path} has two counts for {model_1}, {model_2}.")
         counts[model_1, model_2] = per_pair

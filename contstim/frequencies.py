@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
 from contstim.files import is_file
-from contstim.tables import TABLE_KINDS, count, needed_columns, parsed, read_table, text
+from contstim.tables import TABLE_KINDS, count, parsed_columns, read_table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from contstim.sentence import Sentence
+    from contstim.tables import Reader
 
 _MILLION = 1_000_000
 _COUNTS_OF_MODELS = ("initial", "inner")  # where a word stands in a sentence
@@ -125,14 +126,10 @@ def _read_counts(path: Path, source: str) -> WordFrequencies:
     # Models of words count first words and others apart, and have no sum of both
     of_model = "count" not in table and {*_COUNTS_OF_MODELS} <= table.keys()
     columns = _COUNTS_OF_MODELS if of_model else ("count",)
-    cells, *numbers = needed_columns(path, table, ("word", *columns))
-    words = parsed(path, "word", cells, text, "word")
-    numbers = [
-        parsed(path, name, column, count, "count; expected a whole number from 0")
-        for name, column in zip(columns, numbers, strict=True)
-    ]
+    readers: dict[str, Reader] = {"word": (text, "word")}
+    readers |= dict.fromkeys(columns, (count, "count; expected a whole number from 0"))
     counts: dict[str, int] = {}
-    for word, *parts in zip(words, *numbers, strict=True):
+    for word, *parts in zip(*parsed_columns(path, table, readers), strict=True):
         if word in counts:
             raise InputError(f"{path} counts {word!r} twice.")
         counts[word] = sum(parts)

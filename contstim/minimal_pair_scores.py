@@ -11,7 +11,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.stimuli import CELL_READERS
-from contstim.tables import needed_columns, number, parsed, read_table, text, write_table
+from contstim.tables import number, parsed_columns, read_table, text, write_table
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.sentence import Sentence
+    from contstim.tables import Reader
 
 _ROUNDING = 2.0**-21  # relative: four times the rounding of a number in single precision
 _SIDES = {False: ("good", "bad"), True: ("natural", "changed")}  # by `near`
@@ -122,15 +123,14 @@ class MinimalPairScores(BothSides):
         ending = f": {sides[0]}"
         models = tuple(name.removesuffix(ending) for name in table if name.endswith(ending))
         names = ("paradigm", "pair_id", *sides, *_score_names(models or ("MODEL",), sides))
-        columns = needed_columns(path, table, names)
-        if not columns[0]:
+        readers: dict[str, Reader]
+        readers = dict.fromkeys(names, (partial(number, infinite=True), "number"))
+        readers |= dict.fromkeys(names[:2], (text, "text"))
+        readers |= dict.fromkeys(sides, CELL_READERS["Sentence"])
+        columns = map(tuple, parsed_columns(path, table, readers))
+        paradigms, pair_ids, good, bad, *scores = columns
+        if not good:
             raise InputError(f"{path} has no pair of sentences.")
-        reader = (partial(number, infinite=True), "number")
-        readers = 2 * [(text, "text")] + 2 * [CELL_READERS["Sentence"]] + 2 * len(models) * [reader]
-        paradigms, pair_ids, good, bad, *scores = (
-            tuple(parsed(path, name, cells, *read))
-            for name, cells, read in zip(names, columns, readers, strict=True)
-        )
         if twice := repeated(zip(paradigms, pair_ids, strict=True)):
             raise InputError(f"{path} has the pair {twice[0][1]} of {twice[0][0]} twice.")
         log_probs = np.array(scores, np.float64).reshape(len(models), 2, -1).transpose(2, 1, 0)

@@ -229,6 +229,24 @@ def needed_columns(
     return [table[name] for name in wanted]
 
 
+def parsed_columns(
+    path: Path | str, table: Mapping[str, Sequence[Any]], readers: Mapping[str, Reader]
+) -> list[list[Any]]:
+    """Values of columns of a table, in the order of their readers.
+
+    Args:
+        path: of the table, for messages.
+        table: what `read_table` gives.
+        readers: how a cell is read, and what it must be (see `parsed`), by the column's name.
+
+    Raises:
+        InputError: see `needed_columns` and `parsed`.
+    """
+    columns = needed_columns(path, table, readers)
+    pairs = zip(readers.items(), columns, strict=True)
+    return [parsed(path, name, cells, *reader) for (name, reader), cells in pairs]
+
+
 def cells_by_name(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Rows of a table: cells by the names of columns."""
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]

@@ -13,7 +13,7 @@ import numpy as np
 from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.sentence import Sentence
-from contstim.tables import listed, needed_columns, number, parsed, read_table
+from contstim.tables import listed, needed_columns, number, parsed, parsed_columns, read_table
 from contstim.tables import text as cell_text
 from contstim.wording import repeated
 
@@ -171,9 +171,8 @@ def _sentences(path: Path, table: Table) -> tuple[dict[str, Sentence], FloatArra
 
 
 def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
-    good, bad = needed_columns(path, table, ("gramm_id", "ungramm_id"))
-    good = parsed(path, "gramm_id", good, cell_text, "text")
-    bad = parsed(path, "ungramm_id", bad, cell_text, "text")
+    readers = dict.fromkeys(("gramm_id", "ungramm_id"), (cell_text, "text"))
+    good, bad = parsed_columns(path, table, readers)
     nothing = [""] * len(good)
     others = (table.get(name, nothing) for name in ("phenomenon", "dataset", "discard"))
     # a pair without a phenomenon is about the two types of sentences that it contrasts

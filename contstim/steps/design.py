@@ -33,7 +33,7 @@ from contstim.stimuli import (
     read_triplets,
     write_trials,
 )
-from contstim.tables import listed, needed_columns, parsed, read_table
+from contstim.tables import listed, parsed_columns, read_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -183,10 +183,9 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
     Raises:
         InputError: the table cannot be read, lacks a column, or compares a sentence with itself.
     """
-    names = ("sentence_1", "sentence_2")  # the first is to be chosen
-    cells = zip(names, needed_columns(path, read_table(path), names), strict=True)
-    columns = (parsed(path, name, column, Sentence.parse, name) for name, column in cells)
-    rows = list(zip(*columns, strict=True))
+    # The first is to be chosen
+    readers = {name: (Sentence.parse, name) for name in ("sentence_1", "sentence_2")}
+    rows = list(zip(*parsed_columns(path, read_table(path), readers), strict=True))
     for row, (first, second) in enumerate(rows):
         if first.bare == second.bare:
             raise InputError(f"{path}, row {row} compares {first.text!r} with itself.")

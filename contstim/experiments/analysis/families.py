@@ -15,7 +15,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.signed_ranks import smallest_p_value
-from contstim.tables import needed_columns, parsed, read_table, text
+from contstim.tables import parsed_columns, read_table, text
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -70,12 +70,9 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContra
         InputError: the file cannot be read, is empty, lacks a column, names a model that was not
             scored, or states a contrast twice.
     """
-    columns = needed_columns(path, read_table(path), ModelContrast._fields)
-    names = (
-        parsed(path, name, cells, text, "name")
-        for name, cells in zip(ModelContrast._fields, columns, strict=True)
-    )
-    stated = [ModelContrast(*row) for row in zip(*names, strict=True)]
+    readers = dict.fromkeys(ModelContrast._fields, (text, "name"))
+    columns = parsed_columns(path, read_table(path), readers)
+    stated = [ModelContrast(*row) for row in zip(*columns, strict=True)]
     for first, second in stated:
         if first not in models or second not in (*models, CEILING) or first == second:
             raise InputError(

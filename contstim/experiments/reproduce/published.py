@@ -23,11 +23,13 @@ from contstim.files import decoding
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from contstim.stimuli import Pair, Triplet, content_id
-from contstim.tables import needed_columns, number, parsed, read_table
+from contstim.tables import number, parsed, parsed_columns, read_table
 from contstim.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from contstim.tables import Reader
 
 MODELS = ("bigram", "trigram", "rnn", "lstm", "bert", "roberta", "xlm", "electra", "gpt2")
 _WORDS = ("vocabulary/vocab_cap.pkl", "vocabulary/vocab_low.pkl", "preps.pkl")
@@ -173,12 +175,10 @@ def load_words(path: Path) -> tuple[str, ...]:
 
 def _columns(path: Path, texts: tuple[str, ...], numbers: tuple[str, ...]) -> list[tuple[str, ...]]:
     table = read_table(path)
-    columns = needed_columns(path, table, (*texts, *numbers))
-    for name in numbers:
-        parsed(path, name, table[name], number, "number")
-    for name in texts:
-        parsed(path, name, table[name], Sentence.parse, "text")
-    return list(zip(*columns, strict=True))
+    readers: dict[str, Reader] = dict.fromkeys(texts, (Sentence.parse, "text"))
+    readers |= dict.fromkeys(numbers, (number, "number"))
+    parsed_columns(path, table, readers)  # for its errors alone
+    return list(zip(*(table[name] for name in readers), strict=True))
 
 
 ADDRESS = "https://raw.githubusercontent.com/dpmlab/contstimlang/HEAD/"
