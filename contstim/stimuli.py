@@ -299,7 +299,7 @@ class Trial:
 
 _Selected = TypeVar("_Selected", Pair, Triplet, ControversialMinimalPair)
 
-_KINDS = {
+KINDS = {
     Condition.NATURAL_CONTROVERSIAL: ((Kind.NATURAL, Kind.NATURAL),),
     Condition.NATURAL_SYNTHETIC: (
         (Kind.NATURAL, Kind.SYNTHETIC_1),
@@ -310,6 +310,7 @@ _KINDS = {
     Condition.RANDOM_NATURAL: ((Kind.NATURAL, Kind.NATURAL),),
     Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED), (Kind.INSTRUCTION, Kind.INSTRUCTION)),
 }
+"""Kinds of sentence_1 and sentence_2 that trials of each condition may have."""
 
 
 def check_trials(trials: Iterable[Trial]) -> None:
@@ -322,7 +323,7 @@ def check_trials(trials: Iterable[Trial]) -> None:
     for trial in trials:
         where = f"The trial {trial.trial_id!r} is {trial.condition}"
         _check_models(where, trial, trial.condition)
-        allowed, kinds = _KINDS[trial.condition], (trial.kind_1, trial.kind_2)
+        allowed, kinds = KINDS[trial.condition], (trial.kind_1, trial.kind_2)
         if kinds not in allowed:
             raise InputError(
                 f"{where}, so it compares {' or '.join(map(' with '.join, allowed))}, in this "

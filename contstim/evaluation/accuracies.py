@@ -15,6 +15,7 @@ from contstim.documents import read_toml
 from contstim.errors import InputError
 from contstim.evaluation.folder import table_of
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings, TieRule
+from contstim.models.specifications import RESERVED_NAMES
 from contstim.tables import frame_of
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
 
 OVERALL, PEOPLE = "overall", "people"
 _AGAIN = " (published)"
-_RESERVED = {
-    *(PEOPLE, "method", "phenomenon", "paradigm", "paradigms", "pairs", "unread", "identical"),
-    *("contrast", "condition", "model"),
-}
 _LEVEL = 0.95
 _BINS = 10
 
@@ -374,7 +371,7 @@ def evaluate_minimal_pairs(
         InputError: a model is called like a column of the tables.
     """
     people = people or {}
-    taken = {model for scores in scoring.by_method for model in scores.models} & _RESERVED
+    taken = {model for scores in scoring.by_method for model in scores.models} & RESERVED_NAMES
     if taken:
         raise InputError(f"A model cannot be called {min(taken)!r}, a column of the tables.")
     relative = {model.name for model in models if not model.convention.is_log_probability}

@@ -30,7 +30,7 @@ from contstim.reporting.report import (
 )
 from contstim.reporting.templates import passages
 from contstim.study.handing_on.facts import StudyFacts
-from contstim.study.page_sections import SECTIONS, as_measured, at_a_glance, link, next_step
+from contstim.study.page_sections import SECTIONS, at_a_glance, link, next_step
 from contstim.study.places import LOCK, PAGE
 from contstim.study.states import begun_with, size_of, size_text, stage_states
 from contstim.version import __version__
@@ -142,7 +142,7 @@ def _report(
     with suppress(ContstimError, *_DAMAGED):  # of what cannot be read there are no results
         warning = origin_of(facts.responses).warning
     with suppress(ContstimError, *_DAMAGED):
-        measured = as_measured(facts)
+        measured = bool(facts.simulation.get("as_measured"))
     notes = passages("contstim.study", "page.md.jinja", as_measured=measured)
     parts = [*_progress(study, states, running, stopped)]
     if running is None:

@@ -381,11 +381,6 @@ def accuracies(path: Path) -> Table:
     return Table(("model", *scopes), [(m, *(cell(m, scope) for scope in scopes)) for m in models])
 
 
-def as_measured(facts: StudyFacts) -> bool:
-    """True if simulated people follow the models as those of a pilot did."""
-    return bool(facts.simulation.get("as_measured"))
-
-
 _ITEM_STAGES = frozenset({"pairs", "triplets", "selection", "minimal_pairs"})
 # Heading → what stands under it, and the first words of the stages that it is made of
 SECTIONS: dict[str, tuple[Callable[[StudyFacts], Iterator[Part]], frozenset[str]]] = {

@@ -25,7 +25,7 @@ from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import NO_BREAK_SPACE, Response
 from contstim.scale import Scale
 from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.stimuli import KINDS, Condition, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,15 +71,6 @@ DAMAGES: dict[str, bytes | None] = {
     "is absent": None,
 }
 
-_KINDS = {
-    Condition.NATURAL_CONTROVERSIAL: (Kind.NATURAL, Kind.NATURAL),
-    Condition.NATURAL_SYNTHETIC: (Kind.NATURAL, Kind.SYNTHETIC_2),
-    Condition.SYNTHETIC_SYNTHETIC: (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),
-    Condition.MINIMAL_PAIR: (Kind.ACCEPTABLE, Kind.UNACCEPTABLE),
-    Condition.RANDOM_NATURAL: (Kind.NATURAL, Kind.NATURAL),
-    Condition.CATCH: (Kind.NATURAL, Kind.SHUFFLED),
-}
-
 
 def make_trial(number: int, group: int, condition: Condition, first: str = "") -> Trial:
     """A trial of two sentences that no other trial has."""
@@ -89,7 +80,7 @@ def make_trial(number: int, group: int, condition: Condition, first: str = "") -
     second = f"Reads in house {group} of class {number} the teacher."
     sentences = (Sentence.parse(first), Sentence.parse(second))
     name = f"trial-{group}-{number}"
-    return Trial(name, group, condition, *models, *sentences, *_KINDS[condition], "")
+    return Trial(name, group, condition, *models, *sentences, *KINDS[condition][0], "")
 
 
 TRIALS = tuple(

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope
     from contstim.experiments.analysis.tables import Row
-    from contstim.scale import Scale
     from contstim.stimuli import Trial
 
 
@@ -111,11 +110,6 @@ def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial
             rated = group.ratings[:, column]
             if not np.isnan(rated).all():
                 yield group.trials[column], rated[~np.isnan(rated)]
-
-
-def share_of_2(rated: FloatArray, scale: Scale) -> float:
-    """Share of ratings that prefer sentence_2; those that prefer neither count one half."""
-    return float((1 + np.sign(rated - scale.middle)).mean() / 2)
 
 
 def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.agreement import share_of_2
 from contstim.experiments.analysis.reliability import ItemReliability, item_reliabilities
 from contstim.tables import frame_of
 
@@ -95,7 +94,7 @@ def trials_table(ratings: Ratings) -> Columns:
             "sentence_2": trial.sentence_2.text,
             **{f"rated_{n}": int((rated == n).sum()) for n in ratings.scale.buttons},
             "mean_rating": float(rated.mean()),
-            "share_sentence_2": share_of_2(rated, ratings.scale),
+            "share_sentence_2": float((1 + np.sign(rated - ratings.scale.middle)).mean() / 2),
             **(unknown if reliability is None else asdict(reliability)),
             **{f"log_ratio {model}": x for model, x in zip(ratings.models, ratios, strict=True)},
         }
