@@ -162,19 +162,17 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
         models = load_scorers(self.models, loading)
         tests = token_count_control(ratings, counts | count_tokens(models, sentences))
         preferences = feature_preferences(ratings, measured)
-        for name, rows in (
-            ("token_counts", tests),
-            ("feature_preferences", preferences),
-        ):
-            if rows:
-                # A control without tests writes no file, not an empty one.
-                write_table(self.out / f"{name}.csv", rows_table(rows))
-        facts = {"models": conventions(models), **_facts_of_people(admission)}
         shown: list[str | Table] = []
-        for rows, names in ((tests, _TESTS), (preferences, _PREFERENCES)):
-            if rows:
+        for name, rows, columns in (
+            ("token_counts", tests, _TESTS),
+            ("feature_preferences", preferences, _PREFERENCES),
+        ):
+            if rows:  # a control without tests writes no file, not an empty one
+                table = rows_table(rows)
+                write_table(self.out / f"{name}.csv", table)
                 title = f"P-values are adjusted (Benjamini, Hochberg) over {rows[0]['family']}:"
-                shown += [title, page_table(rows_table(rows), names)]
+                shown += [title, page_table(table, columns)]
+        facts = {"models": conventions(models), **_facts_of_people(admission)}
         return Outcome((tests, preferences), facts, shown=shown)
 
 
