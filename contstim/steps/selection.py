@@ -308,7 +308,10 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         ),
     ]
     settings: MinimalPairQuestion = MinimalPairQuestion()
-    review: Reviews = ()
+    review: Annotated[
+        tuple[Path, ...],
+        Reads("Reviews: what was rejected is not chosen again; others may be.", flag="--review"),
+    ] = ()
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairSelection]:
         """Select the pairs, and write them with the verdicts and a certificate."""
