@@ -107,6 +107,23 @@ def test_texts_and_page_state_the_selection_by_models_and_paradigm(done: Study) 
     assert above.count("<table") == 3
 
 
+def test_names_that_differ_in_capitals_alone_are_told_apart(done: Study) -> None:
+    """Property: models and paradigms are as many as there are names."""
+    with chdir(done.folder):
+        facts = StudyFacts(done)
+        rows = [
+            dict(zip(("model_1", "model_2", "paradigm"), names, strict=True))
+            | {"model_1_right": str(number), "model_2_right": "0", "chosen": "0"}
+            for number, names in enumerate((("a", "m", "Verbs"), ("A", "m", "verbs")))
+        ]
+        facts.__dict__["verdicts"] = rows
+        texts = datasheet(facts).markdown(), methods(facts).markdown()
+    assert "a alone prefers the acceptable sentence in 0 minimal pairs" in texts[0]
+    assert "A alone prefers the acceptable sentence in 1 minimal pairs" in texts[0]
+    assert "of 2 paradigms" in texts[1]
+    assert "In 1 paradigm no two models differ." in texts[1]
+
+
 def test_a_study_holds_whose_files_are_named_whole_or_by_links(done: Study, tmp_path: Path) -> None:
     """Property: what was done holds, however the study file says where its inputs are."""
     (tmp_path / "link").symlink_to(done.folder / "results" / "generated")
