@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,8 @@ class StudyFiles:
         models = [model for model in self.study.models if model.location in loaded]
         # Of a single step, such as a judge of sentences that is trained on another text
         others = sorted(loaded - {model.location for model in models})
-        written = (Path(each) for each in others if RESULTS in Path(each).parents)
+        paths = (Path(relpath(each)) for each in others)
+        written = (path for path in paths if RESULTS in path.parents)
         return (*(file for model in models for file in model.files), *written)
 
     @property
@@ -158,7 +160,8 @@ class StudyFiles:
 
     def prose(self, text: Path) -> bool:
         """True if a text is running prose; the embedded English is not."""
-        return self.study.texts.prose and RESULTS not in text.parents
+        embedded = {TRAINING, NATURAL_TEXT, *(model.embedded_text for model in self.study.models)}
+        return self.study.texts.prose and text not in embedded
 
 
 def _text(text: str | None, written: Path) -> Path | None:

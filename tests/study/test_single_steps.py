@@ -10,6 +10,7 @@ from contstim.english.minimal_pairs import generate_pairs, write_pairs
 from contstim.english.paradigm import shipped_paradigms
 from contstim.errors import InputError
 from contstim.steps import STEPS, step_named, step_names
+from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.sections import SECTIONS
 from contstim.study.stages import stages_of
 from contstim.study.states import stage_states
@@ -88,6 +89,9 @@ def test_a_study_to_begin_with_searches_behind_its_judge_and_trains_on_two_texts
         Path("results/training.txt"),
         Path("results/models/second.arpa.txt"),
     }
+    assert ["results/judge.arpa", "judge.txt"] in [
+        [row["use"], row["name"]] for row in StudyFacts(study).texts
+    ]
 
 
 def test_a_key_that_a_step_does_not_have_is_told_with_its_line(tmp_path: Path) -> None:

@@ -113,6 +113,10 @@ class StudyFacts:
             ("natural sentences", given.natural, places.NATURAL_TEXT),
         ]
         uses += [(each.name, each.own_text, each.embedded_text) for each in self.study.models]
+        # Models that single steps train, such as a judge of sentences
+        for name, values in self.study.steps.items():
+            if name.startswith("train ") and "text" in values:
+                uses.append((str(values["out"]), str(values["text"]), Path(values["text"])))
         rows = []
         for use, text, written in uses:
             if text:
