@@ -20,6 +20,7 @@ from contstim.models.training_text import Contamination, contamination
 from contstim.models.transforms import UnknownWords, unknown_words
 from contstim.records import record_path
 from contstim.scores import ScoreTable
+from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from contstim.arrays import FloatArray, IntArray
     from contstim.models.base import Continuation, Scorer, TokenScore
     from contstim.models.remote import Answer
-    from contstim.sentence import Sentence
     from contstim.store import Store
 
     Progress: TypeAlias = Callable[[Scorer, int], None]
@@ -40,7 +40,7 @@ _FAST, _SLOW = 2.0, 10.0  # seconds of a block, beyond which the next is larger 
 
 def score_sentences(
     models: Sequence[Scorer],
-    sentences: Sequence[Sentence],
+    sentences: Sequence[Sentence | str],
     *,
     store: Store | None = None,
     progress: Progress | None = None,
@@ -54,7 +54,7 @@ def score_sentences(
 
     Args:
         models: one column each.
-        sentences: one row each.
+        sentences: one row each, or their texts.
         store: a database of scores.
         progress: called with the model and the number of distinct sentences scored since.
 
@@ -63,8 +63,9 @@ def score_sentences(
         ModelError: a model cannot score a sentence.
         StoreError: the store cannot be written.
     """
-    scores = score_each(models, sentences, store=store, progress=progress)
-    return ScoreTable(tuple(sentences), tuple(model.name for model in models), scores)
+    rows = tuple(Sentence.parse(each) if isinstance(each, str) else each for each in sentences)
+    scores = score_each(models, rows, store=store, progress=progress)
+    return ScoreTable(rows, tuple(model.name for model in models), scores)
 
 
 def score_continuations(

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from functools import partial
 from itertools import combinations
 from math import lcm
+from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from contstim.study.study import RESULTS, embedded_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from contstim.models.specifications import Specification
     from contstim.steps.design import DesignSettings
     from contstim.study.amounts import ModelPair
     from contstim.study.problems import Problems
@@ -99,6 +101,14 @@ def _check_models(study: Study, problems: Problems) -> None:
     if len(study.models) < 2 and wanted and not problems.concern("models"):
         named = f"[{wanted[0]}] compares models, and the study names {len(study.models)}"
         problems.add(("models",), f"{named}: name at least two.")
+
+
+def _check_judge(judge: Specification | None, study: Study) -> None:
+    """Refuse a further model that is not there and that no part of the study trains."""
+    made = {model.location for model in study.models if model.training is not None}
+    made |= {str(values.get("out")) for values in study.steps.values()}
+    if judge is not None and relpath(judge.location) not in made:
+        check_model(judge, study.loading)
 
 
 def _files(study: Study) -> Iterator[tuple[Key, Path]]:
@@ -214,8 +224,9 @@ def _checks(study: Study) -> Iterator[tuple[str, str, Callable[[], object]]]:
     if triplets := sections.get("triplets"):
         yield "triplets", "recipe", lambda: recipe_named(triplets.recipe)
         if triplets.plausible is not None:  # else as the recipe has it
-            yield "triplets", "plausible", lambda: triplets.plausibility
-        yield "triplets", "fluency", lambda: triplets.judge
+            yield "triplets", "plausible", lambda: _check_judge(triplets.plausibility[0], study)
+        if triplets.fluency is not None:
+            yield "triplets", "fluency", lambda: _check_judge(triplets.further, study)
     vocabulary = sections.get("vocabulary")
     if vocabulary is not None and (vocabulary.zipf or vocabulary.every_word):
         yield "vocabulary", "zipf", vocabulary.rules

@@ -56,6 +56,8 @@ def test_rows_follow_the_sentences_and_repeated_ones_are_scored_once(model: Coun
     assert table.sentences == tuple(given)
     alone = [NgramModel(model.path).log_probs([s])[0] for s in given]
     assert table.column("2-gram").tolist() == alone
+    texts = score_sentences([model], [sentence.text for sentence in given])
+    assert (texts.sentences, texts.column("2-gram").tolist()) == (table.sentences, alone)
 
 
 def test_an_interrupted_run_goes_on_without_scoring_anything_twice(
