@@ -92,7 +92,7 @@ def _check_texts(study: Study, problems: Problems) -> None:
 
 
 def _check_models(study: Study, problems: Problems) -> None:
-    trained = {model.location for model in study.models if model.training is not None}
+    trained = _trained(study)
     for model in study.models:
         if model.location not in trained:  # else it will be there
             with problems.of(("models", model.name)):
@@ -105,10 +105,14 @@ def _check_models(study: Study, problems: Problems) -> None:
 
 def _check_judge(judge: Specification | None, study: Study) -> None:
     """Refuse a further model that is not there and that no part of the study trains."""
-    made = {model.location for model in study.models if model.training is not None}
-    made |= {str(values.get("out")) for values in study.steps.values()}
+    made = _trained(study) | {str(values.get("out")) for values in study.steps.values()}
     if judge is not None and relpath(judge.location) not in made:
         check_model(judge, study.loading)
+
+
+def _trained(study: Study) -> set[str]:
+    """Where models of the study will stand that it trains."""
+    return {model.location for model in study.models if model.training is not None}
 
 
 def _files(study: Study) -> Iterator[tuple[Key, Path]]:
