@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _ALL_OPEN = 20  # items of a section that are shown without unfolding anything
 _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}
 _EXPLANATION = (
-    "Numbers are natural log-probabilities (nats), of pairs without scores ranks among all "
-    "sentences, from 0 to 1: higher is likelier. Bold: the sentence that a model prefers to the "
+    "Numbers are natural log-probabilities (nats); where a pair has no scores, ranks among all "
+    "sentences, from 0 to 1. Higher is likelier. Bold: the sentence that a model prefers to the "
     "one it rejects. Words that differ from the natural sentence are marked"
 )
 _POINTER = "; the pointer on one tells the old and the new part of speech"

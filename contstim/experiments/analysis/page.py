@@ -352,6 +352,7 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
         cannot=result.detectability.cannot(str(sampling.units)),
         ceiling=_number(best["lower"]) if CEILING in tests else "",
         below=first in result.below_ceiling(),
+        reaches=best["value"] >= best["lower"],
         rival=equal[0]["second"] if equal else "",
         these_items=sampling.units == "participants",
     )
@@ -365,7 +366,10 @@ def _lead(test: Row, first: str, sampling: Sampling) -> str:
     name, p_value = ("p (Holm)", "p_holm") if sampling.correction == "holm" else ("q", "q_value")
     text = p_text(test[p_value])
     tested = f", {name} {text if text[0] == '<' else f'= {text}'}" if test["testable"] else ""
-    interval = f"{100 * (1 - test['alpha']):.3g}% interval {_number(low)} … {_number(high)}"
+    several = test["alpha"] < 1 - sampling.level - 1e-9
+    wider = ", wider since several differences are tested," if several else ""
+    level = f"{100 * (1 - test['alpha']):.3g}% interval{wider}"
+    interval = f"{level} {_number(low)} … {_number(high)}"
     more, other = _number(sign * test["difference"]), test["second" if sign > 0 else "first"]
     return f"{more} more than {other}, the next ({interval}{tested})"
 

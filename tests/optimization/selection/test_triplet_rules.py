@@ -69,15 +69,16 @@ def test_the_oracle_finds_the_quantile_groups_of_pandas(values: list[int], n: in
 
 @given(st.lists(VALUES, min_size=1, max_size=60), st.integers(1, 12))
 def test_groups_are_those_of_pandas(values: list[float], n: int) -> None:
-    """Where pandas refuses because edges coincide, it is the first group that reaches up."""
-    mine = quantile_groups(np.array(values), quantile_edges(np.array(values), n))
-    try:
-        witness = pd.qcut(values, n, labels=False)
-    except ValueError:
-        ends = np.quantile(values, np.arange(1, n + 1) / n)
-        assert mine.tolist() == [int(np.argmax(ends >= value)) for value in values]
-    else:
+    """Where edges coincide, which pandas drops then, each value's group ends at the same edge."""
+    edges = quantile_edges(np.array(values), n)
+    mine = quantile_groups(np.array(values), edges)
+    witness, bins = pd.qcut(values, n, labels=False, retbins=True, duplicates="drop")
+    if len(bins) == n + 1:
         assert mine.tolist() == witness.tolist()
+    else:
+        above = np.array(values) > min(values)  # others are of the first group
+        assert edges[mine + 1][above].tolist() == bins[witness[above].astype(int) + 1].tolist()
+        assert set(mine[~above]) == {0}
 
 
 @pytest.mark.parametrize("size", [10, 11, 100, 101, 997])
