@@ -168,7 +168,7 @@ def real_significance(ratings: Ratings, per_group: int, draws: int) -> None:
                 for part in range(3)
             )
             found = significantly_better(
-                [c.T[None] for c in choices], [s[None] for s in sides], own, "groups", 0.05
+                [c.T[None] for c in choices], [s[None] for s in sides], own, "groups"
             )
             better += found[best].sum() / (len(MODELS) - 1)
         print(f"  {scope:24} {ratings.models[best]:8}{better / draws:7.3f}")

@@ -147,7 +147,7 @@ def predict(
     """Power of a design, by `contstim power`."""
     populations = calibrate(study, people)[0][trials.scope]
     kind, groups, each = study.of_scope(trials.scope), len(size.people), size.people[0]
-    units = units_for([family_limits(kind, groups, each, 0.05)])
+    units = units_for([family_limits(kind, groups, each)])
     power = simulate_power(
         kind, populations, groups=groups, participants=each, simulations=n, units=units
     )

@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.triplets import select_triplets as select_triplets
     from contstim.optimization.selection.verification import verify_natural as verify_natural
     from contstim.optimization.selection.verification import verify_triplets as verify_triplets
-    from contstim.reporting.review import review_page as review_page
+    from contstim.reporting.review import ReviewPage as ReviewPage
     from contstim.reviews import read_reviews as read_reviews
     from contstim.scale import Scale as Scale
     from contstim.scores import ScoreTable as ScoreTable

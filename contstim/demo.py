@@ -182,10 +182,12 @@ def run_demo(
     floor = float(np.quantile(judged, _RARER))
     triplets: list[Triplet] = []
     path = out / "triplets.csv"
+    # The record is written last: where it is missing, an earlier run was interrupted
+    earlier = read_triplets(path) if path.is_file() and record_path(path).is_file() else ()
     for number, (first, second) in enumerate(_DUELS):
         for name in NAMES[len(models) : NAMES.index(second) + 1]:
             vocabulary, _ = shared_vocabulary([train_next(name)], vocabulary)
-        duel = _read_duel(path, models[first], models[second], seed)
+        duel = [each for each in earlier if (each.model_1, each.model_2) == (first, second)]
         if not duel:
             reporter.say(f"Searching: {first} against {second} …")
             # Every duel starts from sentences of its own.
@@ -275,22 +277,6 @@ def _sentences(path: Path, make: Callable[[], Iterable[Sentence]]) -> list[Sente
     if not path.is_file():
         write_text(path, "".join(f"{sentence.text}\n" for sentence in make()))
     return list(read_sentences(path))
-
-
-def _read_duel(path: Path, first: LanguageModel, second: LanguageModel, seed: int) -> list[Triplet]:
-    """The triplet of two models that an earlier run wrote; none if it wrote none."""
-    # The record is written last: where it is missing or says other, an earlier run was interrupted
-    # or had other models.
-    if not (path.is_file() and record_path(path).is_file()):
-        return []
-    record = read_json_object(record_path(path))
-    models = record.get("models", {})
-    if record.get("seed") != seed or any(
-        models.get(name) != convention for name, convention in conventions([first, second]).items()
-    ):
-        return []
-    names = first.name, second.name
-    return [t for t in read_triplets(path) if (t.model_1, t.model_2) == names]
 
 
 def _search_duel(

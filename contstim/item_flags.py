@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.frequencies import WordFrequencies
-from contstim.matching import MISFIT, match
-from contstim.reviews import changed_words, naturals_of, undecided
+from contstim.matching import MISFIT, changes_of, match
+from contstim.reviews import naturals_of, undecided
 from contstim.sentence import all_but_one
 from contstim.stimuli import CONTROVERSIAL, Condition, Pair, Trial, Triplet
 from contstim.tags import SELDOM
@@ -86,7 +86,6 @@ class FlagSettings:
         rules: what counts as a word, and which are blocked.
         repeatable: in lower case; words that may stand twice in a sentence.
         frequencies: how often words are in a text; None: the items' own words.
-        text: what the explanations call that text.
         rare: words below it are rare, on the Zipf scale.
         often: words in more items than this stand often; None: 5 items, or 2 in 100.
         tags: parts of speech of words; None, or where it lists too few of the items' words: not
@@ -98,7 +97,6 @@ class FlagSettings:
     rules: WordRules = field(default_factory=WordRules)
     repeatable: frozenset[str] = frozenset()
     frequencies: WordFrequencies | None = None
-    text: str = "the text"
     rare: float = 3.0
     often: int | None = None
     tags: TagTable | None = None
@@ -268,22 +266,22 @@ def _rare(
     words: Collection[str], sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[dict[str, float], str]:
     """The Zipf value of each word that is rare, and what tells so."""
-    frequencies, source = settings.frequencies, settings.text
-    rarest = ""  # a word that the text never has
+    frequencies, rarest = settings.frequencies, ""  # a word that the text never has
     if frequencies is None:
-        source = "the text of the items"
-        frequencies = WordFrequencies.of(sentences) if sentences else WordFrequencies({"": 0})
+        words_of = Counter(word for s in sentences for word in s.words) or {"": 0}
+        frequencies = WordFrequencies(words_of, "the text of the items")
         rarest = min(words, key=frequencies.zipf, default="")
     lowest = frequencies.zipf(rarest)
     if lowest >= settings.rare:
         return {}, (
-            f"Rare words were not looked for: {source} is so short that even the rarest word has "
-            f"Zipf {lowest:.1f}. Give a longer text with --text, or a higher --rare."
+            f"Rare words were not looked for: {frequencies.source} is so short that even the "
+            f"rarest word has Zipf {lowest:.1f}. Give a longer text with --text, or a higher "
+            "--rare."
         )
     zipfs = {word: frequencies.zipf(word) for word in words}
     return {word: zipf for word, zipf in zipfs.items() if zipf < settings.rare}, (
         f"A word is below {settings.rare:g} on the Zipf scale (10 in a thousand million words is "
-        f"1, a thousand is 3), by how often it stands in {source}."
+        f"1, a thousand is 3), by how often it stands in {frequencies.source}."
     )
 
 
@@ -325,7 +323,7 @@ def _frequent(
     settings: FlagSettings,
 ) -> Iterable[Flag]:
     """Words that stand in more than so many items."""
-    changed = changed_words(stimuli)
+    changed = changes_of(stimuli)
     # Trials of one triplet share its words: they are one item here.
     sources: dict[str, set[str]] = defaultdict(set)
     words_of: dict[str, list[str]] = {}
@@ -336,7 +334,7 @@ def _frequent(
         words = dict.fromkeys(
             _bare(sentence.words[place]).lower()
             for sentence, places in zip(item.sentences, changed[item.item_id], strict=True)
-            for place in (range(len(sentence)) if counts_all else sorted(places))
+            for place in (range(len(sentence)) if counts_all else places)
         )
         words_of[item.item_id] = [w for w in words if w and w not in exempt]
         for word in words_of[item.item_id]:

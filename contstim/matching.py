@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from contstim.reviews import changed_words, differing, named_sentences, naturals_of
+from contstim.reviews import SYNTHETIC, differing, named_sentences, naturals_of
+from contstim.stimuli import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,37 +72,45 @@ Changes = dict[str, tuple[dict[int, str], ...]]
 """Of each sentence of each stimulus, by its identifier: places of new words, and the changes."""
 
 
-def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None) -> Changes:
+def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None = None) -> Changes:
     """New words, each with what it replaced and both parts of speech, in words.
 
+    Two synthetic sentences of a trial are compared with their natural sentence, if a trial of the
+    same triplet has it, and else with each other. Sentences that nobody changed, and shuffled
+    ones, have no new words.
+
     Args:
-        stimuli: as `changed_words` takes them.
+        stimuli: triplets, pairs or trials.
         table: of tags; without it, and where the natural sentence is not known, a change is empty.
     """
     every = list(stimuli)
-    naturals, places, changes = naturals_of(every), changed_words(every), {}
-    for name, sentences in map(named_sentences, every):
-        of_sentences = zip(sentences, naturals[name], places[name], strict=True)
-        changes[name] = tuple(_changes(*of_sentence, table) for of_sentence in of_sentences)
+    naturals, changes = naturals_of(every), {}
+    for stimulus in every:
+        name, sentences = named_sentences(stimulus)
+        compared, of_tags = naturals[name], table
+        if isinstance(stimulus, Trial) and stimulus.kind_1 in SYNTHETIC and None in compared:
+            compared, of_tags = sentences[::-1], None
+        both = zip(sentences, compared, strict=True)
+        changes[name] = tuple(_changes(*each, of_tags) for each in both)
     return changes
 
 
 def _changes(
-    sentence: Sentence | None,
-    natural: Sentence | None,
-    places: Iterable[int],
-    table: TagTable | None,
+    sentence: Sentence | None, other: Sentence | None, table: TagTable | None
 ) -> dict[int, str]:
-    if sentence is None or natural is None or table is None:
-        return dict.fromkeys(sorted(places), "")
+    if sentence is None or other is None:
+        return {}
+    places = sorted(differing(sentence, other))
+    if table is None:
+        return dict.fromkeys(places, "")
     sides = [
         [
             f"{word} ({table.tag_name(tag) or 'unknown'})"
             for word, tag in zip(each.words, table.tags(each), strict=True)
         ]
-        for each in (natural, sentence)
+        for each in (other, sentence)
     ]
-    return {place: " → ".join(side[place] for side in sides) for place in sorted(places)}
+    return {place: " → ".join(side[place] for side in sides) for place in places}
 
 
 ENOUGH = 5.0

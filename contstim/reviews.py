@@ -279,29 +279,15 @@ def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False)
     return Review(tuple(decisions))
 
 
-_NOTHING: frozenset[int] = frozenset()
-_SYNTHETIC = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
+SYNTHETIC = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
 
 
 def differing(sentence: Sentence, other: Sentence) -> frozenset[int]:
     """Places, from 0, of the words that differ; none where the sentences differ in length."""
     if len(sentence) != len(other):
-        return _NOTHING
+        return frozenset()
     pairs = enumerate(zip(sentence.words, other.words, strict=True))
     return frozenset(place for place, (word, before) in pairs if word != before)
-
-
-def natural_sentences(stimuli: Iterable[Stimulus]) -> dict[str, Sentence]:
-    """The natural sentences of triplets that some trial names or shows, by its `source_id`.
-
-    Trials of an empty `source_id` name no triplet, and are left out.
-    """
-    return {
-        trial.source_id: trial.source or trial.sentence_1
-        for trial in stimuli
-        if isinstance(trial, Trial) and trial.source_id
-        if trial.source or trial.condition is Condition.NATURAL_SYNTHETIC
-    }
 
 
 def named_sentences(stimulus: Stimulus) -> tuple[str, tuple[Sentence | None, ...]]:
@@ -318,13 +304,18 @@ def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None,
     trial where no other trial of the same triplet has the natural one.
     """
     every = list(stimuli)
-    natural = natural_sentences(every)
+    natural = {
+        trial.source_id: trial.source or trial.sentence_1
+        for trial in every
+        if isinstance(trial, Trial) and trial.source_id
+        if trial.source or trial.condition is Condition.NATURAL_SYNTHETIC
+    }
     sources: dict[str, tuple[Sentence | None, ...]] = {}
     for stimulus in every:
         if isinstance(stimulus, Triplet):
             sources[stimulus.triplet_id] = (None, stimulus.natural, stimulus.natural)
-        elif isinstance(stimulus, Trial) and stimulus.kind_2 in _SYNTHETIC:
-            if stimulus.kind_1 in _SYNTHETIC:
+        elif isinstance(stimulus, Trial) and stimulus.kind_2 in SYNTHETIC:
+            if stimulus.kind_1 in SYNTHETIC:
                 of_both = stimulus.source or natural.get(stimulus.source_id)
                 sources[stimulus.trial_id] = (of_both, of_both)
             else:
@@ -332,28 +323,3 @@ def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None,
         else:
             sources[stimulus.trial_id] = (None, None)
     return sources
-
-
-def changed_words(stimuli: Iterable[Stimulus]) -> dict[str, tuple[frozenset[int], ...]]:
-    """Places of the words that a search changed, for each sentence of each stimulus.
-
-    Two synthetic sentences of a trial are compared with their natural sentence, if a trial of the
-    same triplet has it, and else with each other. Sentences that nobody changed, and shuffled
-    ones, have no places.
-
-    Returns:
-        By `trial_id` or `triplet_id`, as many sets of places, from 0, as the stimulus has
-        sentences.
-    """
-    every = list(stimuli)
-    naturals, places = naturals_of(every), {}
-    for stimulus in every:
-        name, sentences = named_sentences(stimulus)
-        compared = naturals[name]
-        if isinstance(stimulus, Trial) and stimulus.kind_1 in _SYNTHETIC and None in compared:
-            compared = sentences[::-1]
-        places[name] = tuple(
-            _NOTHING if sentence is None or other is None else differing(sentence, other)
-            for sentence, other in zip(sentences, compared, strict=True)
-        )
-    return places

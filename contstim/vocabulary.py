@@ -143,12 +143,7 @@ class Vocabulary:
         Raises:
             VocabularyError: `min_count` is below 1, or no word is that frequent.
         """
-        initial: Counter[str] = Counter()
-        inner: Counter[str] = Counter()
-        for sentence in sentences:
-            initial[sentence.words[0]] += 1
-            inner.update(sentence.words[1:])
-        return cls.from_counts(initial, inner, min_count=min_count)
+        return cls.from_counts(*count_words(sentences), min_count=min_count)
 
     @classmethod
     def from_counts(
@@ -212,6 +207,16 @@ class Vocabulary:
             for line in (heading, *words)
         ]
         write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def count_words(sentences: Iterable[Sentence]) -> tuple[Counter[str], Counter[str]]:
+    """Counts of words that start a sentence, and of words elsewhere."""
+    initial: Counter[str] = Counter()
+    inner: Counter[str] = Counter()
+    for sentence in sentences:
+        initial[sentence.words[0]] += 1
+        inner.update(sentence.words[1:])
+    return initial, inner
 
 
 def read_repeatable(path: Path | str) -> frozenset[str]:

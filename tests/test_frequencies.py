@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.analysis.controls import mean_zipfs
 from contstim.frequencies import WordFrequencies, read_frequencies
 from contstim.models.ngram.training import train_ngram
 from contstim.sentence import Sentence
@@ -44,7 +43,7 @@ def test_a_text_a_list_and_a_models_counts_give_the_same_numbers(tmp_path: Path)
     (tmp_path / "list.csv").write_text("word,count\nthe,3\ncat,1\nsaw,1\ndog,1\nend,1\n")
     train_ngram(sentences, 1, tmp_path / "model.arpa")
     measured = [
-        mean_zipfs(sentences, read_frequencies(tmp_path / name))
+        [*map(read_frequencies(tmp_path / name).mean_zipf, sentences)]
         for name in ("text.txt", "list.csv", "model.arpa", "model.arpa.counts.csv")
     ]
     assert measured[0] == measured[1] == measured[2] == measured[3]

@@ -72,13 +72,13 @@ def test_where_nouns_are_capitalised_names_are_not_looked_for() -> None:
 def test_rare_words_are_those_below_a_value_in_a_text_that_is_long_enough() -> None:
     """Zipf of a word counted 4 times among 2,000,005: log10(5 / 2.000008) + 3 = 3.40."""
     items = [pair(1, "The zebra sleeps", "The dog sleeps")]
-    text = WordFrequencies({"the": 2_000_000, "zebra": 4, "dog": 1})
-    settings = FlagSettings(ENGLISH.rules, ENGLISH.repeatable, text, "corpus.txt", rare=3.3)
+    text = WordFrequencies({"the": 2_000_000, "zebra": 4, "dog": 1}, "corpus.txt")
+    settings = FlagSettings(ENGLISH.rules, ENGLISH.repeatable, text, rare=3.3)
     flagged = flag_items(items, settings)
     rare = [flag.detail for flag in flagged.flags if flag.kind is FlagKind.RARE]
     assert rare == ["“sleeps” is rare (Zipf 2.7).", "“dog” is rare (Zipf 3.0)."]
     assert "corpus.txt" in flagged.explanations[FlagKind.RARE]
-    short = FlagSettings(ENGLISH.rules, text=" a", frequencies=WordFrequencies({"the": 900_000}))
+    short = FlagSettings(ENGLISH.rules, frequencies=WordFrequencies({"the": 900_000}, "a"))
     flagged = flag_items(items, short)
     assert of_kind(flagged.flags, FlagKind.RARE) == []
     assert "so short that even the rarest word has Zipf 3.0" in flagged.explanations[FlagKind.RARE]

@@ -95,7 +95,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "read_sentences",
         "read_study",
         "read_trials",
-        "review_page",
+        "ReviewPage",
         "run_study",
         "ScoreSentences",
         "score_sentences",

@@ -10,13 +10,13 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.design.building import pair_trial, triplet_trials
+from contstim.matching import changes_of
 from contstim.optimization.selection.reviewed import rejected_words
 from contstim.reviews import (
     Decision,
     ItemKind,
     Review,
     Stimulus,
-    changed_words,
     differing,
     read_reviews,
     undecided,
@@ -159,7 +159,7 @@ CHANGED = Triplet("t", "a", "b", NATURAL, FIRST, SECOND, *(-1.0,) * 6, 1.0)
 
 
 def places_of(stimuli: Iterable[Stimulus]) -> dict[str, Places]:
-    return {name: tuple(map(set, sets)) for name, sets in changed_words(stimuli).items()}
+    return {name: tuple(map(set, sets)) for name, sets in changes_of(stimuli).items()}
 
 
 def test_sentences_of_different_lengths_are_not_compared_word_by_word() -> None:

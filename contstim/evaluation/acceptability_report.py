@@ -15,9 +15,9 @@ from contstim.evaluation.criteria import (
     fits,
     models_apart,
 )
-from contstim.evaluation.folder import Findings, page_table, panels, table_of
+from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.scores import LeftOut
-from contstim.reporting.canvas import BLUE, ORANGE, widest
+from contstim.reporting.canvas import BLUE, ORANGE, panels, widest
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Heading, Paragraph, Table

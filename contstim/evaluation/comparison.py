@@ -12,7 +12,7 @@ import numpy as np
 
 from contstim.correlation import pearson
 from contstim.errors import InputError, ScoreError, VocabularyError
-from contstim.evaluation.folder import Findings, page_table, panels, table_of
+from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.scores import score_readable
 from contstim.models.base import require_language_model
 from contstim.models.specifications import with_name
@@ -21,7 +21,7 @@ from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.optimization.selection.strata import strata
-from contstim.reporting.canvas import BLUE, GREY, widest
+from contstim.reporting.canvas import BLUE, GREY, panels, widest
 from contstim.reporting.heat_map import agreement_map
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Bullets, Heading, Paragraph, code, emphasis

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.evaluation.desiderata import CLAIM, check_claims
-from contstim.evaluation.folder import Findings, page_table, panels, table_of
-from contstim.reporting.canvas import BLACK, BLUE, ORANGE, widest
+from contstim.evaluation.folder import Findings, page_table, table_of
+from contstim.reporting.canvas import BLACK, BLUE, ORANGE, panels, widest
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Bullets, Heading, Paragraph, Table, code, emphasis
 from contstim.wording import counted

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from contstim.files import reading, write_text
 from contstim.models.base import conventions
 from contstim.records import provenance
-from contstim.reporting.canvas import new_figure, save, styled
+from contstim.reporting.canvas import save, styled
 from contstim.reporting.report import Bullets, Heading, Picture, Report, Table, code
 from contstim.tables import write_table
 
@@ -21,15 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
     from contstim.models.base import Scorer
     from contstim.reporting.report import Part
 
     Columns: TypeAlias = dict[str, list[Any]]
-    Panels: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -181,34 +176,6 @@ def _page_cell(columns: Columns, name: str, row: int) -> str:
     has_limits = limits and not math.isnan(limits[0])
     low_to_high = f" ({limits[0]:z.2f}-{limits[1]:z.2f})" if has_limits else ""
     return f"{value:.3f}{low_to_high}"
-
-
-def panels(
-    n: int, across: int, width: float, height: float, *, rows: int = 1, **shared: Any
-) -> tuple[Figure, Panels]:
-    """A figure with a column of panels for each of n things, some beside each other, then below.
-
-    Args:
-        n: number of columns.
-        across: number of columns side by side, at most.
-        width: of a panel, in inches.
-        height: of a panel, in inches.
-        rows: number of panels in a column.
-        shared: axes that panels share, as of `Figure.subplots`.
-
-    Returns:
-        The figure, and the axes, (rows, n).
-    """
-    across = min(n, across)
-    down = rows * math.ceil(n / across)
-    figure = new_figure(0.4 + width * across, 0.4 + height * down)
-    grid = figure.subplots(down, across, squeeze=False, **shared)
-    # blocks of rows below each other become one block: (rows, n and unused panels)
-    every = np.hstack(np.split(grid, down // rows))
-    unused: Iterable[Axes] = every[:, n:].flat
-    for axes in unused:
-        axes.set_axis_off()
-    return figure, every[:, :n]
 
 
 def data_hash(paths: Iterable[Path]) -> str:

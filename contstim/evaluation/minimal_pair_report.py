@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.evaluation.accuracies import BIN, FEATURES, contrasts
-from contstim.evaluation.folder import Findings, page_table, panels, table_of
+from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.minimal_pairs import AGREEMENT
 from contstim.evaluation.scores import LeftOut
 from contstim.minimal_pair_scores import score_columns
-from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, new_figure, plain_log, widest
+from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, panels, plain_log, widest
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names, shortened
 from contstim.reporting.report import Details, Heading, Paragraph, Table
@@ -234,10 +234,9 @@ def profile_figure(bins: Sequence[Row]) -> Figure:
     features = [name for name in FEATURES if any(row["feature"] == name for row in bins)]
     models = list(dict.fromkeys(row["model"] for row in bins))
     names = short_names(models)
-    width = max(3.8, 1.9 * len(features), 1.2 + 2 * widest(names))
-    figure = new_figure(width, 2.4 + 0.09 * len(models))
-    axes_of = figure.subplots(1, len(features), sharey=True, squeeze=False)[0]
-    for axes, feature in zip(axes_of, features, strict=True):
+    width, n = max(3.4, 1.9 * len(features) - 0.4, 0.8 + 2 * widest(names)), len(features)
+    figure, grid = panels(n, n, width / n, 2 + 0.09 * len(models), sharey=True)
+    for axes, feature in zip(grid[0], features, strict=True):
         for number, model in enumerate(models):
             line = [row for row in bins if (row["model"], row["feature"]) == (model, feature)]
             axes.plot(
@@ -256,8 +255,8 @@ def profile_figure(bins: Sequence[Row]) -> Figure:
         if feature == "perplexity":
             axes.set_xscale("log")
             plain_log(axes.xaxis)
-    axes_of[0].set_ylabel("accuracy")
-    handles, labels = axes_of[0].get_legend_handles_labels()
+    grid[0, 0].set_ylabel("accuracy")
+    handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
 

@@ -38,10 +38,11 @@ from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary, WordTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.models.specifications import Specification
+    from contstim.reporter import Reporter
 
 _Method = TypeVar("_Method", bound="Callable[..., object]")
 
@@ -186,6 +187,14 @@ def tell_unknown(
     text, is_loud = unknown
     if text:
         (warn if is_loud else say)(text)
+
+
+def tell_unknown_words(
+    models: Iterable[Scorer], sentences: Sequence[Sentence], reporter: Reporter
+) -> None:
+    """Say which share of the words each model does not know; warn of a large one."""
+    for model in models:
+        tell_unknown(unknown_words(model, sentences), reporter.warn, reporter.say)
 
 
 def transformed(scorer: Scorer, specification: Specification) -> Transformed:

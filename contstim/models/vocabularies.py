@@ -18,7 +18,7 @@ import numpy as np
 from contstim.errors import InputError, ModelError, VocabularyError
 from contstim.sentence import is_word
 from contstim.tables import read_table, write_table
-from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
+from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary, count_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,11 +71,7 @@ class WordList:
         Raises:
             InputError: the text has fewer such words than `size`, or none.
         """
-        initial: Counter[str] = Counter()
-        inner: Counter[str] = Counter()
-        for sentence in sentences:
-            initial[sentence.words[0]] += 1
-            inner.update(sentence.words[1:])
+        initial, inner = count_words(sentences)
         counts = initial + inner
         frequent = [
             word

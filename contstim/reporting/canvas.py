@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from io import BytesIO
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from contstim.files import writing
 
@@ -13,9 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
+    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
+    from numpy.typing import NDArray
 
 # Okabe & Ito (2008): distinct under every common colour blindness, and in grey
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#BBBBBB", "#000000"
@@ -42,6 +47,34 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def panels(
+    n: int, across: int, width: float, height: float, *, rows: int = 1, **shared: Any
+) -> tuple[Figure, NDArray[Any]]:
+    """A figure with a column of panels for each of n things, some beside each other, then below.
+
+    Args:
+        n: number of columns.
+        across: number of columns side by side, at most.
+        width: of a panel, in inches.
+        height: of a panel, in inches.
+        rows: number of panels in a column.
+        shared: axes that panels share, as of `Figure.subplots`.
+
+    Returns:
+        The figure, and the axes, (rows, n).
+    """
+    across = min(n, across)
+    down = rows * ceil(n / across)
+    figure = new_figure(0.4 + width * across, 0.4 + height * down)
+    grid = figure.subplots(down, across, squeeze=False, **shared)
+    # blocks of rows below each other become one block: (rows, n and unused panels)
+    every = np.hstack(np.split(grid, down // rows))
+    unused: Iterable[Axes] = every[:, n:].flat
+    for axes in unused:
+        axes.set_axis_off()
+    return figure, every[:, :n]
 
 
 def widest(labels: Iterable[str]) -> float:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.reporting.canvas import BLUE, GREY, ORANGE, new_figure
+from contstim.reporting.canvas import BLUE, GREY, ORANGE, panels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,18 +31,13 @@ def frontier_figure(table: Mapping[str, Sequence[Any]], enough: float) -> Figure
     """
     from matplotlib.ticker import MaxNLocator
 
-    panels: defaultdict[tuple[str, ...], defaultdict[tuple[str, str], list[tuple[int, float]]]]
-    panels = defaultdict(lambda: defaultdict(lambda: [(0, 0.0)]))
+    found: defaultdict[tuple[str, ...], defaultdict[tuple[str, str], list[tuple[int, float]]]]
+    found = defaultdict(lambda: defaultdict(lambda: [(0, 0.0)]))
     names = ("triplet_id", "accept", "reject", "changed", "drop")
     for triplet, accept, reject, changed, drop in zip(*(table[n] for n in names), strict=True):
-        panels[tuple(sorted((accept, reject)))][triplet, reject].append((changed, drop))
-    across = min(_ACROSS, len(panels)) or 1
-    down = ceil(len(panels) / across) or 1
-    figure = new_figure(2.6 * across + 0.4, 2.2 * down + 0.3)
-    axes = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).ravel()
-    for axis in axes[len(panels) :]:
-        axis.set_visible(False)
-    for axis, (pair, searches) in zip(axes, panels.items(), strict=False):
+        found[tuple(sorted((accept, reject)))][triplet, reject].append((changed, drop))
+    figure, grid = panels(max(1, len(found)), _ACROSS, 2.6, 2.2, sharex=True, sharey=True)
+    for axis, (pair, searches) in zip(grid[0], found.items(), strict=False):
         for points in searches.values():
             changed, drops = zip(*points, strict=True)
             axis.plot(changed, drops, color=GREY, linewidth=0.6, zorder=1)

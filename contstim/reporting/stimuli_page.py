@@ -119,7 +119,7 @@ def stimuli_table(
         InputError: a pair has neither scores nor texts.
         ScoreError: the scores lack a sentence or a model.
     """
-    changes = changes_of(stimuli, None) if changes is None else changes
+    changes = changes_of(stimuli) if changes is None else changes
     own = [model for model in (stimuli[0].model_1, stimuli[0].model_2) if model]
     models: Sequence[str] = own
     if isinstance(stimuli[0], Trial):

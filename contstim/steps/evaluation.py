@@ -34,7 +34,7 @@ from contstim.frequencies import frequency_file, read_frequencies
 from contstim.models.catalog import load_scorers, model_files
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.specifications import parse_models
-from contstim.models.transforms import tell_unknown, unknown_words
+from contstim.models.transforms import tell_unknown_words
 from contstim.options import Aside, Help, Models, Reads, Seed
 from contstim.scores import ScoreTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
@@ -125,7 +125,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             trained = self._train_on_parts(loaded, reporter)
             models = [*loaded, *(model for model, _ in trained)]
             sides = [side for pair in pairs for side in (pair.good, pair.bad)]
-            _tell_unknown_words(models, sides, reporter)
+            tell_unknown_words(models, sides, reporter)
             if self.scores:
                 table = ScoreTable.read(self.scores)
                 scoring = pair_scores_from_table(table, pairs, self.settings.method)
@@ -211,7 +211,7 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
         parts = [published_scores(judgements, table, self.settings) for table in self.scores]
         with self.execution.scorers(self.models, self.loading, reporter.say) as models:
             if models:
-                _tell_unknown_words(models, judgements.texts, reporter)
+                tell_unknown_words(models, judgements.texts, reporter)
                 # A sentence that several items share is scored once.
                 progress = self.execution.progress(reporter, len(set(judgements.texts)))
                 with self.opened() as store:
@@ -269,7 +269,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
             self.execution.scorers(specifications, self.loading, reporter.say) as loaded,
             self.opened() as store,
         ):
-            _tell_unknown_words(loaded, chosen, reporter)
+            tell_unknown_words(loaded, chosen, reporter)
             results = desiderata.evaluate_desiderata(
                 # A reference of its own is the last of those loaded, and is not evaluated
                 loaded[: len(self.models)],
@@ -328,7 +328,7 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
             table, left_out = comparison.gather(
                 tables, models, texts, store=store, progress=progress
             )
-        _tell_unknown_words(models, table.sentences or (), reporter)
+        tell_unknown_words(models, table.sentences or (), reporter)
         commands, contest = [comparison.select_command(self.out, table)], None
         # A contest between two models needs both loaded, not their scores alone
         if len(models) > 1:
@@ -367,14 +367,6 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
 def _tell_left_out(what: str, names: Collection[object], reporter: Reporter) -> None:
     if names:
         reporter.say(f"Without a score: {counted(len(names), what)}; see left_out.csv.")
-
-
-def _tell_unknown_words(
-    models: Sequence[Scorer], sentences: Sequence[Sentence], reporter: Reporter
-) -> None:
-    """Say which share of the words each model does not know; warn of a large one."""
-    for model in models:
-        tell_unknown(unknown_words(model, sentences), reporter.warn, reporter.say)
 
 
 def _tell_slow(

@@ -13,7 +13,6 @@ from contstim.evaluation.folder import page_table
 from contstim.experiments.analysis.controls import (
     count_tokens,
     feature_preferences,
-    mean_zipfs,
     read_features,
     token_count_control,
 )
@@ -155,7 +154,8 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
         sentences = read_stimuli(self.trials)
         measured = {} if self.features is None else read_features(self.features)
         if self.text is not None:
-            measured["zipf"] = mean_zipfs(sentences, read_frequencies(self.text))
+            zipf = read_frequencies(self.text).mean_zipf
+            measured["zipf"] = {sentence.text: zipf(sentence) for sentence in sentences}
         counts = {} if self.tokens is None else read_features(self.tokens)
         # Tokens are counted by tokenizers alone, so the networks' weights stay where they are.
         loading = Loading(trust_remote_code=self.trust_remote_code).without_weights

@@ -65,7 +65,6 @@ class ReviewSettings:
             language_rules(self.language, self.blocked),
             REPEATABLE_ENGLISH if self.language == "en" else frozenset(),
             None if self.text is None else read_frequencies(self.text),
-            "" if self.text is None else self.text.name,
             self.rare,
             self.often,
             tag_table(self.tags),

@@ -11,7 +11,7 @@ from contstim.files import write_text
 from contstim.models.base import conventions
 from contstim.models.catalog import load_models
 from contstim.models.loading import DEFAULT_LOADING, Loading
-from contstim.models.transforms import tell_unknown, unknown_words
+from contstim.models.transforms import tell_unknown_words
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings
@@ -162,8 +162,7 @@ def words_offered(
         InputError: the file cannot be read, or most of the words have no tags.
         VocabularyError: no word is left.
     """
-    for model in models:
-        tell_unknown(unknown_words(model, sentences), reporter.warn, reporter.say)
+    tell_unknown_words(models, sentences, reporter)
     words = default_vocabulary(models) if path is None else Vocabulary.load(path)
     dropped: tuple[str, ...] = ()
     if not search.allow_unknown:

@@ -222,7 +222,7 @@ class SearchTriplets(
         ]
         shown = [Table(header, rows, texts=2)]
         if found := results.triplets:
-            flagged = flags_of(found, tags=None if question.tags is None else Path(question.tags))
+            flagged = flags_of(found, tags=question.tags)
             facts["figures"] = figures_of(found, flagged.share, flagged.table, question.nats)
             shown.append(figures_table(facts["figures"]))
         return Outcome(results, facts, complete=results.complete, shown=shown)

@@ -14,12 +14,11 @@ from contstim.evaluation.folder import (
     Findings,
     data_hash,
     page_table,
-    panels,
     table_of,
     write_findings,
 )
 from contstim.models.catalog import load_model
-from contstim.reporting.canvas import new_figure, styled
+from contstim.reporting.canvas import new_figure, panels, styled
 from contstim.reporting.report import Paragraph
 from contstim.tables import read_table
 

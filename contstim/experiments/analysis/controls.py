@@ -21,20 +21,18 @@ from contstim.tables import listed, number, parsed, read_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from contstim.arrays import FloatArray
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
-    from contstim.frequencies import WordFrequencies
     from contstim.models.base import Scorer
     from contstim.stimuli import Trial
 
 __all__ = [
     "count_tokens",
     "feature_preferences",
-    "mean_zipfs",
     "read_features",
     "token_count_control",
 ]
@@ -79,11 +77,6 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     return features
 
 
-def mean_zipfs(sentences: Iterable[Sentence], frequencies: WordFrequencies) -> dict[str, float]:
-    """The mean word frequency of each sentence, on the Zipf scale."""
-    return {sentence.text: frequencies.mean_zipf(sentence) for sentence in sentences}
-
-
 def count_tokens(
     models: Sequence[Scorer], sentences: Sequence[Sentence]
 ) -> dict[str, dict[str, float]]:
@@ -93,22 +86,19 @@ def count_tokens(
     return {name: dict(zip(texts, of.tolist(), strict=True)) for name, of in counts.items()}
 
 
-def token_count_control(
-    ratings: Ratings, counts: Features, conditions: Collection[Condition] = CONTROVERSIAL
-) -> list[Row]:
+def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
     """Test for each model whether its preferences follow the number of tokens.
 
     A sub-word model may find a sentence unlikely because its words are cut into many tokens. Over
     the trials that target a model, and over those in which people prefer the other sentence, count
     how often the sentence it prefers has fewer tokens. A binomial test per model, as in Table S2 of
     the 2023 study, which tests each transformer on pairs of two synthetic sentences whose other
-    model is a transformer too; ours are by default all controversial trials.
+    model is a transformer too; ours are all controversial trials.
 
     Args:
         ratings: who chose what, and the models' log-probabilities.
         counts: model → sentence → number of tokens; models without counts are not tested, and
             word-level models have nothing to test where sentences are equally long.
-        conditions: which trials.
 
     Returns:
         A row for each model over all trials, then for each over its errors (`errors_only`). `equal`
@@ -125,7 +115,7 @@ def token_count_control(
     for errors_only in (False, True):
         family = []
         for model in counts:
-            side, people, difference = _judged(ratings, model, conditions, counts, model)
+            side, people, difference = _judged(ratings, model, CONTROVERSIAL, counts, model)
             own = people * side < 0 if errors_only else np.ones(len(side), np.bool_)
             test = _token_count_test(side[own], difference[own])
             family.append({"model": model, "errors_only": errors_only, **test})
@@ -153,19 +143,15 @@ def _token_count_test(side: FloatArray, difference: FloatArray) -> Row:
     return {"equal": int((difference == 0).sum()), "pairs": pairs, "fewer": fewer, **found}
 
 
-def feature_preferences(
-    ratings: Ratings,
-    features: Features,
-    conditions: Collection[Condition] = (Condition.SYNTHETIC_SYNTHETIC,),
-) -> list[Row]:
+def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
     """Compare models with people in what they prefer (2023, Fig. S7).
 
-    Ties of the model and of people (5:5) are left out.
+    Trials are those of two synthetic sentences, as in the published figure. Ties of the model and
+    of people (5:5) are left out.
 
     Args:
         ratings: who chose what, and the models' log-probabilities.
         features: feature → sentence → value.
-        conditions: which trials; the published figure shows synthetic controversial pairs.
 
     Returns:
         A row for each feature and model, over the `trials` that target the model. Differences are
@@ -177,6 +163,7 @@ def feature_preferences(
         InputError: a sentence without a value.
     """
     rows: list[Row] = []
+    conditions = (Condition.SYNTHETIC_SYNTHETIC,)
     for feature in features:
         family = [
             {

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.experiments.analysis.controls import mean_zipfs
 from contstim.experiments.analysis.effects import compare
 from contstim.experiments.analysis.families import ModelContrast
 from contstim.experiments.analysis.measures import ACCURACY
@@ -85,10 +84,8 @@ def trivial_rivals(
     if known:
         ratios[MISFITS] = {t: len(a.misfits) - len(b.misfits) for t, (a, b) in matches.items()}
     if known or frequencies:
-        zipf = mean_zipfs(shown, frequencies or table.frequencies)
-        ratios[FREQUENCY] = {
-            t.trial_id: zipf[t.sentence_2.text] - zipf[t.sentence_1.text] for t in judged
-        }
+        zipf = (frequencies or table.frequencies).mean_zipf
+        ratios[FREQUENCY] = {t.trial_id: zipf(t.sentence_2) - zipf(t.sentence_1) for t in judged}
     lost, without = len(synthetic) - len(matches), [FREQUENCY] * (not frequencies) + [MISFITS]
     left_out = {
         f"{CHANGED} and {MISFITS} leave out {counted(lost, 'pair')} of synthetic sentences, whose "

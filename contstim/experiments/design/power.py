@@ -143,7 +143,6 @@ def simulate_power(
     groups: int | None = None,
     participants: int = 10,
     simulations: int = 1000,
-    alpha: float = 0.05,
     units: Units | None = None,
     seed: int = 0,
 ) -> Power:
@@ -164,7 +163,6 @@ def simulate_power(
             trials out. By default the design's.
         participants: in each group.
         simulations: experiments for each population.
-        alpha: false discovery rate; adjusted p-values below it are significant.
         units: what tests take as random; by default as `analyze` has it for this scope alone.
         seed: of the simulation.
 
@@ -177,10 +175,10 @@ def simulate_power(
             raise InputError(f"`{name}` must be 1 or more, not {number}.")
     places = trials.places(groups)
     if units is None:
-        units = units_for([family_limits(trials, len(places), participants, alpha)])
+        units = units_for([family_limits(trials, len(places), participants)])
     rng = np.random.default_rng(seed)
     of_populations = tuple(
-        _simulate(trials, places, population, participants, simulations, alpha, units, rng)
+        _simulate(trials, places, population, participants, simulations, units, rng)
         for population in populations
     )
     return Power(trials.models, of_populations, simulations, units, len(places), participants)
@@ -192,7 +190,6 @@ def _simulate(
     people: Population,
     participants: int,
     simulations: int,
-    alpha: float,
     units: Units,
     rng: np.random.Generator,
 ) -> PopulationPower:
@@ -212,7 +209,7 @@ def _simulate(
         rows = trials.draw(places, min(size, simulations - start), rng)
         answers = [people.answers(of_group, participants, rng) for of_group in rows]
         sides = [trials.sides[of_group] for of_group in rows]
-        better += significantly_better(answers, sides, own, units, alpha)
+        better += significantly_better(answers, sides, own, units)
         # The curve: every experiment, (block, n_trials), in an order of its own, and the accuracies
         # of all models on its first 1, 2, … trials, (block, n_trials, n_models). Rounding lets
         # equal accuracies tie, whatever the order of their sums.
@@ -273,7 +270,6 @@ class DesignPower:
         unreached: those who could not be had as measured.
         groups: how many groups are simulated.
         participants: in each group.
-        alpha: false discovery rate.
         units: what tests take as random.
         smallest_effect: the smallest difference of accuracies that matters.
         scopes: what each kind of trial shows by itself, and all together (`overall`).
@@ -285,7 +281,6 @@ class DesignPower:
     unreached: list[tuple[Scope, str]]
     groups: int
     participants: int
-    alpha: float
     units: Units
     smallest_effect: float
     scopes: Mapping[Scope, ScopePower]
@@ -304,7 +299,10 @@ class DesignPower:
         if self.units == "crossed":
             return (*pilot, families.crossed_instead(self.groups))
         limits = [(scope, of_scope.detectability) for scope, of_scope in self.scopes.items()]
-        return (*pilot, *families.family_cautions(limits, self.units, self.alpha))
+        return (
+            *pilot,
+            *families.family_cautions(limits, self.units, families.FALSE_DISCOVERY_RATE),
+        )
 
     def to_frame(self) -> DataFrame:
         """A row for each scope, population and comparison; see `power_table`."""
@@ -321,7 +319,6 @@ def design_power(
     groups: int | None = None,
     participants: int = ANSWERS,
     simulations: int = 1000,
-    alpha: float = families.FALSE_DISCOVERY_RATE,
     smallest_effect: float = SMALLEST_EFFECT,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
@@ -337,7 +334,6 @@ def design_power(
         groups: see `simulate_power`.
         participants: see `simulate_power`.
         simulations: see `simulate_power`.
-        alpha: see `simulate_power`.
         smallest_effect: the smallest difference of accuracies that matters.
         seed: see `simulate_power`.
         progress: told how many of how many simulations are done.
@@ -371,8 +367,7 @@ def design_power(
     sizes += [(groups, n) for n in (participants // 2, 2 * participants) if n]
     sizes += [(n, participants) for n in (groups // 2, 2 * groups) if n]
     limits = {
-        size: {scope: family_limits(kind, *size, alpha) for scope, kind in kinds.items()}
-        for size in sizes
+        size: {scope: family_limits(kind, *size) for scope, kind in kinds.items()} for size in sizes
     }
     units = {size: units_for(of_scopes.values()) for size, of_scopes in limits.items()}
     done, total = count(), sum(len(sizes) + len(_fewer_trials(kind)) for kind in kinds.values())
@@ -384,7 +379,7 @@ def design_power(
     ) -> Power:
         progress(next(done), total)
         sized = {"groups": size[0], "participants": size[1], "simulations": n}
-        return simulate_power(kind, people, **sized, alpha=alpha, units=units[size], seed=seed)
+        return simulate_power(kind, people, **sized, units=units[size], seed=seed)
 
     def of_scope(scope: Scope, kind: TrialPreferences) -> ScopePower:
         people, smaller = populations[scope], {}
@@ -398,7 +393,7 @@ def design_power(
         return ScopePower(planned, tuple(others), smaller, limits[sizes[0]][scope], precision)
 
     scopes = {scope: of_scope(scope, kind) for scope, kind in kinds.items()}
-    of_design = (groups, participants, alpha, units[sizes[0]], smallest_effect, scopes)
+    of_design = (groups, participants, units[sizes[0]], smallest_effect, scopes)
     return DesignPower(table.models, measured, every, unreached, *of_design)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.experiments.analysis.families import FALSE_DISCOVERY_RATE
 from contstim.experiments.analysis.tables import rows_table
 from contstim.experiments.design.golan2023 import WORTH
 from contstim.experiments.design.population import AS_MEASURED
@@ -48,6 +49,7 @@ def power_report(power: DesignPower, picture: Picture | None = None) -> Report:
         *(__package__, "power.md.jinja"),
         power=power,
         worth=WORTH,
+        rate=FALSE_DISCOVERY_RATE,
         best=_best(power),
         simulations=max(scope.planned.simulations for scope in power.scopes.values()),
         effect=f"{power.smallest_effect:g}",

@@ -23,7 +23,12 @@ from contstim.experiments.analysis.crossed import (
     jackknife_of_means,
     variance_components,
 )
-from contstim.experiments.analysis.families import adjusted, every_contrast, limits_over_groups
+from contstim.experiments.analysis.families import (
+    FALSE_DISCOVERY_RATE,
+    adjusted,
+    every_contrast,
+    limits_over_groups,
+)
 from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.measures import ACCURACY, known_mean
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
@@ -47,7 +52,6 @@ def significantly_better(
     sides: Sequence[FloatArray],
     own: Sequence[BoolArray],
     units: Units,
-    alpha: float,
 ) -> FloatArray:
     """(n_models, n_models): in how many experiments the first model is better than the second.
 
@@ -58,7 +62,6 @@ def significantly_better(
             sentence_2, -1 where sentence_1, 0 for a tie.
         own: of each group, (n_trials, n_models), which trials evaluate which model.
         units: groups, or people and items crossed.
-        alpha: false discovery rate.
     """
     n_models, experiments = own[0].shape[1], len(answers[0])
     # The family of `every_contrast`: all pairs of models, then each model against its ceiling
@@ -79,7 +82,7 @@ def significantly_better(
         apart = np.moveaxis(means[..., first] - means[..., second], 1, 2)
         differences = np.nansum(apart, axis=2)
         p_values = signed_rank_p_values(apart.reshape(-1, len(own))).reshape(differences.shape)
-    significant = adjusted(p_values) < alpha
+    significant = adjusted(p_values) < FALSE_DISCOVERY_RATE
     better = np.zeros((n_models, n_models))
     for contrast, (i, j) in enumerate(pairs):
         ahead = np.sign(differences[significant[:, contrast], contrast])
@@ -128,22 +131,19 @@ def _with_others(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
     return chosen, agreement if answers.shape[1] > 1 else np.full_like(agreement, np.nan)
 
 
-def family_limits(
-    trials: TrialPreferences, groups: int, participants: int, alpha: float
-) -> Detectability:
+def family_limits(trials: TrialPreferences, groups: int, participants: int) -> Detectability:
     """Limits of what signed-rank tests over groups can find, whatever people answer.
 
     Args:
         trials: of one scope.
         groups: how many groups there are; those beyond the design's have trials like its own.
         participants: in each group; those who are alone have no noise ceiling.
-        alpha: false discovery rate.
     """
     has = np.zeros((trials.designed, len(trials.models)), dtype=np.bool_)
     np.logical_or.at(has, trials.groups, trials.evaluates)
     has, several = has[np.arange(groups) % trials.designed], np.full(groups, participants > 1)
     contrasts = every_contrast(trials.models)
-    return limits_over_groups(has, several, trials.models, contrasts, alpha)
+    return limits_over_groups(has, several, trials.models, contrasts, FALSE_DISCOVERY_RATE)
 
 
 def units_for(families: Iterable[Detectability]) -> Units:

@@ -4,6 +4,6 @@ page     what it shows of each item, and the page
 form/    the page as it is shipped: HTML, CSS and JavaScript without a build step
 """
 
-from contstim.reporting.review.page import ReviewPage, review_page
+from contstim.reporting.review.page import ReviewPage
 
-__all__ = ["ReviewPage", "review_page"]
+__all__ = ["ReviewPage"]

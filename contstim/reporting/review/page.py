@@ -21,7 +21,7 @@ from contstim.reviews import ReviewedItem, undecided
 from contstim.stimuli import Condition, Pair, Triplet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from contstim.item_flags import FlaggedItems
     from contstim.reviews import Review, Stimulus
@@ -198,24 +198,6 @@ class ReviewPage:
             has_numbers=any(each["columns"] for each in items),
             has_answers=any(each["answers"] for each in items),
         )
-
-
-def review_page(
-    stimuli: Iterable[Stimulus],
-    *,
-    title: str = "Review of stimuli",
-    flags: FlaggedItems | None = None,
-    scores: ScoreTable | None = None,
-    review: Review | None = None,
-    reviewer: str = "",
-    answers: Mapping[str, tuple[str, float | None]] | None = None,
-) -> str:
-    """A page on which people look at every item and keep or reject it: HTML that stands alone.
-
-    See `ReviewPage` for what it takes, and what it raises.
-    """
-    page = ReviewPage(list(stimuli), title, flags, scores, review, reviewer, answers or {})
-    return page.html()
 
 
 def _decision(item: ReviewedItem) -> list[str]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.experiments.design.building import Design, as_inside, build_design, triplet_trials
 from contstim.experiments.design.verification import verify_design
-from contstim.reviews import natural_sentences
+from contstim.reviews import naturals_of
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Trial
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
@@ -48,7 +48,8 @@ def test_unless_asked_for_natural_sentences_do_not_stand_against_synthetic_ones(
     assert kinds == dict.fromkeys(wanted, 36)
     sources = {t.triplet_id: t.natural for t in TRIPLETS}
     synthetic = [t for t in found.trials if t.condition is Condition.SYNTHETIC_SYNTHETIC]
-    assert {t.source_id: t.source for t in synthetic} == sources == natural_sentences(synthetic)
+    assert {t.source_id: t.source for t in synthetic} == sources
+    assert naturals_of(synthetic) == {t.trial_id: (t.source, t.source) for t in synthetic}
     with_twins = {t.trial_id: replace(t, group=1) for t in design().trials if t.source_id}
     assert {t.trial_id: replace(t, group=1) for t in found.trials if t.source_id} == {
         name: trial

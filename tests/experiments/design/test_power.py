@@ -162,7 +162,7 @@ def test_what_is_significant_is_what_the_analysis_says(
                 expected[(i, j) if contrast["difference"] > 0 else (j, i)] += 1
     sides = [np.broadcast_to(np.sign(r), (6, *r.shape)) for r in ratios]
     own = [np.ones(r.shape, dtype=np.bool_) for r in ratios]
-    found = significantly_better(answers, sides, own, units, 0.05)
+    found = significantly_better(answers, sides, own, units)
     np.testing.assert_array_equal(found, expected)
     assert expected.sum() > 0
 
@@ -364,7 +364,7 @@ def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, pe
     without_first = [2, 4, 5]  # of the pairs 01, 02, 12, then the ceilings of 0, 1 and 2
     order = [*without_first, 0, 1, 3]
     tests = [place for place in order if people > 1 or place < 3]
-    reached = family_limits(trials, groups, people, 0.05)
+    reached = family_limits(trials, groups, people)
     assert reached.tests == len(tests)
     assert (reached.most_units, reached.fewest_units) == (groups, groups - len(lacking))
     assert units_for([reached]) == ("crossed" if reached.needed is None else "groups")
@@ -379,7 +379,7 @@ def test_what_tests_can_reach_is_what_the_clearest_answers_reach(groups: int, pe
 
 def test_one_group_is_compared_by_crossed_tests() -> None:
     alone = replace(random_comparisons(8), groups=np.zeros(8, dtype=np.int64))
-    assert units_for([family_limits(alone, 1, 9, 0.05)]) == "crossed"
+    assert units_for([family_limits(alone, 1, 9)]) == "crossed"
 
 
 def test_unusable_questions_are_refused() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from contstim.experiments.design.building import triplet_trials
 from contstim.item_flags import flag_items
-from contstim.reporting.review import review_page
+from contstim.reporting.review import ReviewPage
 from contstim.reviews import Decision, Review, ReviewedItem, read_reviews, undecided, write_review
 from contstim.sentence import Sentence
 from contstim.stimuli import Condition, Kind, Trial, Triplet
@@ -62,7 +62,7 @@ def open_page(tmp_path: Path, window: tuple[Any, list[str]]) -> Iterator[Open]:
 
     def write(stimuli: Any = TRIPLETS, *, page: Any = None, **options: Any) -> Any:
         path = tmp_path / "review.html"
-        path.write_text(review_page(stimuli, **options), encoding="utf-8")
+        path.write_text(ReviewPage(stimuli, **options).html(), encoding="utf-8")
         page = page or used
         page.goto(path.as_uri())
         page.wait_for_selector("body[data-ready]")

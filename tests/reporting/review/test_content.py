@@ -14,7 +14,7 @@ import pytest
 
 from contstim.errors import InputError, ScoreError
 from contstim.experiments.design.building import triplet_trials
-from contstim.reporting.review import ReviewPage, review_page
+from contstim.reporting.review import ReviewPage
 from contstim.reviews import Decision, Review, undecided
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
@@ -54,10 +54,14 @@ class Page(HTMLParser):
             self.data += data
 
 
+def page_of(stimuli: list[Any], **more: Any) -> str:
+    return ReviewPage(stimuli, **more).html()
+
+
 def test_a_page_promises_parts_of_speech_only_with_a_table_of_tags() -> None:
     flags = flags_of([TRIPLET])
-    assert "pointer on one tells" in review_page([TRIPLET], flags=flags)
-    without = review_page([TRIPLET], flags=replace(flags, table=None))
+    assert "pointer on one tells" in page_of([TRIPLET], flags=flags)
+    without = page_of([TRIPLET], flags=replace(flags, table=None))
     assert "pointer on one tells" not in without
     assert "<mark>marked</mark>; numbers are log-probabilities" in without
 
@@ -69,7 +73,7 @@ def item(stimulus: Any, **more: Any) -> dict[str, Any]:
 
 def test_no_text_is_taken_for_markup() -> None:
     pair = replace(PAIR, trial_id=EVIL, model_1=EVIL, sentence_1=Sentence.parse(EVIL))
-    page, plain = Page(review_page([pair], title=EVIL)), Page(review_page([PAIR], title="x"))
+    page, plain = Page(page_of([pair], title=EVIL)), Page(page_of([PAIR], title="x"))
     assert page.tags == plain.tags
     (read,) = json.loads(page.data)["items"]
     assert read["sentences"][0] == Sentence.parse(EVIL).text
@@ -77,7 +81,7 @@ def test_no_text_is_taken_for_markup() -> None:
 
 
 def test_the_page_names_no_address_and_forbids_every_one() -> None:
-    html = review_page([PAIR])
+    html = page_of([PAIR])
     assert not re.search(r"https?://|@import|url\(", html)
     policy = re.search(r'Security-Policy" content="([^"]*)"', html)
     assert policy
@@ -166,8 +170,8 @@ def test_decisions_of_others_are_shown_and_ones_own_are_the_beginning() -> None:
 
 def test_nothing_several_kinds_and_pairs_without_texts_are_refused() -> None:
     with pytest.raises(InputError, match="nothing to review"):
-        review_page([])
+        page_of([])
     with pytest.raises(InputError, match="not several of these"):
-        review_page([PAIR, TRIPLET])
+        page_of([PAIR, TRIPLET])
     with pytest.raises(InputError, match="p-1 has no texts"):
-        review_page([replace(PAIR, sentence_1=None, sentence_2=None)])
+        page_of([replace(PAIR, sentence_1=None, sentence_2=None)])
