@@ -10,6 +10,7 @@ import numpy as np
 
 from contstim.english.tags import tag_table
 from contstim.errors import InputError
+from contstim.evaluation.scores import readable_by
 from contstim.minimal_pair_scores import MinimalPairScores
 from contstim.models.base import conventions
 from contstim.models.catalog import load_models
@@ -17,7 +18,7 @@ from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.scoring import score_sentences
 from contstim.models.training_text import contamination, tell_contamination
 from contstim.optimization.search.constraints import Candidates, capitals, no_repeats
-from contstim.optimization.search.near_pairs import NearPair, near_pairs
+from contstim.optimization.search.near_pairs import near_pairs
 from contstim.optimization.search.settings import SearchSettings
 from contstim.options import WritesTable
 from contstim.reporting.report import Table
@@ -29,6 +30,7 @@ from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
+    from contstim.sentence import Sentence
 
 
 class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=2):
@@ -67,29 +69,28 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=2):
         given = [*dict.fromkeys(read_stimuli(self.sentences))]
         words, n_dropped = words_offered(self.vocabulary, models, given, search, reporter)
         usable = [each for each in given if len(each) > 1 and not words.missing(each)]
-        for model in models:
-            told = zip(usable, model.unscorable(usable), strict=True)
-            usable = [sentence for sentence, reason in told if reason is None]
+        usable = [usable[row] for row in readable_by(models, usable)[0]]
         if n_over := len(given) - len(usable):
             why = "a single word, words outside the vocabulary, or too long for a model"
             reporter.say(f"{counted(n_over, 'sentence')} passed over: {why}.")
         rules = [*filter(None, [no_repeats(words.repeatable), capitals(words)])]
-        found: list[NearPair] = []
+        tags, names = tag_table(search.tags), tuple(model.name for model in models)
+        found: list[tuple[str, str, Sentence, Sentence]] = []
+        counts = dict.fromkeys(combinations(names, 2), 0)
         for n_done, natural in enumerate(usable, start=1):
             constraints = (*rules, *search.constraints(natural, every_fix=False))
-            found += near_pairs(models, Candidates(words, natural, constraints))
+            near = near_pairs(models, Candidates(words, natural, constraints))
+            for two, (position, word) in near.items():
+                part = tags.part_of_speech(tags.tags(natural)[position])
+                pair_id = f"{given.index(natural) + 1}: {' × '.join(two)}"
+                found.append((part, pair_id, natural, natural.replace(position, word)))
+                counts[two] += 1
             reporter.progress("natural sentences", n_done, len(usable))
-        good, bad = tuple(x.natural for x in found), tuple(x.sentence for x in found)
-        tags, names = tag_table(search.tags), tuple(model.name for model in models)
-        pairs = MinimalPairScores(
-            tuple(tags.part_of_speech(tags.tags(each.natural)[each.position]) for each in found),
-            tuple(f"{given.index(x.natural) + 1}: {' × '.join(x.models)}" for x in found),
-            *(good, bad, names),
-            np.stack([score_sentences(models, side).log_probs for side in (good, bad)], axis=1),
-            near=True,
-        )
+        paradigms, pair_ids, good, bad = zip(*found, strict=True) if found else [()] * 4
+        scores = [score_sentences(models, side).log_probs for side in (good, bad)]
+        columns = (paradigms, pair_ids, good, bad, names)
+        pairs = MinimalPairScores(*columns, np.stack(scores, axis=1), near=True)
         pairs.write(self.out)
-        counts = {two: [x.models for x in found].count(two) for two in combinations(names, 2)}
         seen = contamination({model.name: model.training_text for model in models}, good)
         facts = {
             "models": conventions(models),

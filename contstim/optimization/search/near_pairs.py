@@ -15,7 +15,7 @@ less work, tells that they disagree no more by it than by another word.
 from __future__ import annotations
 
 from itertools import combinations, compress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,30 +24,17 @@ if TYPE_CHECKING:
 
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Candidates
-    from contstim.sentence import Sentence
 
 _AT_ONCE = 64  # words that are scored before it is asked again whether others need be
 _ROUNDING = 1e-4  # nats; how far any score may differ between batches
 
 
-class NearPair(NamedTuple):
-    """A natural sentence, and one with a new word, on which two models disagree.
-
-    Attributes:
-        natural: the natural sentence.
-        sentence: the other one.
-        position: of the new word, 0-based.
-        models: the two models' names.
-    """
-
-    natural: Sentence
-    sentence: Sentence
-    position: int
-    models: tuple[str, str]
-
-
-def near_pairs(models: Sequence[LanguageModel], candidates: Candidates) -> list[NearPair]:
+def near_pairs(
+    models: Sequence[LanguageModel], candidates: Candidates
+) -> dict[tuple[str, str], tuple[int, str]]:
     """The new word on which they disagree most, for each two models that disagree on any.
+
+    By the models' names its position in the natural sentence, 0-based, and the word.
 
     Disagreements no larger than the rounding of scores are none, as are those of a model that finds
     the natural sentence impossible. Of equal ones the first counts.
@@ -72,7 +59,7 @@ def near_pairs(models: Sequence[LanguageModel], candidates: Candidates) -> list[
     rounding = np.maximum(_ROUNDING, np.abs(log_probs) * tolerances)
     # n-gram models score all words at once, and those with drafts take many passes for each
     costs = [2 if each.draft() is not None else int(not each.cheap_replacements) for each in models]
-    found = []
+    found = {}
     for pair in combinations(range(len(models)), 2) if new else ():
         while True:
             first, second = gains[[*pair]]
@@ -91,6 +78,5 @@ def near_pairs(models: Sequence[LanguageModel], candidates: Candidates) -> list[
             scores = models[number].replacement_log_probs(natural, new[top][0], some)
             gains[number, columns] = scores - log_probs[number]
         if most[top] > rounding[[*pair]].max():
-            names = models[pair[0]].name, models[pair[1]].name
-            found.append(NearPair(natural, natural.replace(*new[top]), new[top][0], names))
+            found[models[pair[0]].name, models[pair[1]].name] = new[top]
     return found
