@@ -42,6 +42,7 @@ class ItemKind(StrEnum):
     TRIAL = "trial"
 
 
+_KIND_OF = {Pair: ItemKind.PAIR, Triplet: ItemKind.TRIPLET, Trial: ItemKind.TRIAL}
 _MADE_OF: dict[str, ItemKind] = {
     Condition.NATURAL_CONTROVERSIAL: ItemKind.PAIR,
     Condition.NATURAL_SYNTHETIC: ItemKind.TRIPLET,
@@ -216,23 +217,17 @@ def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[Reviewed
     """
     items = []
     for stimulus in stimuli:
-        source: tuple[str, str, int] = ("", "", 0)
-        third: Sentence | None = None
-        if isinstance(stimulus, Triplet):
-            item_id, kind = stimulus.triplet_id, ItemKind.TRIPLET
-            first, second, third = stimulus.sentences
-        elif stimulus.sentence_1 is None or stimulus.sentence_2 is None:
+        item_id, sentences = named_sentences(stimulus)
+        first, second, third = (*sentences, None)[:3]
+        if first is None or second is None:
             raise InputError(
-                f"{stimulus.trial_id} has no texts, so that nobody can review it: select pairs "
-                f"from scores that have a column 'sentence'."
+                f"{item_id} has no texts, so that nobody can review it: select pairs from scores "
+                "that have a column 'sentence'."
             )
-        else:
-            item_id, kind = stimulus.trial_id, ItemKind.PAIR
-            first, second = stimulus.sentence_1, stimulus.sentence_2
-            if isinstance(stimulus, Trial):
-                kind = ItemKind.TRIAL
-                source = (stimulus.source_id, str(stimulus.condition), stimulus.group)
-        about = (item_id, kind, *source, stimulus.model_1, stimulus.model_2)
+        source = ("", "", 0)
+        if isinstance(stimulus, Trial):
+            source = (stimulus.source_id, str(stimulus.condition), stimulus.group)
+        about = (item_id, _KIND_OF[type(stimulus)], *source, stimulus.model_1, stimulus.model_2)
         items.append(ReviewedItem(reviewer, *about, first, second, third, Decision.NONE, ""))
     return tuple(items)
 
@@ -264,7 +259,7 @@ def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False)
     decisions: list[ReviewedItem] = []
     for path in paths:
         # spreadsheets in many countries separate cells by semicolons
-        rows = read_rows(path, ReviewedItem, _READERS, rows_are="reviewers' decisions")
+        rows = read_rows(path, ReviewedItem, _READERS)
         for row, item in enumerate(rows):
             if not item.item_id:
                 raise InputError(f"{path}, row {row}: the item_id is empty.")

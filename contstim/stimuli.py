@@ -334,14 +334,18 @@ def check_trials(trials: Iterable[Trial]) -> None:
 
 
 _OTHER_TABLES = (".tsv", ".xls", ".xlsx", ".ods", ".npz", ".npy", ".json")
-SENTENCE_COLUMNS = ("sentence", "sentence_1", "sentence_2", "natural", "synthetic_1", "synthetic_2")
+SENTENCE_COLUMNS = (
+    *("sentence", "sentence_1", "sentence_2", "natural", "synthetic_1", "synthetic_2"),
+    *("good", "bad"),
+)
 
 
 def read_stimuli(path: Path | str) -> list[Sentence]:
     """The sentences of a text file, one a line, or the distinct ones of a table of stimuli.
 
     A table (.csv, .parquet, .jsonl) has one or more of the columns sentence, sentence_1,
-    sentence_2, natural, synthetic_1 and synthetic_2, as trials, pairs and triplets do.
+    sentence_2, natural, synthetic_1, synthetic_2, good and bad, as trials, pairs, triplets and
+    minimal pairs do.
 
     Raises:
         InputError: the file cannot be read, a line has no word, or the table has none of these
@@ -430,8 +434,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
             trial_id is empty or given twice, or a row does not set two models or two sentences
             against each other.
     """
-    what = "minimal pairs of 'contstim select minimal-pairs'"
-    pairs = _read_selected(path, ControversialMinimalPair, rows_are=what)
+    pairs = _read_selected(path, ControversialMinimalPair)
     for row, pair in enumerate(pairs):
         if pair.good.bare == pair.bad.bare:
             raise InputError(f"{path}, row {row}: good and bad are the same sentence.")
@@ -521,11 +524,9 @@ def read_stimulus_table(
     )
 
 
-def _read_selected(
-    path: Path | str, kind: type[_Selected], rows_are: str = ""
-) -> tuple[_Selected, ...]:
+def _read_selected(path: Path | str, kind: type[_Selected]) -> tuple[_Selected, ...]:
     """Rows that are named in their first column and set two models against each other."""
-    stimuli = read_rows(path, kind, CELL_READERS, rows_are=rows_are, may_be_empty=True)
+    stimuli = read_rows(path, kind, CELL_READERS, may_be_empty=True)
     name = fields(kind)[0].name
     _check_ids(path, name, [getattr(stimulus, name) for stimulus in stimuli])
     for row, stimulus in enumerate(stimuli):

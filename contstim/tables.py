@@ -173,7 +173,6 @@ def read_rows(
     kind: type[_Row],
     readers: Mapping[str, Reader],
     *,
-    rows_are: str = "",
     may_be_empty: bool = False,
 ) -> tuple[_Row, ...]:
     """Read what was written from `columns_of`: a dataclass of each row; other columns are ignored.
@@ -183,10 +182,10 @@ def read_rows(
 
     Args:
         path: of the table.
-        kind: the dataclass; a column whose field has a default may be missing and is then null.
+        kind: the dataclass, as which messages name the rows; a column whose field has a default may
+            be missing and is then null.
         readers: how a cell is read, and what it must be (see `parsed`), by the name of the field
             or, for all fields of a type, by the name of the type.
-        rows_are: what messages call the rows; by default the name of the dataclass.
         may_be_empty: whether there may be columns without rows.
 
     Raises:
@@ -195,10 +194,8 @@ def read_rows(
     columns = _read(Path(path), table_kind(path), may_be_empty)
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in columns]
     if missing:
-        raise InputError(
-            f"{path} is not a table of {rows_are or kind.__name__.lower() + 's'}: it lacks "
-            f"{', '.join(missing)}."
-        )
+        rows = _INNER_CAPITAL.sub(" ", kind.__name__).lower()
+        raise InputError(f"{path} is not a table of {rows}s: it lacks {', '.join(missing)}.")
     # A column that may be missing: as many empty cells as there are rows
     nulls = [None] * max(map(len, columns.values()))
     typed = [
@@ -335,6 +332,7 @@ def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, 
 
 
 _QUOTED = re.compile('"[^"]*"')
+_INNER_CAPITAL = re.compile("(?<!^)(?=[A-Z])")
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|\d{1,3}([.,]\d{3})+([.,]\d+)?)([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 

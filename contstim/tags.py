@@ -329,7 +329,7 @@ def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
     path = Path(path)
     if path.name.removesuffix(".gz").endswith(".conllu"):
         return _of_treebank(path)
-    rows = read_rows(path, TaggedWord, _READERS, rows_are="words with tags")
+    rows = read_rows(path, TaggedWord, _READERS)
     followers = () if pairs is None else read_rows(pairs, TagPair, _READERS)
     return TagTable(str(path), rows, followers)
 

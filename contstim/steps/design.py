@@ -181,15 +181,11 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
             and sentence_2, which asks for the other one.
 
     Raises:
-        InputError: the table cannot be read, lacks a column, or compares a sentence with itself.
+        InputError: the table cannot be read or lacks a column.
     """
     # The first is to be chosen
     readers = {name: (Sentence.parse, name) for name in ("sentence_1", "sentence_2")}
-    rows = list(zip(*parsed_columns(path, read_table(path), readers), strict=True))
-    for row, (first, second) in enumerate(rows):
-        if first.bare == second.bare:
-            raise InputError(f"{path}, row {row} compares {first.text!r} with itself.")
-    return rows
+    return list(zip(*parsed_columns(path, read_table(path), readers), strict=True))
 
 
 def _changes(before: Sequence[Trial], now: Sequence[Trial]) -> list[dict[str, object]]:

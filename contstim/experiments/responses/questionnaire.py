@@ -217,7 +217,7 @@ def read_answers(path: Path) -> list[QuestionAnswer]:
         InputError: the table cannot be read, or lacks a column.
     """
     readers = {"str": (unescape_formula, "text")}
-    return [*read_rows(path, QuestionAnswer, readers, rows_are="answers to questions")]
+    return [*read_rows(path, QuestionAnswer, readers)]
 
 
 def described(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) -> list[str]:

@@ -219,7 +219,7 @@ def read_assignment(path: Path | str) -> tuple[AssignedSentence, ...]:
             another type; a row does not name two models, a slot is negative or given twice to a
             pair, or a sentence stands in two rows.
     """
-    rows = read_rows(path, AssignedSentence, CELL_READERS, rows_are="assigned sentences")
+    rows = read_rows(path, AssignedSentence, CELL_READERS)
     seen: dict[object, int] = {}
     for number, row in enumerate(rows):
         pair = frozenset((row.model_1, row.model_2))
