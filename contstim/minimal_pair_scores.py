@@ -122,11 +122,10 @@ class MinimalPairScores(BothSides):
         sides = _SIDES[near]
         ending = f": {sides[0]}"
         models = tuple(name.removesuffix(ending) for name in table if name.endswith(ending))
-        names = ("paradigm", "pair_id", *sides, *_score_names(models or ("MODEL",), sides))
-        readers: dict[str, Reader]
-        readers = dict.fromkeys(names, (partial(number, infinite=True), "number"))
-        readers |= dict.fromkeys(names[:2], (text, "text"))
+        readers: dict[str, Reader] = dict.fromkeys(("paradigm", "pair_id"), (text, "text"))
         readers |= dict.fromkeys(sides, CELL_READERS["Sentence"])
+        numbers = _score_names(models or ("MODEL",), sides)
+        readers |= dict.fromkeys(numbers, (partial(number, infinite=True), "number"))
         columns = map(tuple, parsed_columns(path, table, readers))
         paradigms, pair_ids, good, bad, *scores = columns
         if not good:

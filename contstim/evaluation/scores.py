@@ -102,9 +102,8 @@ class PairScores(BothSides):
     @property
     def identical(self) -> list[MinimalPair]:
         """Pairs whose sides are the same, so that a model cannot be right."""
-        sides = [pair.sides(self.method) for pair in self.pairs]
-        both = zip(self.pairs, sides, strict=True)
-        return [pair for pair, side in both if side is not None and side[0] == side[1]]
+        sides = ((pair, pair.sides(self.method) or ("", None)) for pair in self.pairs)
+        return [pair for pair, (good, bad) in sides if good == bad]
 
     def correct(self, ties: TieRule = "wrong") -> FloatArray:
         """1 where the good side has the higher score, else 0; a tie is wrong, or counts one half.

@@ -34,6 +34,7 @@ from contstim.optimization.selection.reviewed import rejected_words
 from contstim.optimization.selection.triplet_rules import has_enough
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.options import Reads, WritesTable
+from contstim.reporting.report import Table
 from contstim.reporting.stimuli_page import figures_table
 from contstim.reviews import ItemKind, read_reviews
 from contstim.scores import ScoreTable
@@ -135,14 +136,13 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
         contamination = tell_contamination(seen, reporter, "selected sentences")
         agreed = [pair.trial_id for pair in pairs if not pair.controversial]
         _warn_of_pairs(pairs, agreed, reporter)
-        _certify(self.out, certificate, counted(len(pairs), "pair"), reporter)
+        _tell_proof(self.out, certificate, len(pairs), "pair", reporter)
         # By far the most common reason why no set is found later
         reject, accept, fewest = min(certificate.admissible, key=lambda each: each[2])
         reporter.say(
             f"  Of {counted(certificate.n_sentences, 'sentence')} each pair of models may use "
             f"{fewest:,} or more: so many {reject} rejects and {accept} accepts."
         )
-        _remark_stayed(certificate, "pair", reporter)
         facts = {"not_controversial": agreed, "earlier": stood.files, **contamination}
         return Outcome(selection, facts)
 
@@ -239,8 +239,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
         chosen = in_place(stood.of_kind(Triplet), triplets, name, _BY_MODELS)
         write_triplets(self.out, chosen)
         _remark_objective(certificate, distinct, reporter)
-        _certify(self.out, certificate, counted(len(chosen), "triplet"), reporter)
-        _remark_stayed(certificate, "triplet", reporter)
+        _tell_proof(self.out, certificate, len(chosen), "triplet", reporter)
         flagged = flags_of(chosen, tags=question.tags)
         figures = figures_of(chosen, flagged.share, flagged.table, max(question.floor, 0.0))
         facts = {"earlier": stood.files, "figures": figures}
@@ -320,34 +319,28 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         selection = select_minimal_pairs(scores, self.settings, excluded=rejected)
         write_table(self.out, columns_of(ControversialMinimalPair, selection.pairs))
         write_table(Path(f"{self.out}.verdicts.csv"), selection.verdicts)
-        number = counted(len(selection.pairs), "minimal pair")
-        _certify(self.out, selection.certificate, number, reporter)
-        prefers = "natural" if scores.near else "acceptable"
-        of_all = f"of {counted(len(scores.paradigms), 'minimal pair')}"
+        _tell_proof(self.out, selection.certificate, len(selection.pairs), "minimal pair", reporter)
         # Verdicts stand by models, then by paradigm; (n_model_pairs, n_paradigms, 2)
         alone = np.array([selection.verdicts[f"model_{number}_right"] for number in (1, 2)]).T
         by_models = alone.reshape(-1, len(set(scores.paradigms)), 2)
-        for (one, two), counts in zip(combinations(scores.models, 2), by_models, strict=True):
-            first, second = counts.sum(axis=0).tolist()
-            none = f"{(counts == 0).all(axis=1).sum()} of {len(counts)} paradigms"
-            reporter.say(
-                f"  {one} alone prefers the {prefers} sentence in {first:,} {of_all}, "
-                f"{two} alone in {second:,}; {none} hold none of these."
-            )
-        return Outcome(selection, {"verdicts": len(alone)})
+        rows = [
+            (*two, *counts.sum(axis=0).tolist(), int((counts == 0).all(axis=1).sum()))
+            for two, counts in zip(combinations(scores.models, 2), by_models, strict=True)
+        ]
+        header = ("model 1", "model 2", "1 alone right", "2 alone right", "paradigms of neither")
+        shown = [Table(header, rows, texts=2)]
+        return Outcome(selection, {"verdicts": len(alone)}, shown=shown)
 
 
-def _certify(out: Path, certificate: SelectionCertificate, number: str, reporter: Reporter) -> None:
-    """Write the certificate beside a table of so many stimuli, and say what it proves."""
+def _tell_proof(
+    out: Path, certificate: SelectionCertificate, number: int, what: str, reporter: Reporter
+) -> None:
+    """Write the certificate beside a table; say what it proves, and how many stay."""
     certificate.save(Path(f"{out}.certificate.json"))
     reporter.say(
-        f"{out}: {number}; objective {certificate.objective:.6f}, proven bound "
+        f"{out}: {counted(number, what)}; objective {certificate.objective:.6f}, proven bound "
         f"{certificate.bound:.6f} ({certificate.status})."
     )
-
-
-def _remark_stayed(certificate: SelectionCertificate, what: str, reporter: Reporter) -> None:
-    """Say how many reviewed pairs or triplets stay; nothing where none was reviewed."""
     tell_stayed(certificate, what, reporter)
     if certificate.against:
         rules = "; ".join(f"{name} (by {by})" for name, by in certificate.against)

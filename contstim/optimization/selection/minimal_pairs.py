@@ -34,7 +34,7 @@ from contstim.tables import listed
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.minimal_pair_scores import MinimalPairScores
@@ -109,11 +109,7 @@ def _solve(candidates: _Candidates) -> tuple[Choice, IntArray]:
         choice = best_choice(costs[some], candidates.rules(some), seconds=seconds)
         if choice.chosen is None:
             if len(some) == len(costs):
-                raise InfeasibleError(
-                    "No set of minimal pairs keeps all rules: pairs of models need the same "
-                    "sentences or words. Ask for fewer (per_pair), allow more of a paradigm "
-                    "(per_paradigm) or of a word (word_cap), or give more minimal pairs."
-                )
+                raise _infeasible("pairs of models need the same sentences or words")
             more *= 8
             some = np.union1d(some, candidates.best(more))
             continue
@@ -128,6 +124,13 @@ def _solve(candidates: _Candidates) -> tuple[Choice, IntArray]:
             return choice, chosen
         else:
             seconds = _SECONDS
+
+
+def _infeasible(why: str) -> InfeasibleError:
+    return InfeasibleError(
+        f"No set of minimal pairs keeps all rules: {why}. Ask for fewer (per_pair), allow more of "
+        "a paradigm (per_paradigm) or of a word (word_cap), or give more minimal pairs."
+    )
 
 
 class _Candidates:
@@ -172,19 +175,17 @@ class _Candidates:
         need = question.per_pair // 2
         self.most = self._most(of_cells, need, question.per_paradigm)
         # Rules by number, of groups, cells, sentences and words; which of them concern a candidate
-        limits = {f"{right} right, {wrong} wrong": need for wrong, right in self.groups}
+        limits = {f"{right} right, {wrong} wrong": (need, need) for wrong, right in self.groups}
         for group, most in zip([*limits], self.most, strict=True):
-            limits |= {f"{group}, {name}": most for name in names.tolist()}
+            limits |= {f"{group}, {name}": (0, most) for name in names.tolist()}
         rows, shared, upper = zip(*_shared(scores, question), strict=True)
-        limits |= dict(zip(shared, upper, strict=True))
-        self._numbers = {name: number for number, name in enumerate(limits)}
-        self._upper = np.array([*limits.values()])
-        self._lower = np.where(np.arange(len(limits)) < len(self.groups), need, 0)
-        numbers = [self._numbers[rule] for rule in shared]
-        shape, each = (len(scores.good), len(limits)), eye_array(len(limits), format="csr")
-        of_pairs = csr_array((np.ones(len(rows)), (rows, numbers)), shape=shape)
-        self._matrix = each[self._group] + each[len(self.groups) + self._cell]
-        self._matrix += of_pairs[self._row]
+        limits |= {name: (0, most) for name, most in zip(shared, upper, strict=True)}
+        numbers = {name: number for number, name in enumerate(limits)}
+        entries = np.ones(len(rows)), (rows, [numbers[rule] for rule in shared])
+        of_pairs = csr_array(entries, shape=(len(scores.good), len(limits)))
+        each = eye_array(len(limits), format="csr")
+        own = each[self._group] + each[len(self.groups) + self._cell]
+        self._limits, self._matrix = limits, own + of_pairs[self._row]
 
     def _usable(self, floor: float | None, excluded: frozenset[tuple[str, ...]]) -> FloatArray:
         """(n_pairs, n_models) 1 for the acceptable sentence, -1 for the other; 0 if not usable."""
@@ -226,11 +227,7 @@ class _Candidates:
             if n < need
         ]
         if lacking:
-            raise InfeasibleError(
-                f"There are too few minimal pairs on which models differ: {need} of each kind are "
-                f"needed, and {listed(lacking)}. Give more minimal pairs, ask for fewer (per_pair)"
-                + (", or more of a paradigm (per_paradigm)." if asked else ".")
-            )
+            raise _infeasible(f"{need} of each kind are needed, and {listed(lacking)}")
         return [int(tries[first]) for first in (can >= need).argmax(axis=1)]
 
     def best(self, more: int) -> IntArray:
@@ -240,22 +237,19 @@ class _Candidates:
         rank = np.arange(len(order)) - np.searchsorted(cells, cells)
         return np.sort(order[rank < np.array(self.most)[self._group[order]] + more])
 
-    def rules(self, some: IntArray, prices: Iterable[str] = ()) -> list[LinearRule]:
+    def rules(self, some: IntArray, prices: Collection[str] = ()) -> list[LinearRule]:
         """The rules about some candidates that can be broken, and those that have a price."""
-        part = self._matrix[some].tocsc()
-        told = (np.diff(part.indptr) > self._upper) | (self._lower > 0)
-        told[[self._numbers[name] for name in prices]] = True
-        names, rules = [*self._numbers], []
-        for number in np.flatnonzero(told).tolist():
-            members = part.indices[part.indptr[number] : part.indptr[number + 1]].tolist()
-            limits = int(self._lower[number]), int(self._upper[number])
-            rules.append(LinearRule(names[number], members, [1] * len(members), *limits))
+        part, rules = self._matrix[some].tocsc(), []
+        for number, (name, (lower, upper)) in enumerate(self._limits.items()):
+            members = part.indices[part.indptr[number] : part.indptr[number + 1]]
+            if lower or len(members) > upper or name in prices:
+                rule = LinearRule(name, members.tolist(), [1] * len(members), lower, upper)
+                rules.append(rule)
         return rules
 
     def reduced(self, prices: Mapping[str, float]) -> FloatArray:
         """(n_candidates,) costs less what the prices give for each."""
-        every = np.zeros(len(self._numbers))
-        every[[self._numbers[name] for name in prices]] = list(prices.values())
+        every = np.array([prices.get(name, 0.0) for name in self._limits])
         reduced: FloatArray = self.costs - self._matrix @ every
         return reduced
 
