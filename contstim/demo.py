@@ -37,8 +37,9 @@ from contstim.reporter import SILENT, Reporter
 from contstim.reporting.stimuli_page import stimuli_report
 from contstim.steps.review import flags_of
 from contstim.steps.training import tell_training
-from contstim.stimuli import read_triplets, write_pairs, write_triplets
+from contstim.stimuli import Triplet, read_triplets, write_pairs
 from contstim.store import Store
+from contstim.tables import columns_of, write_table
 from contstim.version import __version__
 from contstim.wording import counted
 
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from contstim.reviews import Stimulus
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
-    from contstim.stimuli import Pair, Triplet
+    from contstim.stimuli import Pair
     from contstim.vocabulary import Vocabulary
 
 # Small and briefly trained: the demo needs models that differ, not good ones. Of each the words of
@@ -202,7 +203,7 @@ def run_demo(
     vocabulary.save(out / "vocab.txt")
     facts = {"seed": seed, "models": conventions(models.values())}
     loaded = model_files(model.specification for model in models.values())
-    write_triplets(path, triplets)
+    write_table(path, columns_of(Triplet, triplets))
     write_record(path, [out / "natural.txt", out / "vocab.txt", *loaded], **facts)
     reporter.say(f"Scoring {counted(len(natural), 'new sentence')} and selecting natural pairs …")
     with Store(out / "scores.sqlite") as store:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from html import escape
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contstim.corpus import read_lines
 from contstim.documents import shortened
@@ -297,7 +297,7 @@ class Trial:
         return self.sentence_1.bare, self.sentence_2.bare
 
 
-_Selected = TypeVar("_Selected", Pair, Triplet, ControversialMinimalPair)
+_Selected: TypeAlias = Pair | Triplet | ControversialMinimalPair
 
 KINDS = {
     Condition.NATURAL_CONTROVERSIAL: ((Kind.NATURAL, Kind.NATURAL),),
@@ -394,7 +394,8 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
             trial_id is empty or given twice, a row does not set two models and two sentences
             against each other, or a rank is outside (0, 1].
     """
-    pairs = _read_selected(path, Pair)
+    pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
+    _check_selected(path, "trial_id", pairs)
     for row, pair in enumerate(pairs):
         _check_sentences(path, row, pair)
         ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
@@ -406,24 +407,17 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
     return pairs
 
 
-def write_triplets(path: Path | str, triplets: Iterable[Triplet]) -> None:
-    """Write triplets.csv (or `.parquet`, `.jsonl`): the fields of `Triplet`, in that order.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    write_table(path, columns_of(Triplet, triplets))
-
-
 def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
-    """Read what `write_triplets` wrote; further columns are ignored.
+    """Read triplets.csv (or `.parquet`, `.jsonl`), see `Triplet`; further columns are ignored.
 
     Raises:
         InputError: the file cannot be read, lacks a column, or holds a value of another type, such
             as a number that is not finite; a triplet_id is empty or given twice, or a row does not
             set two models against each other or has a text without words.
     """
-    return _read_selected(path, Triplet)
+    triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True)
+    _check_selected(path, "triplet_id", triplets)
+    return triplets
 
 
 def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMinimalPair, ...]:
@@ -434,7 +428,8 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
             trial_id is empty or given twice, or a row does not set two models or two sentences
             against each other.
     """
-    pairs = _read_selected(path, ControversialMinimalPair)
+    pairs = read_rows(path, ControversialMinimalPair, CELL_READERS, may_be_empty=True)
+    _check_selected(path, "trial_id", pairs)
     for row, pair in enumerate(pairs):
         if pair.good.bare == pair.bad.bare:
             raise InputError(f"{path}, row {row}: good and bad are the same sentence.")
@@ -524,14 +519,11 @@ def read_stimulus_table(
     )
 
 
-def _read_selected(path: Path | str, kind: type[_Selected]) -> tuple[_Selected, ...]:
-    """Rows that are named in their first column and set two models against each other."""
-    stimuli = read_rows(path, kind, CELL_READERS, may_be_empty=True)
-    name = fields(kind)[0].name
+def _check_selected(path: Path | str, name: str, stimuli: Iterable[_Selected]) -> None:
+    """Refuse rows without a name of their own, or that do not set two models against each other."""
     _check_ids(path, name, [getattr(stimulus, name) for stimulus in stimuli])
     for row, stimulus in enumerate(stimuli):
         _check_models(f"{path}, row {row}", stimulus)
-    return stimuli
 
 
 def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
@@ -547,7 +539,7 @@ def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
 
 def _check_models(
     where: str,
-    stimulus: Pair | Triplet | ControversialMinimalPair | Trial,
+    stimulus: _Selected | Trial,
     condition: Condition = Condition.NATURAL_CONTROVERSIAL,
 ) -> None:
     """Refuse one model, or models where the condition compares none."""

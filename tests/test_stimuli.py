@@ -19,7 +19,6 @@ from contstim.stimuli import (
     read_triplets,
     write_pairs,
     write_trials,
-    write_triplets,
 )
 from contstim.tables import columns_of, write_table
 from tests.optimization.selection.tables import choose, random_table
@@ -217,7 +216,7 @@ def test_triplets_that_cannot_be_are_refused_when_they_are_read(
 
 
 def test_tables_of_stimuli_name_a_row_twice(tmp_path: Path) -> None:
-    write_triplets(tmp_path / "t.csv", [TRIPLET, TRIPLET])
+    write_table(tmp_path / "t.csv", columns_of(Triplet, [TRIPLET, TRIPLET]))
     with pytest.raises(InputError, match="the triplet_id 't-1' in rows 0 and 1"):
         read_triplets(tmp_path / "t.csv")
     pair = choose(random_table(), per_pair=1).pairs[0]

@@ -1,18 +1,32 @@
 """Language-model adapters and how they score a sentence.
 
-The way from `hf:bert@chain` to the scores of sentences, through functions that hand the value on:
+The way from `hf:bert@chain`, as `contstim score` is given it, to the score of a sentence: every
+function that the value goes through, be it a text, a model, tokens, rows or logits. There are 21,
+in four rooms; from `load_scorer`, 17 in three. Private helpers of a function, in its file, belong
+to it; what is asked on the way and gives something else (the family, the store, the plan of a
+pattern of words and tokens) is no stop.
 
-    specifications.parse_model     family, location and rule
-    catalog.load_scorer            asks the family's loader
-    subwords.load_transformer      a checkpoint (checkpoints.load_checkpoint), causal or masked, and
-                                   its model (masked.adapter.MaskedModel)
-    scoring.score_each             what the store lacks, in blocks: the model's log_probs
-    words.encode_batch             each sentence's tokens, and the word of each
-    masked.network.answer          rows and questions of plans (masked.rules.chain_plan)
-    masked.network.ask             distinct rows in batches (batching.forward_in_batches), their
-                                   logits (masked.network.logits)
-    boundaries.Normaliser          log-probabilities of the tokens in question
-    masked.plan.Plan.score         their weighted sum
+    steps.scoring.ScoreSentences     the command
+    specifications.parse_models      each model once
+    specifications.parse_model       family, location and rule
+    catalog.one_at_a_time            no more networks in memory than one
+    catalog.load_scorer              asks the family's loader
+    subwords.load_transformer        causal or masked
+    checkpoints.source               from_anywhere: a folder, the local cache or the hub
+    checkpoints.load_checkpoint      network and tokenizer, shared while in use
+    masked.adapter.MaskedModel       the rule, whose plans it remembers (rules.chain_plan)
+    masked.network.MaskedNetwork     the mask, and how little of the network answers a question
+    scoring.score_each               what the store lacks, in blocks, each stored
+    base.LanguageModel.scores        the contract of scorers
+    masked.adapter … .log_probs      the contract of language models
+    words.encode_batch               each sentence's tokens, and the word of each
+    masked.network … .answer         rows and questions of many plans
+    masked.network … .ask            distinct rows and places
+    batching.forward_in_batches      batches of like lengths that fit the memory
+    merging.answer                   batches with the calls of other searches
+    masked.network … .logits         of the places in question
+    boundaries.Normaliser            log-probabilities of the tokens in question
+    masked.plan.Plan.score           their weighted sum
 
 base            the contracts: Scorer, LanguageModel, Replacements, Convention
 catalog         load models by their specifications, and the files that they come from

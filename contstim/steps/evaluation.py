@@ -41,8 +41,9 @@ from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import GivenModels, ReportFolder, Sentences
 from contstim.steps.step import Outcome, Shown, Step, Value
 from contstim.steps.training import tell_training
-from contstim.stimuli import read_stimuli, write_triplets
+from contstim.stimuli import Triplet, read_stimuli
 from contstim.store import Store
+from contstim.tables import columns_of, write_table
 from contstim.wording import counted, duration
 
 if TYPE_CHECKING:
@@ -354,7 +355,7 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
         if self.synthesize and contest:
             triplets = comparison.contest_triplets(models, *contest, seed=self.seed)
             writes = [self.out / "synthesized.csv"]
-            write_triplets(writes[0], triplets)
+            write_table(writes[0], columns_of(Triplet, triplets))
             for each in triplets:
                 shown += [f"{each.model_1} rejects: {each.synthetic_1}"]
                 shown += [f"{each.model_2} rejects: {each.synthetic_2}"]

@@ -48,7 +48,6 @@ from contstim.stimuli import (
     read_stimuli,
     read_triplets,
     write_pairs,
-    write_triplets,
 )
 from contstim.tables import columns_of, listed, write_table
 from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
@@ -237,7 +236,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
         certificate = selection.certificate
         name, triplets = attrgetter("triplet_id"), selection.triplets
         chosen = in_place(stood.of_kind(Triplet), triplets, name, _BY_MODELS)
-        write_triplets(self.out, chosen)
+        write_table(self.out, columns_of(Triplet, chosen))
         _remark_objective(certificate, distinct, reporter)
         _tell_proof(self.out, certificate, len(chosen), "triplet", reporter)
         flagged = flags_of(chosen, tags=question.tags)

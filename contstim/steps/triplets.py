@@ -38,7 +38,7 @@ from contstim.steps.fields import (
 )
 from contstim.steps.review import flags_of
 from contstim.steps.step import Outcome, Step
-from contstim.stimuli import read_stimuli, write_triplets
+from contstim.stimuli import Triplet, read_stimuli
 from contstim.store import AssignedSentence, Store, TripletStore
 from contstim.tables import columns_of, write_table
 from contstim.vocabulary import Vocabulary
@@ -180,7 +180,7 @@ class SearchTriplets(
         seen = contamination(
             results.training_texts, [triplet.natural for triplet in results.triplets]
         )
-        write_triplets(self.out, results.triplets)
+        write_table(self.out, columns_of(Triplet, results.triplets))
         reporter.say(f"{self.out}: {counted(len(results.triplets), 'triplet')}.")
         wall = results.wall_seconds
         if wall:

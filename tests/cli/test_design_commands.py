@@ -15,7 +15,8 @@ import pytest
 from contstim.reviews import Decision, Stimulus, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
-from contstim.stimuli import read_pairs, read_trials, read_triplets, write_pairs, write_triplets
+from contstim.stimuli import Triplet, read_pairs, read_trials, read_triplets, write_pairs
+from contstim.tables import columns_of, write_table
 from tests.cli.running import run, succeed
 from tests.experiments.stimuli import MODELS, natural, some_pairs, some_triplets
 from tests.optimization.selection.tables import choose, random_table
@@ -31,7 +32,7 @@ POWER = "power --trials designed.csv"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("design")
     write_pairs(folder / "pairs.csv", some_pairs(4))
-    write_triplets(folder / "triplets.csv", some_triplets(4))
+    write_table(folder / "triplets.csv", columns_of(Triplet, some_triplets(4)))
     (folder / "natural.txt").write_text("".join(f"{s.text}\n" for s in natural(40)))
     random_table().write(folder / "scores.csv")
     texts = [s.text for s in natural(40)]
@@ -90,7 +91,7 @@ def test_triplets_whose_sentences_are_the_same_are_left_out(folder: Path) -> Non
         log_prob_synthetic_1_model_1=first.log_prob_natural_model_1,
         log_prob_synthetic_2_model_2=first.log_prob_natural_model_2,
     )
-    write_triplets(folder / "some.csv", [found_nothing, *others])
+    write_table(folder / "some.csv", columns_of(Triplet, [found_nothing, *others]))
     options = "--triplets some.csv --per-pair 3 --quantiles 0 --out d.csv"
     done = run(folder, "select", "triplets", *options.split())
     assert done.returncode == 0, done.stderr
@@ -103,7 +104,7 @@ def test_readable_triplets_have_enough_nats(folder: Path) -> None:
     first, *others = some_triplets(4)
     low = first.log_prob_natural_model_1 - 4.9
     poor = replace(first, log_prob_synthetic_1_model_1=low, controversiality=20 + 4.9)
-    write_triplets(folder / "poor.csv", [poor, *others])
+    write_table(folder / "poor.csv", columns_of(Triplet, [poor, *others]))
     (folder / "tags.csv").write_text("word,tag,count\nnature,noun,1\n")
     options = "--triplets poor.csv --per-pair 3 --quantiles 0 --tags tags.csv --out r.csv"
     done = run(folder, "select", "triplets", *options.split())

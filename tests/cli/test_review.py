@@ -22,7 +22,8 @@ from contstim.experiments.design.building import triplet_trials
 from contstim.experiments.responses.table import write_responses
 from contstim.reviews import Decision, ReviewedItem, read_reviews, undecided, write_review
 from contstim.scores import ScoreTable
-from contstim.stimuli import write_pairs, write_trials, write_triplets
+from contstim.stimuli import Triplet, write_pairs, write_trials
+from contstim.tables import columns_of, write_table
 from tests.cli.running import run, succeed
 from tests.experiments.responses.experiment import make_responses, make_trials
 from tests.experiments.stimuli import some_pairs, some_triplets
@@ -37,7 +38,7 @@ IDS = [each.triplet_id for each in TRIPLETS]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write_triplets(tmp_path / "triplets.csv", TRIPLETS)
+    write_table(tmp_path / "triplets.csv", columns_of(Triplet, TRIPLETS))
     write_pairs(tmp_path / "pairs.parquet", PAIRS)
     write_trials(tmp_path / "trials.jsonl", TRIALS)
     sentences = dict.fromkeys(
@@ -178,7 +179,7 @@ def test_mistakes_are_named_and_nothing_is_written(
     review_of(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
     review_of(folder / "odd.csv", "Ann", "reject", "", "", "", "", "")
     review_of(folder / "none.csv", "Ann", *[""] * 6)
-    write_triplets(folder / "fewer.csv", TRIPLETS[1:])
+    write_table(folder / "fewer.csv", columns_of(Triplet, TRIPLETS[1:]))
     first = PAIRS[0].sentence_1
     assert first
     (folder / "few.csv").write_text(f"sentence,ngram\n{first.text},-1\n")
@@ -241,7 +242,7 @@ def test_a_served_review_is_saved_resumed_and_ended_by_an_interrupt(folder: Path
     assert {item.reviewer for item in review.decisions} == {"Ann B"}
     # of another set, the file stays as it is
     before = (folder / "review-Ann_B.csv").read_bytes()
-    write_triplets(folder / "triplets.csv", TRIPLETS[2:])
+    write_table(folder / "triplets.csv", columns_of(Triplet, TRIPLETS[2:]))
     done = run(
         folder, *"review triplets.csv --out review.html --reviewer".split(), "Ann B", "--serve"
     )

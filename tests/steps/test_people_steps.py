@@ -18,7 +18,8 @@ from contstim.steps.platforms import export_step, import_step
 from contstim.steps.review import ReviewSettings, WriteReviewPage
 from contstim.steps.simulation import SimulateResponses, SimulationSettings
 from contstim.steps.step import Step
-from contstim.stimuli import write_trials, write_triplets
+from contstim.stimuli import Triplet, write_trials
+from contstim.tables import columns_of, write_table
 from tests.experiments.responses.experiment import make_trials
 from tests.experiments.stimuli import some_triplets
 from tests.steps.records import files_of, record_of
@@ -43,7 +44,7 @@ def exporting(platform: str, folder: Path, out: Path) -> Step[Exported]:
 
 def test_a_page_of_review(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     triplets = some_triplets(1)
-    write_triplets(folder / "triplets.csv", triplets)
+    write_table(folder / "triplets.csv", columns_of(Triplet, triplets))
     (folder / "blocked.txt").write_text("machines\n", encoding="utf-8")
     out = folder / "review.html"
     settings = ReviewSettings(blocked=folder / "blocked.txt")

@@ -32,14 +32,15 @@ from contstim.steps.selection import (
 )
 from contstim.steps.simulation import PowerSettings, SimulatePower
 from contstim.stimuli import (
+    Triplet,
     read_controversial_minimal_pairs,
     read_pairs,
     read_stimulus_table,
     read_trials,
     read_triplets,
     write_pairs,
-    write_triplets,
 )
+from contstim.tables import columns_of, write_table
 from tests.experiments.stimuli import MODELS, some_pairs, some_triplets
 from tests.optimization.selection.tables import random_table
 
@@ -87,7 +88,7 @@ def test_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_triplets_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     candidates, out = tmp_path / "t.csv", tmp_path / "chosen.csv"
-    write_triplets(candidates, some_triplets(4))
+    write_table(candidates, columns_of(Triplet, some_triplets(4)))
     before = files(tmp_path)
     settings = SelectionSettings(per_pair=2, quantiles=1)
     selection = SelectTriplets(triplets=candidates, out=out, settings=settings).run()
@@ -110,7 +111,7 @@ def test_numbers_against_choosing_by_nats_are_of_what_was_measured(
     tmp_path: Path, objective: Objective, told: str
 ) -> None:
     """Witness: the table in docs/design.md, which has `controversiality` and no `worst-rank`."""
-    write_triplets(tmp_path / "t.csv", some_triplets(2))
+    write_table(tmp_path / "t.csv", columns_of(Triplet, some_triplets(2)))
     settings = SelectionSettings(per_pair=1, quantiles=1, objective=objective)
     SelectTriplets(triplets=tmp_path / "t.csv", out=tmp_path / "o.csv", settings=settings).run()
     (warned,) = record(tmp_path / "o.csv")["warnings"]
@@ -128,7 +129,7 @@ def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("unpainted")
 def test_a_summary_counts_no_nats_by_another_limit_than_the_selection(tmp_path: Path) -> None:
     triplets, out = tmp_path / "t.csv", tmp_path / "trials.csv"
-    write_triplets(triplets, some_triplets(4))
+    write_table(triplets, columns_of(Triplet, some_triplets(4)))
     MakeDesign(out=out, triplets=triplets, settings=NO_FILLERS).run()
     text = Path(f"{out}.summary.md").read_text()
     assert "smaller side, nats" in text
@@ -179,7 +180,7 @@ def test_one_row_of_a_review_changes_one_row(tmp_path: Path) -> None:
     random_table(160).write(natural)
     select = SelectPairs(scores=scores, out=pairs, settings=PairSettings(per_pair=4))
     select.run()
-    write_triplets(triplets, some_triplets(6, MODELS[:2]))
+    write_table(triplets, columns_of(Triplet, some_triplets(6, MODELS[:2])))
     chosen, trials = tmp_path / "chosen.csv", tmp_path / "trials.csv"
     selecting = SelectionSettings(per_pair=4, quantiles=0)
     choose = SelectTriplets(triplets=triplets, out=chosen, settings=selecting)

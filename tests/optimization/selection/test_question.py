@@ -17,7 +17,8 @@ from contstim.optimization.selection.question import (
     TripletSelection,
 )
 from contstim.optimization.selection.verification import verify_natural, verify_triplets
-from contstim.stimuli import read_pairs, read_triplets, write_pairs, write_triplets
+from contstim.stimuli import Triplet, read_pairs, read_triplets, write_pairs
+from contstim.tables import columns_of, write_table
 from tests.optimization.selection.tables import choose, random_table, repetitive_table
 from tests.optimization.selection.test_triplets import COUNTED, TAGS, selected
 
@@ -61,7 +62,7 @@ def test_selections_read_back_from_files_verify(tmp_path: Path) -> None:
 
     rules: dict[str, Any] = {"token_balance": 2.0, "word_cap": 30}
     triplets, found = selected(**rules, objective="readable", tags=TAGS)
-    write_triplets(tmp_path / "triplets.csv", found.triplets)
+    write_table(tmp_path / "triplets.csv", columns_of(Triplet, found.triplets))
     found.certificate.save(tmp_path / "triplets.json")
     again = TripletSelection(
         read_triplets(tmp_path / "triplets.csv"),
