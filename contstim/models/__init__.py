@@ -12,20 +12,20 @@ pattern of words and tokens) is no stop.
     catalog.one_at_a_time            no more networks in memory than one
     catalog.load_scorer              asks the family's loader
     subwords.load_transformer        causal or masked
-    checkpoints.source               from_anywhere: a folder, the local cache or the hub
+    checkpoints.source.from_anywhere a folder, the local cache or the hub
     checkpoints.load_checkpoint      network and tokenizer, shared while in use
     masked.adapter.MaskedModel       the rule, whose plans it remembers (rules.chain_plan)
     masked.network.MaskedNetwork     the mask, and how little of the network answers a question
     scoring.score_each               what the store lacks, in blocks, each stored
     base.LanguageModel.scores        the contract of scorers
-    masked.adapter … .log_probs      the contract of language models
+    MaskedModel.log_probs            the contract of language models
     words.encode_batch               each sentence's tokens, and the word of each
-    masked.network … .answer         rows and questions of many plans
-    masked.network … .ask            distinct rows and places
+    MaskedNetwork.answer             rows and questions of many plans
+    MaskedNetwork.ask                distinct rows and places
     batching.forward_in_batches      batches of like lengths that fit the memory
     merging.answer                   batches with the calls of other searches
-    masked.network … .logits         of the places in question
-    boundaries.Normaliser            log-probabilities of the tokens in question
+    MaskedNetwork.logits             of the places in question
+    boundaries.Normaliser.log_probs  log-probabilities of the tokens in question
     masked.plan.Plan.score           their weighted sum
 
 base            the contracts: Scorer, LanguageModel, Replacements, Convention
