@@ -2,9 +2,10 @@
 
 The way from `hf:bert@chain`, as `contstim score` is given it, to the score of a sentence: every
 function that the value goes through, be it a text, a model, tokens, rows or logits. There are 21,
-in four rooms; from `load_scorer`, 17 in three. Private helpers of a function, in its file, belong
-to it; what is asked on the way and gives something else (the family, the store, the plan of a
-pattern of words and tokens) is no stop.
+in four rooms; from `load_scorer`, 17 in three. Helpers belong to the function that calls them:
+private ones in its file, and those of plain arrays, such as `batching.unique_rows`. What is asked
+on the way and gives something else (the family, the store, the plan of a pattern of words and
+tokens) is no stop.
 
     steps.scoring.ScoreSentences     the command
     specifications.parse_models      each model once

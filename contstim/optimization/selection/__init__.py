@@ -1,8 +1,9 @@
 """Choose a set of natural pairs or triplets, exactly, with a certificate.
 
-The way from triplets.csv to selected.csv: every function that the triplets go through. There are 9;
-private helpers of a function, in its file, belong to it, and what is asked about triplets and gives
-something else (rules, costs, the best choice, the check of a review) is no stop.
+The way from triplets.csv to selected.csv: every function that the triplets go through. There are 9.
+Helpers belong to the function that calls them: private ones in its file, and those of single cells.
+What is asked about triplets and gives something else (rules, costs, the best choice, the check of
+the result) is no stop.
 
     steps.selection.SelectTriplets   the command
     stimuli.read_triplets            named rows, each of two models
