@@ -257,15 +257,6 @@ DESCRIPTIONS = {
     Scope.OVERALL: "all kinds of trials together",
 }
 
-_CONDITIONS = {
-    Scope.RANDOM: Condition.RANDOM_NATURAL,
-    Scope.NATURAL: Condition.NATURAL_CONTROVERSIAL,
-    Scope.SYNTHETIC: Condition.SYNTHETIC_SYNTHETIC,
-    Scope.MINIMAL: Condition.MINIMAL_PAIR,
-    Scope.ACCEPT: Condition.NATURAL_SYNTHETIC,
-    Scope.REJECT: Condition.NATURAL_SYNTHETIC,
-}
-
 
 def roles(trial: Trial) -> tuple[str, str]:
     """The models that accept and reject the synthetic sentence of a natural-synthetic trial.
@@ -281,13 +272,12 @@ def evaluates(trial: Trial, scope: Scope, model: str) -> bool:
     """True if a trial is one of those that evaluate a model in a scope."""
     if scope is Scope.OVERALL:
         return trial.condition in TESTING
-    if trial.condition is not _CONDITIONS[scope]:
-        return False
-    if scope is Scope.ACCEPT:
-        return roles(trial)[0] == model
-    if scope is Scope.REJECT:
-        return roles(trial)[1] == model
-    return scope is Scope.RANDOM or model in (trial.model_1, trial.model_2)
+    if trial.condition is Condition.NATURAL_SYNTHETIC:
+        accepts, rejects = roles(trial)
+        return (scope, model) in ((Scope.ACCEPT, accepts), (Scope.REJECT, rejects))
+    # Other scopes are named as their condition
+    own = scope is Scope.RANDOM or model in (trial.model_1, trial.model_2)
+    return scope.value == trial.condition.value and own
 
 
 def scope_mask(
