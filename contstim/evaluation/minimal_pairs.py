@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from contstim.documents import read_json_lines, shortened
+from contstim.documents import read_json_lines
 from contstim.errors import InputError, SentenceError
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings
 from contstim.models.base import Continuation
@@ -231,19 +231,15 @@ def _pair(row: Row, place: str, columns: Columns, default: tuple[str, str]) -> M
     """The pair of a row, with a paradigm and an identifier where it names none."""
 
     def text(field: str) -> str:
-        if field not in row:
-            raise InputError(
-                f"{place} has no field {field!r}; its fields are {listed(row)}. Options name them."
-            )
+        cell = row.get(field)
         try:
             # null is no text, and as empty as blanks are
-            value = "" if row[field] is None else cell_text(row[field]).strip()
-        except ValueError:
-            raise InputError(
-                f"{place}: {shortened(row[field])} in the field {field!r} is not a text."
-            ) from None
+            value = "" if cell is None else cell_text(cell).strip()
+        except ValueError as error:
+            raise InputError(f"{place}, field {field!r}: {error}.") from None
         if not value:
-            raise InputError(f"{place}: the field {field!r} is empty.")
+            told = f"the field {field!r} is empty or not there"
+            raise InputError(f"{place}: {told}; its fields are {listed(row)}. Options name them.")
         return value
 
     def sentence(field: str, *before: str) -> Sentence:

@@ -186,7 +186,7 @@ def test_learning_curves_from_one_command(
         (("--model", "m.arpa", "--scores", "s.csv"), "Name models"),
         (("--sizes", "10"), "both --sizes and --text"),
         (("--sizes", "ten", "--text", "{text}"), "whole numbers such as"),
-        (("--model", "m.arpa", "--good-column", "ok"), "has no field 'ok'"),
+        (("--model", "m.arpa", "--good-column", "ok"), "field 'ok' is empty or not there"),
     ],
 )
 def test_what_cannot_be_done_is_said(
