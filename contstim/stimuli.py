@@ -45,12 +45,9 @@ class Condition(StrEnum):
     CATCH = "catch"
 
 
-CONTROVERSIAL = (
-    Condition.NATURAL_CONTROVERSIAL,
-    Condition.NATURAL_SYNTHETIC,
-    Condition.SYNTHETIC_SYNTHETIC,
-    Condition.MINIMAL_PAIR,
-)
+FILLERS = (Condition.RANDOM_NATURAL, Condition.CATCH)
+"""The conditions that compare no models."""
+CONTROVERSIAL = tuple(condition for condition in Condition if condition not in FILLERS)
 """The conditions that set two models against each other."""
 
 
@@ -297,7 +294,7 @@ class Trial:
         return self.sentence_1.bare, self.sentence_2.bare
 
 
-_Selected: TypeAlias = Pair | Triplet | ControversialMinimalPair
+_Named: TypeAlias = Pair | Triplet | ControversialMinimalPair | Trial
 
 KINDS = {
     Condition.NATURAL_CONTROVERSIAL: ((Kind.NATURAL, Kind.NATURAL),),
@@ -322,7 +319,7 @@ def check_trials(trials: Iterable[Trial]) -> None:
     """
     for trial in trials:
         where = f"The trial {trial.trial_id!r} is {trial.condition}"
-        _check_models(where, trial, trial.condition)
+        _check_models(where, trial)
         allowed, kinds = KINDS[trial.condition], (trial.kind_1, trial.kind_2)
         if kinds not in allowed:
             raise InputError(
@@ -395,7 +392,7 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
             against each other, or a rank is outside (0, 1].
     """
     pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
-    _check_selected(path, "trial_id", pairs)
+    _check_named(path, "trial_id", pairs)
     for row, pair in enumerate(pairs):
         _check_sentences(path, row, pair)
         ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
@@ -416,7 +413,7 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
             set two models against each other or has a text without words.
     """
     triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True)
-    _check_selected(path, "triplet_id", triplets)
+    _check_named(path, "triplet_id", triplets)
     return triplets
 
 
@@ -429,7 +426,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
             against each other.
     """
     pairs = read_rows(path, ControversialMinimalPair, CELL_READERS, may_be_empty=True)
-    _check_selected(path, "trial_id", pairs)
+    _check_named(path, "trial_id", pairs)
     for row, pair in enumerate(pairs):
         if pair.good.bare == pair.bad.bare:
             raise InputError(f"{path}, row {row}: good and bad are the same sentence.")
@@ -467,16 +464,15 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
             controversial, else none), or trials are on two scales.
     """
     trials = read_rows(path, Trial, CELL_READERS)
+    _check_named(path, "trial_id", trials)
     if len({trial.scale for trial in trials}) > 1:
         raise InputError(
             f"{path} names several scales under scale; the trials of an experiment are answered on "
             "one. Name the same in every row."
         )
-    _check_ids(path, "trial_id", [trial.trial_id for trial in trials])
     for row, trial in enumerate(trials):
         if trial.group < 1:
             raise InputError(f"{path}, row {row}: the group {trial.group} is below 1.")
-        _check_models(f"{path}, row {row} is {trial.condition}", trial, trial.condition)
         _check_sentences(path, row, trial)
     return trials
 
@@ -519,8 +515,8 @@ def read_stimulus_table(
     )
 
 
-def _check_selected(path: Path | str, name: str, stimuli: Iterable[_Selected]) -> None:
-    """Refuse rows without a name of their own, or that do not set two models against each other."""
+def _check_named(path: Path | str, name: str, stimuli: Iterable[_Named]) -> None:
+    """Refuse rows without a name of their own, and models that are not those they are to name."""
     _check_ids(path, name, [getattr(stimulus, name) for stimulus in stimuli])
     for row, stimulus in enumerate(stimuli):
         _check_models(f"{path}, row {row}", stimulus)
@@ -537,16 +533,13 @@ def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
         )
 
 
-def _check_models(
-    where: str,
-    stimulus: _Selected | Trial,
-    condition: Condition = Condition.NATURAL_CONTROVERSIAL,
-) -> None:
+def _check_models(where: str, stimulus: _Named) -> None:
     """Refuse one model, or models where the condition compares none."""
     first, second = stimulus.model_1, stimulus.model_2
-    if condition not in CONTROVERSIAL:
+    if isinstance(stimulus, Trial) and stimulus.condition in FILLERS:
         if first or second:
-            raise InputError(f"{where}: leave model_1 and model_2 empty.")
+            told = f"leave model_1 and model_2 empty, since {stimulus.condition} compares none"
+            raise InputError(f"{where}: {told}.")
     elif not first or not second or first == second:
         raise InputError(
             f"{where}: model_1 and model_2 must name two models, not {first!r} and {second!r}."

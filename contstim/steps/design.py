@@ -25,7 +25,7 @@ from contstim.steps.fields import Earlier, Reviews
 from contstim.steps.review import EarlierStimuli, flags_of, tell_stayed, trials_in_place
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import (
-    Condition,
+    FILLERS,
     Trial,
     read_controversial_minimal_pairs,
     read_pairs,
@@ -222,8 +222,7 @@ def _warn_of_other_numbers(
 ) -> None:
     """A design of other numbers than the reviewed one is allowed, but seldom meant."""
     of_group_1 = [trial.condition for trial in trials if trial.group == 1]
-    conditions = (Condition.RANDOM_NATURAL, Condition.CATCH)
-    before = [max((t.group for t in trials), default=0), *map(of_group_1.count, conditions)]
+    before = [max((t.group for t in trials), default=0), *map(of_group_1.count, FILLERS)]
     names = ("groups", "random_per_group", "catch_per_group")
     now = [getattr(settings, name) for name in names]
     if trials and before != now:

@@ -19,6 +19,7 @@ from contstim.reviews import ItemKind
 from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.stimuli import (
+    FILLERS,
     Condition,
     ControversialMinimalPair,
     Kind,
@@ -283,11 +284,8 @@ def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: in
 
 def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
     """The trial that a triplet gives, with twins the three, in no group yet (0)."""
-    sentences = {
-        Kind.NATURAL: triplet.natural,
-        Kind.SYNTHETIC_1: triplet.synthetic_1,
-        Kind.SYNTHETIC_2: triplet.synthetic_2,
-    }
+    synthetic = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
+    sentences = dict(zip((Kind.NATURAL, *synthetic), triplet.sentences, strict=True))
 
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
         trial_id = content_id("trial", triplet.triplet_id, kind_1, kind_2)
@@ -297,7 +295,7 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
         about = (trial_id, 0, condition, *models, *shown, *kinds, triplet.triplet_id)
         return Trial(*about, source=source)
 
-    natural, synthetic = Condition.NATURAL_SYNTHETIC, (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
+    natural = Condition.NATURAL_SYNTHETIC
     # Each of the three sentences stands in two trials, so that the trials need three groups.
     return [
         *(trial(natural, Kind.NATURAL, kind) for kind in synthetic if twins),
@@ -409,7 +407,7 @@ def _fillers(
     # The group of each trial to be drawn: the first group's first
     random_groups, catch_groups = (
         [group for (condition, group), n in wanted.items() if condition is kind for _ in range(n)]
-        for kind in (Condition.RANDOM_NATURAL, Condition.CATCH)
+        for kind in FILLERS
     )
     # In random order the first sentences that can be shuffled at all become catch trials, and the
     # rest, two by two, random pairs.

@@ -7,15 +7,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError, VerificationError
-from contstim.stimuli import Condition, ControversialMinimalPair, Kind, check_trials
+from contstim.stimuli import FILLERS, Condition, ControversialMinimalPair, Kind, check_trials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from contstim.sentence import Sentence
     from contstim.stimuli import Pair, Trial, Triplet
-
-_FILLERS = (Condition.RANDOM_NATURAL, Condition.CATCH)
 
 
 def verify_design(
@@ -44,7 +42,7 @@ def verify_design(
     Raises:
         VerificationError: says what is wrong, and with which trial, sentence or group.
     """
-    per_group = dict(zip(_FILLERS, (random_per_group, catch_per_group), strict=True))
+    per_group = dict(zip(FILLERS, (random_per_group, catch_per_group), strict=True))
     try:
         check_trials(trials)
     except InputError as error:
@@ -110,7 +108,7 @@ def _comparisons(
     compared: Counter[tuple[str, ...]] = Counter(
         (t.condition.value, t.source_id, t.model_1, t.model_2, t.sentence_1.text, t.sentence_2.text)
         for t in trials
-        if t.condition not in _FILLERS
+        if t.condition not in FILLERS
     )
     for comparison in set(compared) | set(wanted):
         has, needs = compared[comparison], wanted[comparison]
@@ -129,7 +127,7 @@ def _fillers(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
     uses = Counter(text for trial in trials for text in trial.bare)
     sources = {trial.source.bare for trial in trials if trial.source}
     for trial in trials:
-        if trial.condition not in _FILLERS:
+        if trial.condition not in FILLERS:
             continue
         first, second = trial.bare
         is_catch = trial.condition == Condition.CATCH
