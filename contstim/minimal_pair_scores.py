@@ -41,10 +41,7 @@ class BothSides:
         which would count as right by chance.
         """
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
-        same: BoolArray = good == bad  # which -inf and -inf are, although their difference is nan
-        finite = np.isfinite(good) & np.isfinite(bad)
-        size = np.maximum(np.abs(good), np.abs(bad))[finite]
-        same[finite] |= np.abs(good[finite] - bad[finite]) <= _ROUNDING * size
+        same: BoolArray = np.isclose(good, bad, rtol=_ROUNDING, atol=0)
         return same
 
     @cached_property
