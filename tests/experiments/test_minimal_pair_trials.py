@@ -26,6 +26,7 @@ from contstim.stimuli import (
     ControversialMinimalPair,
     Kind,
     read_controversial_minimal_pairs,
+    read_stimuli,
     read_trials,
     write_trials,
 )
@@ -159,6 +160,7 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
     path = tmp_path / "minimal.csv"
     write_table(path, columns_of(ControversialMinimalPair, PAIRS))
     assert read_controversial_minimal_pairs(path) == PAIRS
+    assert read_stimuli(path) == [*(p.good for p in PAIRS), *(p.bad for p in PAIRS)]
     for values, message in (
         ({"bad": PAIRS[0].good}, "row 0: good and bad are the same"),
         ({"model_2": "b"}, "row 0"),

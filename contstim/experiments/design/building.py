@@ -151,12 +151,8 @@ def build_design(
     of_triplets = [t for each in triplets for t in triplet_trials(each, twins=twins)]
     unplaced = [*map(pair_trial, pairs), *of_triplets]
     unplaced.sort(key=lambda trial: trial.condition is Condition.MINIMAL_PAIR)
-    numbers = {
-        "groups": groups,
-        "random_per_group": random_per_group,
-        "catch_per_group": catch_per_group,
-    }
-    _check(unplaced, has_twins=twins and bool(triplets), **numbers)
+    numbers = {"random_per_group": random_per_group, "catch_per_group": catch_per_group}
+    _check(unplaced, numbers, groups if twins and triplets else None)
     reviewed = {} if review is None else _reviewed_trials(review, unplaced)
     stood = {name: item for name, item in reviewed.items() if review and not review.rejects(item)}
     # Trials of a condition, model pair and role are a share; random and catch trials, whose
@@ -180,7 +176,7 @@ def build_design(
     asked = _attention_trials(attention, groups)
     made = sorted([*placed, *standing, *drawn, *asked], key=_order)
     trials = tuple(replace(trial, scale=scale) for trial in made)
-    verify_design(trials, pairs, triplets, natural, twins=twins, **numbers)
+    verify_design(trials, pairs, triplets, natural, twins=twins, groups=groups, **numbers)
     certificate = DesignCertificate(
         status="verified",
         **(how if unplaced else {**how, "method": "nothing to assign"}),
@@ -197,35 +193,31 @@ def build_design(
     return Design(trials, certificate)
 
 
-def _check(
-    unplaced: Sequence[Trial],
-    *,
-    has_twins: bool,
-    groups: int,
-    random_per_group: int,
-    catch_per_group: int,
-) -> None:
+def _check(unplaced: Sequence[Trial], numbers: Mapping[str, int], for_twins: int | None) -> None:
     """Make sure that there is something to design, each trial once.
+
+    Args:
+        unplaced: trials of pairs and triplets.
+        numbers: of random pairs and catch trials in a group.
+        for_twins: groups, where there are twins.
 
     Raises:
         InputError: there is nothing, or a number is negative.
         InfeasibleError: groups are too few for twins.
     """
-    if min(random_per_group, catch_per_group) < 0:
-        raise InputError(
-            f"random_per_group and catch_per_group must be 0 or more, not {random_per_group} and "
-            f"{catch_per_group}."
-        )
+    for name, number in numbers.items():
+        if number < 0:
+            raise InputError(f"{name} must be 0 or more, not {number}.")
     if twice := repeated(trial.trial_id for trial in unplaced):
         raise InputError(f"{len(twice):,} trials are given twice; the first is {twice[0]}.")
-    if not unplaced and not random_per_group and not catch_per_group:
+    if not unplaced and not any(numbers.values()):
         raise InputError(
             "There is nothing to design: give pairs, triplets, minimal pairs or random trials."
         )
-    if has_twins and 1 <= groups < 3:
+    if for_twins is not None and 1 <= for_twins < 3:
         raise InfeasibleError(
             "With `twins` a triplet gives three trials that share its sentences, for three "
-            f"different groups; there are {groups}. Ask for 3 or more groups, or leave twins out."
+            f"different groups; there are {for_twins}. Ask for 3 or more, or leave twins out."
         )
 
 
