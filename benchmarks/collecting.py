@@ -180,7 +180,7 @@ def main() -> None:
     random.seed(options.seed)
     print(f"{options.participants} participants at once, {os.cpu_count()} processors")
     print(f"other work on this machine: load {os.getloadavg()[0]:.1f} over the last minute")
-    for scale in Scale:
+    for scale in list(Scale)[: 1 if options.quick else None]:
         print(scale)
         trials = tuple(on_scale(design(), scale))
         with tempfile.TemporaryDirectory() as place:
