@@ -55,9 +55,9 @@ def furnish(folder: Path, tiny_checkpoint: Callable[[str], Path]) -> None:
     for network, names in TINY.items():
         for name in names:
             shutil.copytree(tiny_checkpoint(network), folder / name)
-    (folder / "beginning.txt").write_text(
-        "".join((folder / "corpus.txt").read_text().splitlines(keepends=True)[:600])
-    )
+    lines = (folder / "corpus.txt").read_text().splitlines(keepends=True)
+    for name, size in (("beginning.txt", 600), ("few.txt", 20)):
+        (folder / name).write_text("".join(lines[:size]))
     # roberta-large is another BERT here: its own tokens are too many for the chain rule
     networks = [*TRAINED.items(), ("bert --seed 2", ("roberta-large",))]
     for network, names in networks:

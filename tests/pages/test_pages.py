@@ -91,7 +91,13 @@ INSTEAD: dict[str, dict[str, str]] = {
     "docs/acceptability.md": {
         "--restarts 20": "--restarts 2 --epochs 1 --validation 0.25",
     },
-    "docs/clusters.md": {**_NO_GPU, **_FEW_SEARCHES, **_RAY, "--gpus-per-worker 0.25 ": ""},
+    "docs/clusters.md": {
+        **_NO_GPU,
+        **_FEW_SEARCHES,
+        **_RAY,
+        "--gpus-per-worker 0.25 ": "",
+        "--sentences corpus.txt": "--sentences few.txt",
+    },
     "docs/design.md": {"--per-pair 40": "--per-pair 10"},
     "docs/english.md": {"0_000": "0"},
     "docs/minimal-pairs.md": {
