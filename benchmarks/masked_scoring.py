@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--list", type=int, help="sentences scored under pll-original (8 or 200)")
-    parser.add_argument("--quick", action="store_true", help="two short sentences, once: a smoke run")
+    parser.add_argument("--quick", action="store_true", help="two short sentences: a smoke run")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     if not (MODELS / "bert-mini").is_dir():
