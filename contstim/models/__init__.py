@@ -1,11 +1,8 @@
 """Language-model adapters and how they score a sentence.
 
-The way from `hf:bert@chain`, as `contstim score` is given it, to the score of a sentence: every
-function that the value goes through, be it a text, a model, tokens, rows or logits. There are 21,
-in four rooms; from `load_scorer`, 17 in three. Helpers belong to the function that calls them:
-private ones in its file, and those of plain arrays, such as `batching.unique_rows`. What is asked
-on the way and gives something else (the family, the store, the plan of a pattern of words and
-tokens) is no stop.
+The functions to read, in their order, on the way from `hf:bert@chain`, as `contstim score` is given
+it, to the score of a sentence. What these only ask (the family, the store, the plan of a pattern of
+words and tokens) and private helpers beside them are left out.
 
     steps.scoring.ScoreSentences     the command
     specifications.parse_models      each model once
@@ -15,8 +12,10 @@ tokens) is no stop.
     subwords.load_transformer        causal or masked
     checkpoints.source.from_anywhere a folder, the local cache or the hub
     checkpoints.load_checkpoint      network and tokenizer, shared while in use
+    checkpoints.source.Source.load   its files, read by transformers
     masked.adapter.MaskedModel       the rule, whose plans it remembers (rules.chain_plan)
     masked.network.MaskedNetwork     the mask, and how little of the network answers a question
+    subwords.SubwordModel._read_by   how sentences are cut into its tokens
     scoring.score_each               what the store lacks, in blocks, each stored
     base.LanguageModel.scores        the contract of scorers
     MaskedModel.log_probs            the contract of language models

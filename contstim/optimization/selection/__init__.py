@@ -1,16 +1,16 @@
 """Choose a set of natural pairs or triplets, exactly, with a certificate.
 
-The way from triplets.csv to selected.csv: every function that the triplets go through. There are 9.
-Helpers belong to the function that calls them: private ones in its file, and those of single cells.
-What is asked about triplets and gives something else (rules, costs, the best choice, the check of
-the result) is no stop.
+The functions to read, in their order, on the way from triplets.csv to selected.csv. What these only
+ask (rules, costs, the best choice, the check of the result) and private helpers beside them are
+left out.
 
     steps.selection.SelectTriplets   the command
     stimuli.read_triplets            named rows, each of two models
     tables.read_rows                 cells by column, then a row for each triplet
+    tables.parsed                    the cells of a column as values
     triplets.select_triplets         the best set
     triplet_rules.usable_triplets    comparable ones, their controversiality computed anew
-    steps.review.in_place            rows in which they stood before a review
+    steps.review.in_place            by pair of models, in their rows of before a review
     tables.columns_of                cells by column
     tables.write_table               the whole file or none
     tables.write_csv                 lines
