@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 SEEDS = 3
 """How many seeds a search is tried with, at most, while it finds nothing."""
 
-VERSION = 3
+VERSION = 4
 """Number of the way to search, to be raised when the same search finds another result.
 
 So it does with another table of English tags.

@@ -143,6 +143,21 @@ def test_other_models_find_the_best_single_change(kind: str, judged: bool) -> No
     assert np.mean(found) > 0.6
 
 
+def test_climbs_cross_sentences_below_the_floor(
+    bigram: NgramModel, trigram: NgramModel, naturals: list[Sentence], few_words: Vocabulary
+) -> None:
+    """Witness: every sentence with two new words; most of the nats of the best one are reached."""
+    accept, reject = copy(bigram), copy(trigram)
+    accept.cheap_replacements = reject.cheap_replacements = False
+    shares = []
+    for natural in naturals:
+        best, _ = most_nats(bigram, trigram, natural, few_words, 2)
+        goal = FewChanges(enough=1_000.0, max_changes=2)
+        result = synthesize(accept, reject, natural, few_words, few_changes=goal)
+        shares.append(max(point.drop for point in result.frontier) / best)
+    assert np.mean(shares) > 0.9
+
+
 def test_impossible_sentences_leave_the_beam_to_others(
     bigram: NgramModel, trigram: NgramModel, naturals: list[Sentence], few_words: Vocabulary
 ) -> None:
