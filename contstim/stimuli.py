@@ -8,7 +8,7 @@ from enum import StrEnum
 from html import escape
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from contstim.corpus import read_lines
 from contstim.documents import shortened
@@ -294,7 +294,7 @@ class Trial:
         return self.sentence_1.bare, self.sentence_2.bare
 
 
-_Named: TypeAlias = Pair | Triplet | ControversialMinimalPair | Trial
+_Named = TypeVar("_Named", Pair, Triplet, ControversialMinimalPair, Trial)
 
 KINDS = {
     Condition.NATURAL_CONTROVERSIAL: ((Kind.NATURAL, Kind.NATURAL),),
@@ -391,8 +391,7 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
             trial_id is empty or given twice, a row does not set two models and two sentences
             against each other, or a rank is outside (0, 1].
     """
-    pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
-    _check_named(path, "trial_id", pairs)
+    pairs = _read_named(path, Pair, "trial_id")
     for row, pair in enumerate(pairs):
         _check_sentences(path, row, pair)
         ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
@@ -412,9 +411,7 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
             as a number that is not finite; a triplet_id is empty or given twice, or a row does not
             set two models against each other or has a text without words.
     """
-    triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True)
-    _check_named(path, "triplet_id", triplets)
-    return triplets
+    return _read_named(path, Triplet, "triplet_id")
 
 
 def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMinimalPair, ...]:
@@ -425,8 +422,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
             trial_id is empty or given twice, or a row does not set two models or two sentences
             against each other.
     """
-    pairs = read_rows(path, ControversialMinimalPair, CELL_READERS, may_be_empty=True)
-    _check_named(path, "trial_id", pairs)
+    pairs = _read_named(path, ControversialMinimalPair, "trial_id")
     for row, pair in enumerate(pairs):
         if pair.good.bare == pair.bad.bare:
             raise InputError(f"{path}, row {row}: good and bad are the same sentence.")
@@ -463,8 +459,7 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
             trial do not differ, its models are not those of its condition (two where it is
             controversial, else none), or trials are on two scales.
     """
-    trials = read_rows(path, Trial, CELL_READERS)
-    _check_named(path, "trial_id", trials)
+    trials = _read_named(path, Trial, "trial_id")
     if len({trial.scale for trial in trials}) > 1:
         raise InputError(
             f"{path} names several scales under scale; the trials of an experiment are answered on "
@@ -515,14 +510,10 @@ def read_stimulus_table(
     )
 
 
-def _check_named(path: Path | str, name: str, stimuli: Iterable[_Named]) -> None:
-    """Refuse rows without a name of their own, and models that are not those they are to name."""
-    _check_ids(path, name, [getattr(stimulus, name) for stimulus in stimuli])
-    for row, stimulus in enumerate(stimuli):
-        _check_models(f"{path}, row {row}", stimulus)
-
-
-def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
+def _read_named(path: Path | str, kind: type[_Named], name: str) -> tuple[_Named, ...]:
+    """Stimuli of a kind; each needs a name of its own, and the models that it is to name."""
+    stimuli = read_rows(path, kind, CELL_READERS, may_be_empty=kind is not Trial)
+    ids = [getattr(stimulus, name) for stimulus in stimuli]
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
     if twice := repeated(ids):
@@ -531,9 +522,12 @@ def _check_ids(path: Path | str, name: str, ids: list[str]) -> None:
             f"{path} has the {name} {shortened(twice[0])} in rows {rows[0]} and {rows[1]}; every "
             f"row needs one of its own."
         )
+    for row, stimulus in enumerate(stimuli):
+        _check_models(f"{path}, row {row}", stimulus)
+    return stimuli
 
 
-def _check_models(where: str, stimulus: _Named) -> None:
+def _check_models(where: str, stimulus: Pair | Triplet | ControversialMinimalPair | Trial) -> None:
     """Refuse one model, or models where the condition compares none."""
     first, second = stimulus.model_1, stimulus.model_2
     if isinstance(stimulus, Trial) and stimulus.condition in FILLERS:

@@ -99,8 +99,8 @@ class StudyFacts:
             return {}
         return read_json_object(record)
 
-    def _is_there(self, path: Path) -> bool:
-        return path in self._written and path.is_file()
+    def _items(self, path: Path, read: Callable[[Path], Sequence[Any]]) -> Sequence[Any]:
+        return read(path) if path in self._written and path.is_file() else ()
 
     # Texts and models
 
@@ -247,7 +247,7 @@ class StudyFacts:
     @cached_property
     def pairs(self) -> Sequence[Pair]:
         """The natural pairs."""
-        return read_pairs(places.PAIRS) if self._is_there(places.PAIRS) else ()
+        return self._items(places.PAIRS, read_pairs)
 
     @cached_property
     def scores(self) -> ScoreTable | None:
@@ -257,12 +257,12 @@ class StudyFacts:
     @cached_property
     def found(self) -> Sequence[Triplet]:
         """The triplets that searches found."""
-        return read_triplets(places.TRIPLETS) if self._is_there(places.TRIPLETS) else ()
+        return self._items(places.TRIPLETS, read_triplets)
 
     @cached_property
     def selected(self) -> Sequence[Triplet]:
         """The triplets that were selected among these."""
-        return read_triplets(places.SELECTED) if self._is_there(places.SELECTED) else ()
+        return self._items(places.SELECTED, read_triplets)
 
     @cached_property
     def searches(self) -> list[Row]:
@@ -316,8 +316,7 @@ class StudyFacts:
     @cached_property
     def minimal_pairs(self) -> Sequence[ControversialMinimalPair]:
         """The minimal pairs on which models differ."""
-        path = places.MINIMAL_PAIRS
-        return read_controversial_minimal_pairs(path) if self._is_there(path) else ()
+        return self._items(places.MINIMAL_PAIRS, read_controversial_minimal_pairs)
 
     @cached_property
     def verdicts(self) -> list[Row]:
@@ -371,7 +370,7 @@ class StudyFacts:
     @cached_property
     def trials(self) -> Sequence[Trial]:
         """The trials of all groups."""
-        return read_trials(places.TRIALS) if self._is_there(places.TRIALS) else ()
+        return self._items(places.TRIALS, read_trials)
 
     @cached_property
     def groups(self) -> int:
