@@ -12,15 +12,16 @@ from zlib import crc32
 import numpy as np
 
 from contstim.documents import read_json_lines
-from contstim.errors import InputError, SentenceError
+from contstim.errors import InputError
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings
 from contstim.models.base import Continuation
 from contstim.sentence import Sentence
+from contstim.stimuli import optional_text
 from contstim.tables import cells_by_name, listed, number, parsed, read_csv, read_table
 from contstim.tables import text as cell_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     Row = Mapping[str, Any]
     Columns = tuple[str, ...]
@@ -177,17 +178,16 @@ def read_minimal_pairs(
             pair = _pair(row, place, columns, default=(file.stem, str(row_number)))
             # files of one paradigm may be split, so identifiers are checked over all of them
             key = (pair.paradigm, pair.pair_id)
-            if key in places:
+            if (before := places.setdefault(key, place)) != place:
                 raise InputError(
                     f"{place}: pair {pair.pair_id} of {pair.paradigm} stands twice; see "
-                    f"{places[key]}. Of two versions of a collection, give one."
+                    f"{before}. Of two versions of a collection, give one."
                 )
             if phenomena.setdefault(pair.paradigm, pair.phenomenon) != pair.phenomenon:
                 raise InputError(
                     f"{place}: {pair.paradigm} belongs to {pair.phenomenon}, and above to another "
                     f"phenomenon."
                 )
-            places[key] = place
             pairs.append(pair)
         _refuse_unsegmented(file, pairs[-len(rows) :])
     if not pairs:
@@ -230,24 +230,16 @@ def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
 def _pair(row: Row, place: str, columns: Columns, default: tuple[str, str]) -> MinimalPair:
     """The pair of a row, with a paradigm and an identifier where it names none."""
 
-    def text(field: str) -> str:
+    def read(field: str, as_value: Callable[[Any], Any] = lambda cell: str(cell).strip()) -> Any:
         cell = row.get(field)
         try:
             # null is no text, and as empty as blanks are
-            value = "" if cell is None else cell_text(cell).strip()
+            if optional_text(cell).strip():
+                return as_value(cell)
         except ValueError as error:
-            raise InputError(f"{place}, field {field!r}: {error}.") from None
-        if not value:
-            told = f"the field {field!r} is empty or not there"
-            raise InputError(f"{place}: {told}; its fields are {listed(row)}. Options name them.")
-        return value
-
-    def sentence(field: str, *before: str) -> Sentence:
-        words = (*before, *text(field).split())
-        try:
-            return Sentence(words) if before else Sentence.parse(row[field])
-        except SentenceError as error:
-            raise InputError(f"{place}, field {field!r}: {error}") from error
+            raise InputError(f"{place}, field {field!r}: {str(error).rstrip('.')}.") from error
+        told = f"the field {field!r} is empty or not there"
+        raise InputError(f"{place}: {told}; its fields are {listed(row)}. Options name them.")
 
     def sides(method: Method) -> tuple[Continuation, Continuation] | None:
         name = method.replace("-", "_")
@@ -257,21 +249,26 @@ def _pair(row: Row, place: str, columns: Columns, default: tuple[str, str]) -> M
         # as the flag says, or where there is none, the fields
         if not (str(row[flag]).strip().lower() in {"true", "1"} if flag in row else has_fields):
             return None
-        prefixes = [(text(prefix).split(), words) for prefix, words in fields]
-        good, bad = (Continuation(sentence(words, *p), len(p)) for p, words in prefixes)
+
+        def after(prefix: str, words: str) -> Continuation:
+            before = read(prefix).split()
+            whole = read(words, lambda cell: Sentence((*before, *str(cell).split())))
+            return Continuation(whole, len(before))
+
+        good, bad = (after(*side) for side in fields)
         return good, bad
 
     good, bad, of_paradigm, of_phenomenon, of_pair = columns
     parts = [of_paradigm] if of_paradigm in row else filter(None, of_paradigm.split("+"))
-    paradigm = " ".join(map(text, parts)) or default[0]
+    paradigm = " ".join(map(read, parts)) or default[0]
     # the term that the file uses, which need not be the paper's phenomenon
-    term = text(of_phenomenon) if of_phenomenon else paradigm
+    term = read(of_phenomenon) if of_phenomenon else paradigm
     return MinimalPair(
         paradigm=paradigm,
         phenomenon=PHENOMENON_OF_TERM.get(term, term),
-        pair_id=text(of_pair) if of_pair else default[1],
-        good=sentence(good),
-        bad=sentence(bad),
+        pair_id=read(of_pair) if of_pair else default[1],
+        good=read(good, Sentence.parse),
+        bad=read(bad, Sentence.parse),
         one_prefix=sides(Method.ONE_PREFIX),
         two_prefix=sides(Method.TWO_PREFIX),
     )
