@@ -30,7 +30,9 @@ _WHOLE = "full-sentence"  # of the methods by which `evaluate blimp` compares, t
 class BothSides:
     """Scores of both sides of pairs, (n_pairs, 2, n_models), nats; the good side comes first."""
 
+    models: tuple[str, ...]
     log_probs: FloatArray
+    near: bool = False
 
     @cached_property
     def ties(self) -> BoolArray:
@@ -50,14 +52,12 @@ class BothSides:
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
         return np.subtract(good, bad, out=np.zeros(good.shape), where=~self.ties)
 
-
-def score_columns(
-    models: Sequence[str], log_probs: FloatArray, *, near: bool = False
-) -> dict[str, Any]:
-    """The columns `MODEL: good` and `MODEL: bad` of each model, or natural and changed."""
-    names = _score_names(models, _SIDES[near])
-    columns = log_probs.transpose(2, 1, 0).reshape(len(names), -1)  # good and bad in turn
-    return dict(zip(names, columns.tolist(), strict=True))
+    def columns(self, *columns: Sequence[str]) -> dict[str, Any]:
+        """The table of pairs, given their paradigms, their names, and the texts of either side."""
+        sides = _SIDES[self.near]
+        scores = self.log_probs.transpose(2, 1, 0).reshape(2 * len(self.models), -1).tolist()
+        names = ("paradigm", "pair_id", *sides, *_score_names(self.models, sides))
+        return dict(zip(names, (*columns, *scores), strict=True))
 
 
 def _score_names(models: Sequence[str], sides: tuple[str, str]) -> list[str]:
@@ -94,9 +94,7 @@ class MinimalPairScores(BothSides):
             InputError: the file cannot be written.
         """
         good, bad = ([sentence.text for sentence in side] for side in (self.good, self.bad))
-        cells = (self.paradigms, self.pair_ids, good, bad)
-        columns = dict(zip(("paradigm", "pair_id", *_SIDES[self.near]), cells, strict=True))
-        write_table(path, columns | score_columns(self.models, self.log_probs, near=self.near))
+        write_table(path, self.columns(self.paradigms, self.pair_ids, good, bad))
 
     @classmethod
     def read(cls, path: Path | str) -> MinimalPairScores:

@@ -12,12 +12,11 @@ from contstim.evaluation.accuracies import BIN, FEATURES, contrasts
 from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.minimal_pairs import AGREEMENT
 from contstim.evaluation.scores import LeftOut
-from contstim.minimal_pair_scores import score_columns
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, panels, plain_log, widest
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names, shortened
 from contstim.reporting.report import Details, Heading, Paragraph, Table
-from contstim.tables import columns_of
+from contstim.tables import cells_by_name, columns_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -129,12 +128,13 @@ def _ties(scores: PairScores) -> Iterator[Row]:
 
 
 def _pairs(scores: PairScores) -> Iterator[Row]:
-    columns = score_columns(scores.models, scores.log_probs)
-    for pair, *row in zip(scores.pairs, *columns.values(), strict=True):
-        # a continuation's text has a line break where the prefix ends
-        good, bad = (s.text.replace("\n", " | ") for s in pair.sides(scores.method) or ())
-        about = {"method": scores.method.value, "paradigm": pair.paradigm, "pair_id": pair.pair_id}
-        yield about | {"good": good, "bad": bad} | dict(zip(columns, row, strict=True))
+    # a continuation's text has a line break where the prefix ends
+    both = [
+        [s.text.replace("\n", " | ") for s in p.sides(scores.method) or ()] for p in scores.pairs
+    ]
+    named = [(p.paradigm, p.pair_id, *sides) for p, sides in zip(scores.pairs, both, strict=True)]
+    for row in cells_by_name(scores.columns(*zip(*named, strict=True))):
+        yield {"method": scores.method.value} | row
 
 
 def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:
