@@ -207,10 +207,9 @@ class _Candidates:
         margins = self._scores.margins
         if objective == "evidence":
             logits = _SLOPE * np.clip(margins, -_LIMIT, _LIMIT)
-            probs = 1 / (1 + np.exp(-logits))
+            wrong, right = (logits[self._row, m] for m in models)
             # Mean of both directions of Kullback and Leibler's divergence
-            wrong, right = ((probs[self._row, m], logits[self._row, m]) for m in models)
-            return (right[0] - wrong[0]) * (right[1] - wrong[1]) / 2
+            return (1 / (1 + np.exp(-right)) - 1 / (1 + np.exp(-wrong))) * (right - wrong) / 2
         sizes = np.abs(margins)
         if objective == "rank":
             ranks = [doubled_ranks(column) for column in sizes.T]
