@@ -106,7 +106,7 @@ def read_pairs() -> list[MinimalPair]:
     pairs = []
     for number, good in enumerate(generate(2_000, seed=1)):
         bad = Sentence(tuple(chance.sample(good.words, len(good))))
-        pairs.append(MinimalPair(f"shuffled_{number % 5}", "order", str(number), good, bad))
+        pairs.append(MinimalPair(f"shuffled_{number % 5}", str(number), good, bad, "order"))
     return pairs
 
 
@@ -136,10 +136,8 @@ def measure_time(folder: Path, *, quick: bool) -> None:
     margins = chance.normal(0.5, 2, (len(pairs), 1)) + chance.normal(0, 2, (len(pairs), 9))
     good = -40 - np.abs(chance.normal(0, 10, margins.shape))
     path = folder / "nine.csv"
-    sides = tuple(pair.good for pair in pairs), tuple(pair.bad for pair in pairs)
-    names = tuple(pair.paradigm for pair in pairs), tuple(pair.pair_id for pair in pairs)
     scores = np.stack([good, good - margins], axis=1)
-    MinimalPairScores(*names, *sides, models, scores).write(path)
+    MinimalPairScores(tuple(pairs), models, scores).write(path)
     for _ in range(1 if quick else 3):
         started = process_time()
         read = MinimalPairScores.read(path)
@@ -234,10 +232,9 @@ def simulated(margins: Numbers, planted: int, answers: int, chance: np.random.Ge
 def show_truth(scores: MinimalPairScores, kind: str) -> None:
     """Rows of the table for two models: an objective, and answers to each item."""
     two = of_two(scores, kind)
-    rows = {key: row for row, key in enumerate(zip(two.paradigms, two.pair_ids, strict=True))}
-    of_paradigm = {
-        name: np.flatnonzero(np.array(two.paradigms) == name) for name in set(two.paradigms)
-    }
+    rows = {(pair.paradigm, pair.pair_id): row for row, pair in enumerate(two.pairs)}
+    every = np.array([pair.paradigm for pair in two.pairs])
+    of_paradigm = {name: np.flatnonzero(every == name) for name in np.unique(every).tolist()}
     differ = (np.sign(two.margins[:, 0]) * np.sign(two.margins[:, 1]) < 0).mean()
     print(f"\n{kind}: opposite verdicts on {differ:.2f} of {len(rows):,} pairs")
     for objective in get_args(MinimalPairObjective):
@@ -280,7 +277,7 @@ def draw(scores: MinimalPairScores, kinds: Sequence[str]) -> Figure:
     Cells are shares of pairs with opposite verdicts.
     """
     phenomena = {pair.paradigm: pair.phenomenon for pair in read_pairs()}
-    paradigms = np.array(scores.paradigms)
+    paradigms = np.array([pair.paradigm for pair in scores.pairs])
     opposite = np.stack([of_two(scores, kind).margins.prod(axis=1) < 0 for kind in kinds], axis=1)
     lines: list[tuple[str, Numbers]] = []
     heads = []

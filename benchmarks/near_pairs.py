@@ -49,16 +49,18 @@ def measure(kind: str, folder: Path, n: int, *, show: bool) -> None:
     pairs = step.run()
     seconds = (process_time() - before) / len(naturals)
     if show:
-        rows = zip(pairs.good, pairs.bad, pairs.paradigms, pairs.margins.tolist(), strict=True)
-        for good, bad, paradigm, (first, second) in rows:
-            print(f"    {good.text}  ->  {bad.text}  {paradigm} {first:+.1f} {second:+.1f}")
+        for pair, (first, second) in zip(pairs.pairs, pairs.margins.tolist(), strict=True):
+            shown = f"{pair.good.text}  ->  {pair.bad.text}  {pair.paradigm}"
+            print(f"    {shown} {first:+.1f} {second:+.1f}")
+    good, bad = ([getattr(pair, side) for pair in pairs.pairs] for side in ("good", "bad"))
+    paradigms = Counter(pair.paradigm for pair in pairs.pairs)
     nats = np.abs(pairs.margins).min(axis=1)
     print(
-        f"{kind:24} pairs {len(pairs.good)} of {len(naturals)}"
-        f"  parsed {np.mean(parsed(pairs.bad)):.2f} (natural {np.mean(parsed(pairs.good)):.2f})"
+        f"{kind:24} pairs {len(good)} of {len(naturals)}"
+        f"  parsed {np.mean(parsed(bad)):.2f} (natural {np.mean(parsed(good)):.2f})"
         f"  nats {np.median(nats):.1f} (least {nats.min():.1f})"
         f"  first model for natural {np.mean(pairs.margins[:, 0] > 0):.2f}"
-        f"  {seconds:.2f} s a sentence\n    {dict(Counter(pairs.paradigms).most_common())}",
+        f"  {seconds:.2f} s a sentence\n    {dict(paradigms.most_common())}",
         flush=True,
     )
 

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from contstim.experiments.responses.table import read_responses as read_responses
     from contstim.filters import filter_sentences as filter_sentences
     from contstim.minimal_pair_scores import MinimalPairScores as MinimalPairScores
+    from contstim.minimal_pair_scores import SentencePair as SentencePair
     from contstim.models.base import Convention as Convention
     from contstim.models.base import LanguageModel as LanguageModel
     from contstim.models.base import Replacements as Replacements

@@ -11,7 +11,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.stimuli import CELL_READERS
-from contstim.tables import number, parsed_columns, read_table, text, write_table
+from contstim.tables import columns_of, number, parsed_columns, read_table, text, write_table
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
@@ -27,9 +27,36 @@ _SIDES = {False: ("good", "bad"), True: ("natural", "changed")}  # by `near`
 _WHOLE = "full-sentence"  # of the methods by which `evaluate blimp` compares, the one of sentences
 
 
-class BothSides:
-    """Scores of both sides of pairs, (n_pairs, 2, n_models), nats; the good side comes first."""
+@dataclass(frozen=True, slots=True)
+class SentencePair:
+    """Two sentences, of which the first is the acceptable, or natural, one.
 
+    Attributes:
+        paradigm: what all pairs made after the same pattern belong to.
+        pair_id: names the pair within its paradigm.
+        good: the acceptable or natural sentence.
+        bad: the unacceptable one, or the natural one changed.
+    """
+
+    paradigm: str
+    pair_id: str
+    good: Sentence
+    bad: Sentence
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalPairScores:
+    """Log-probabilities of both sides of pairs.
+
+    Attributes:
+        pairs: whose sides they are.
+        models: names.
+        log_probs: (n_pairs, 2, n_models), nats; the good side comes first.
+        near: whether the second sentence is the first with a new word, which nobody has called
+            unacceptable; see `contstim near-pairs`.
+    """
+
+    pairs: tuple[SentencePair, ...]
     models: tuple[str, ...]
     log_probs: FloatArray
     near: bool = False
@@ -52,40 +79,13 @@ class BothSides:
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
         return np.subtract(good, bad, out=np.zeros(good.shape), where=~self.ties)
 
-    def columns(self, *columns: Sequence[str]) -> dict[str, Any]:
-        """The table of pairs, given their paradigms, their names, and the texts of either side."""
+    def columns(self) -> dict[str, Any]:
+        """The columns of the table, see `read`."""
         sides = _SIDES[self.near]
         scores = self.log_probs.transpose(2, 1, 0).reshape(2 * len(self.models), -1).tolist()
         names = ("paradigm", "pair_id", *sides, *_score_names(self.models, sides))
-        return dict(zip(names, (*columns, *scores), strict=True))
-
-
-def _score_names(models: Sequence[str], sides: tuple[str, str]) -> list[str]:
-    return [f"{model}: {side}" for model in models for side in sides]
-
-
-@dataclass(frozen=True, eq=False)
-class MinimalPairScores(BothSides):
-    """Log-probabilities of the sentences of minimal pairs.
-
-    Attributes:
-        paradigms: of each pair, by their names.
-        pair_ids: names of the pairs within their paradigms.
-        good: the acceptable sentences, or natural ones.
-        bad: the unacceptable ones, or those changed.
-        models: names.
-        log_probs: (n_pairs, 2, n_models), nats; those of the acceptable sentences come first.
-        near: whether the second sentence is the first with a new word, which nobody has called
-            unacceptable; see `contstim near-pairs`.
-    """
-
-    paradigms: tuple[str, ...]
-    pair_ids: tuple[str, ...]
-    good: tuple[Sentence, ...]
-    bad: tuple[Sentence, ...]
-    models: tuple[str, ...]
-    log_probs: FloatArray
-    near: bool = False
+        texts = columns_of(SentencePair, self.pairs).values()
+        return dict(zip(names, (*texts, *scores), strict=True))
 
     def write(self, path: Path | str) -> None:
         """Write the table, whose columns `read` names.
@@ -93,8 +93,7 @@ class MinimalPairScores(BothSides):
         Raises:
             InputError: the file cannot be written.
         """
-        good, bad = ([sentence.text for sentence in side] for side in (self.good, self.bad))
-        write_table(path, self.columns(self.paradigms, self.pair_ids, good, bad))
+        write_table(path, self.columns())
 
     @classmethod
     def read(cls, path: Path | str) -> MinimalPairScores:
@@ -121,13 +120,17 @@ class MinimalPairScores(BothSides):
         readers |= dict.fromkeys(sides, CELL_READERS["Sentence"])
         numbers = _score_names(models or ("MODEL",), sides)
         readers |= dict.fromkeys(numbers, (partial(number, infinite=True), "number"))
-        columns = map(tuple, parsed_columns(path, table, readers))
-        paradigms, pair_ids, good, bad, *scores = columns
-        if not good:
+        columns = parsed_columns(path, table, readers)
+        pairs = tuple(map(SentencePair, *columns[:4]))
+        if not pairs:
             raise InputError(f"{path} has no pair of sentences.")
-        if twice := repeated(zip(paradigms, pair_ids, strict=True)):
+        if twice := repeated((pair.paradigm, pair.pair_id) for pair in pairs):
             raise InputError(f"{path} has the pair {twice[0][1]} of {twice[0][0]} twice.")
-        log_probs = np.array(scores, np.float64).reshape(len(models), 2, -1).transpose(2, 1, 0)
+        log_probs = np.array(columns[4:], np.float64).reshape(len(models), 2, -1).transpose(2, 1, 0)
         if (log_probs == np.inf).any():
             raise InputError(f"{path} has an infinite score: scores are finite or -inf.")
-        return cls(paradigms, pair_ids, good, bad, models, log_probs, near)
+        return cls(pairs, models, log_probs, near)
+
+
+def _score_names(models: Sequence[str], sides: tuple[str, str]) -> list[str]:
+    return [f"{model}: {side}" for model in models for side in sides]

@@ -12,7 +12,7 @@ from contstim.english.tags import tag_table
 from contstim.errors import InputError
 from contstim.experiments.analysis.trivial_rivals import GRAMMAR, trivial_rivals
 from contstim.experiments.design.building import pair_trial
-from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.minimal_pair_scores import MinimalPairScores, SentencePair
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
 from contstim.optimization.selection.question import MinimalPairQuestion
 from contstim.sentence import Sentence
@@ -20,10 +20,13 @@ from contstim.stimuli import Kind, check_trials
 from contstim.tables import read_table, write_table
 
 SCORES = MinimalPairScores(
-    ("agreement", "binding"),
-    ("0", "0"),
-    (Sentence.parse("The cats sleep."), Sentence.parse("He sees himself.")),
-    (Sentence.parse("The cats sleeps."), Sentence.parse("He sees herself.")),
+    tuple(
+        SentencePair(paradigm, "0", Sentence.parse(good), Sentence.parse(bad))
+        for paradigm, good, bad in (
+            ("agreement", "The cats sleep.", "The cats sleeps."),
+            ("binding", "He sees himself.", "He sees herself."),
+        )
+    ),
     ("a", "b"),
     np.array([[[-1.0, -2.0], [-3.0, -1.5]], [[-4.0, -np.inf], [-5.0, -np.inf]]]),
 )

@@ -47,6 +47,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "Scorer",
         "Sentence",
         "SentenceError",
+        "SentencePair",
         "Store",
         "StoreError",
         "Study",

@@ -128,13 +128,10 @@ def _ties(scores: PairScores) -> Iterator[Row]:
 
 
 def _pairs(scores: PairScores) -> Iterator[Row]:
-    # a continuation's text has a line break where the prefix ends
-    both = [
-        [s.text.replace("\n", " | ") for s in p.sides(scores.method) or ()] for p in scores.pairs
-    ]
-    named = [(p.paradigm, p.pair_id, *sides) for p, sides in zip(scores.pairs, both, strict=True)]
-    for row in cells_by_name(scores.columns(*zip(*named, strict=True))):
-        yield {"method": scores.method.value} | row
+    for pair, row in zip(scores.pairs, cells_by_name(scores.columns()), strict=True):
+        # a continuation's text has a line break where the prefix ends
+        good, bad = (s.text.replace("\n", " | ") for s in pair.sides(scores.method) or ())
+        yield {"method": scores.method.value} | row | {"good": good, "bad": bad}
 
 
 def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:

@@ -14,6 +14,7 @@ import numpy as np
 from contstim.documents import read_json_lines
 from contstim.errors import InputError
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings
+from contstim.minimal_pair_scores import SentencePair
 from contstim.models.base import Continuation
 from contstim.sentence import Sentence
 from contstim.stimuli import optional_text
@@ -71,26 +72,18 @@ _SUMMARY = Path("raw_results/summary/models_summary.jsonl")
 
 
 @dataclass(frozen=True, slots=True)
-class MinimalPair:
+class MinimalPair(SentencePair):
     """An acceptable and an unacceptable sentence.
 
     Attributes:
-        paradigm: what all pairs made after the same pattern belong to.
         phenomenon: what the paradigm is an example of.
-        pair_id: names the pair within its paradigm.
-        good: the acceptable sentence.
-        bad: the unacceptable one.
         one_prefix: the critical words of the good and of the bad sentence after the words that both
             begin with; None where the pair has no such place.
         two_prefix: the same critical words after what is before them in the good and in the bad
             sentence; None where the pair has no such place.
     """
 
-    paradigm: str
     phenomenon: str
-    pair_id: str
-    good: Sentence
-    bad: Sentence
     one_prefix: tuple[Continuation, Continuation] | None = None
     two_prefix: tuple[Continuation, Continuation] | None = None
 

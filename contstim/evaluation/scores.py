@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import InputError, ModelError
 from contstim.evaluation.settings import Method, TieRule
-from contstim.minimal_pair_scores import BothSides
+from contstim.minimal_pair_scores import MinimalPairScores
 from contstim.models.base import require_language_model
 from contstim.models.scoring import score_continuations, score_sentences
 
@@ -82,22 +82,18 @@ def score_readable(
 
 
 @dataclass(frozen=True, eq=False)
-class PairScores(BothSides):
+class PairScores(MinimalPairScores):
     """Scores of both sides of pairs by one method.
 
     Attributes:
-        method: what is compared.
         pairs: those that every model can read.
-        models: names.
-        log_probs: (n_pairs, 2, n_models), nats; the good side comes first.
+        method: what is compared.
         unread: how many pairs of each paradigm were left out, because a model cannot read them.
     """
 
-    method: Method
     pairs: tuple[MinimalPair, ...]
-    models: tuple[str, ...]
-    log_probs: FloatArray
-    unread: Counter[str]
+    method: Method = Method.FULL_SENTENCE
+    unread: Counter[str] = field(default_factory=Counter)
 
     @property
     def identical(self) -> list[MinimalPair]:
@@ -185,8 +181,8 @@ def score_pairs(
         names = tuple(model.name for model in able)
         both_sides = scores.reshape(len(readable), 2, len(names))  # good and bad ones in turn
         all_pairs, read = (Counter(p.paradigm for p in some) for some in (sides, readable))
-        scored = PairScores(method, tuple(readable), names, both_sides, all_pairs - read)
-        by_method.append(scored)
+        columns = (tuple(readable), names, both_sides)
+        by_method.append(PairScores(*columns, method=method, unread=all_pairs - read))
     if not by_method:
         # The first reason is enough: with nothing to compare, all methods mostly share it.
         reasons = [*refusals.values(), *(omission.reason for omission in left_out)]
@@ -208,8 +204,7 @@ def pair_scores_from_table(
         raise InputError("A table of scores holds full sentences: prefix methods need models.")
     rows = table.rows_of(side for pair in pairs for side in (pair.good, pair.bad))
     sides = table.log_probs[rows].reshape(len(pairs), 2, len(table.models))
-    full = PairScores(Method.FULL_SENTENCE, tuple(pairs), table.models, sides, Counter())
-    return PairScoring((full,), {}, ())
+    return PairScoring((PairScores(tuple(pairs), table.models, sides),), {}, ())
 
 
 def _refusal(model: Scorer, method: Method) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from contstim.english.tags import tag_table
 from contstim.errors import InputError
 from contstim.evaluation.scores import readable_by
-from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.minimal_pair_scores import MinimalPairScores, SentencePair
 from contstim.models.base import conventions
 from contstim.models.catalog import load_models
 from contstim.models.loading import DEFAULT_LOADING, Loading
@@ -30,7 +30,6 @@ from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
-    from contstim.sentence import Sentence
 
 
 class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=2):
@@ -75,7 +74,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=2):
             reporter.say(f"{counted(n_over, 'sentence')} passed over: {why}.")
         rules = [*filter(None, [no_repeats(words.repeatable), capitals(words)])]
         tags, names = tag_table(search.tags), tuple(model.name for model in models)
-        found: list[tuple[str, str, Sentence, Sentence]] = []
+        found: list[SentencePair] = []
         counts = dict.fromkeys(combinations(names, 2), 0)
         for n_done, natural in enumerate(usable, start=1):
             constraints = (*rules, *search.constraints(natural, every_fix=False))
@@ -83,13 +82,13 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=2):
             for two, (position, word) in near.items():
                 part = tags.part_of_speech(tags.tags(natural)[position])
                 pair_id = f"{given.index(natural) + 1}: {' × '.join(two)}"
-                found.append((part, pair_id, natural, natural.replace(position, word)))
+                changed = natural.replace(position, word)
+                found.append(SentencePair(part, pair_id, natural, changed))
                 counts[two] += 1
             reporter.progress("natural sentences", n_done, len(usable))
-        paradigms, pair_ids, good, bad = zip(*found, strict=True) if found else [()] * 4
+        good, bad = [pair.good for pair in found], [pair.bad for pair in found]
         scores = [score_sentences(models, side).log_probs for side in (good, bad)]
-        columns = (paradigms, pair_ids, good, bad, names)
-        pairs = MinimalPairScores(*columns, np.stack(scores, axis=1), near=True)
+        pairs = MinimalPairScores(tuple(found), names, np.stack(scores, axis=1), near=True)
         pairs.write(self.out)
         seen = contamination({model.name: model.training_text for model in models}, good)
         facts = {

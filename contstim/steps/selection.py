@@ -321,7 +321,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         _tell_proof(self.out, selection.certificate, len(selection.pairs), "minimal pair", reporter)
         # Verdicts stand by models, then by paradigm; (n_model_pairs, n_paradigms, 2)
         alone = np.array([selection.verdicts[f"model_{number}_right"] for number in (1, 2)]).T
-        by_models = alone.reshape(-1, len(set(scores.paradigms)), 2)
+        by_models = alone.reshape(-1, len({pair.paradigm for pair in scores.pairs}), 2)
         rows = [
             (*two, *counts.sum(axis=0).tolist(), int((counts == 0).all(axis=1).sum()))
             for two, counts in zip(combinations(scores.models, 2), by_models, strict=True)

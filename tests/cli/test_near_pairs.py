@@ -13,11 +13,9 @@ def test_what_is_found_is_told(folder: Path) -> None:
     arguments = ("near-pairs", *models, "--sentences", "natural.txt", "--out", "near.csv")
     shown = succeed(folder, *arguments, "--same-length", "2")
     pairs = MinimalPairScores.read(folder / "near.csv")
-    assert all(
-        abs(len(a.text) - len(b.text)) <= 2 for a, b in zip(pairs.good, pairs.bad, strict=True)
-    )
+    assert all(abs(len(pair.good.text) - len(pair.bad.text)) <= 2 for pair in pairs.pairs)
     row = next(line for line in shown.splitlines() if "three" in line)
-    assert f" {len(pairs.good)} " in row
+    assert f" {len(pairs.pairs)} " in row
     (folder / "natural.txt").write_text("Stop.\nThe xylophone sleeps.\n", encoding="utf-8")
     done = run(folder, *arguments)
     assert done.returncode == 3

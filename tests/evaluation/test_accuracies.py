@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pytest
 from scipy.stats import binned_statistic, pearsonr
@@ -20,7 +18,6 @@ from contstim.evaluation.accuracies import (
 from contstim.evaluation.folder import page_table, table_of
 from contstim.evaluation.minimal_pairs import MinimalPair
 from contstim.evaluation.scores import PairScores, PairScoring
-from contstim.evaluation.settings import Method
 from contstim.sentence import Sentence
 
 CONTRASTS = published_contrasts()
@@ -31,11 +28,12 @@ def compared(n: int = 400, seed: int = 0) -> PairScores:
     rng = np.random.default_rng(seed)
     kinds = (("x_1", "x"), ("x_2", "x"), ("y_1", "y"))
     pairs = tuple(
-        MinimalPair(*kinds[rng.integers(3)], str(i), Sentence(("w",) * rng.integers(2, 9)), BAD)
+        MinimalPair(paradigm, str(i), Sentence(("w",) * rng.integers(2, 9)), BAD, phenomenon)
         for i in range(n)
+        for paradigm, phenomenon in [kinds[rng.integers(3)]]
     )
     scores = np.round(rng.normal(-20, 3, (n, 2, 2)), 1)  # rounded: some ties
-    return PairScores(Method.FULL_SENTENCE, pairs, ("m", "n"), scores, Counter())
+    return PairScores(pairs, ("m", "n"), scores)
 
 
 BAD = Sentence(("bad",))

@@ -156,7 +156,7 @@ def test_a_folder_without_tables_says_what_is_expected(tmp_path: Path) -> None:
 def _pairs(sizes: dict[str, int]) -> list[MinimalPair]:
     one, other = Sentence(("a",)), Sentence(("b",))
     return [
-        MinimalPair(paradigm, "p", str(i), one, other)
+        MinimalPair(paradigm, str(i), one, other, "p")
         for i in range(max(sizes.values()))
         for paradigm, n in sizes.items()
         if i < n

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,9 +63,9 @@ def test_a_tie_is_wrong_or_half_right() -> None:
     """By hand: better, worse, equal, both impossible, one impossible."""
     sides = [(-1.0, -2.0), (-2.0, -1.0), (-3.0, -3.0), (-np.inf, -np.inf), (-9.0, -np.inf)]
     one, other = Sentence(("a",)), Sentence(("b",))
-    pairs = tuple(MinimalPair("x", "p", str(i), one, other) for i in range(len(sides)))
+    pairs = tuple(MinimalPair("x", str(i), one, other, "p") for i in range(len(sides)))
     scores = np.array(sides)[:, :, None]
-    found = PairScores(Method.FULL_SENTENCE, pairs, ("m",), scores, Counter())
+    found = PairScores(pairs, ("m",), scores)
     assert found.correct()[:, 0].tolist() == [1, 0, 0, 0, 1]
     assert found.correct("half")[:, 0].tolist() == [1, 0, 0.5, 0.5, 1]
     assert found.ties[:, 0].tolist() == [False, False, True, True, False]
@@ -99,7 +98,7 @@ def test_pairs_that_exceed_a_window_are_left_out_for_all_and_counted(
     gpt2 = load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")
     long = Sentence(("dog",) * 300)
     both = (Continuation(long, 299), Continuation(long, 298))
-    odd = MinimalPair("agreement_1", "agreement", "long", long, pairs[0].bad, one_prefix=both)
+    odd = MinimalPair("agreement_1", "long", long, pairs[0].bad, "agreement", one_prefix=both)
     found = score_pairs([trigram, gpt2], [odd, *pairs], list(Method))
     full, one, two = found.by_method
     assert full.pairs == tuple(pairs)
@@ -153,9 +152,9 @@ def test_rounding_makes_no_difference_and_the_least_real_one_does() -> None:
     assert there != back
     sides = [[there, back], [-40.0, -40.0004], [-np.inf, -np.inf], [-5.0, -np.inf], [-30, -29]]
     text = Sentence.parse("a")
-    pairs = tuple(MinimalPair("p", "q", str(i), text, text) for i in range(len(sides)))
+    pairs = tuple(MinimalPair("p", str(i), text, text, "q") for i in range(len(sides)))
     scores = np.array(sides)[:, :, None]
-    one = PairScores(Method.FULL_SENTENCE, pairs, ("m",), scores, Counter())
+    one = PairScores(pairs, ("m",), scores)
     assert one.ties[:, 0].tolist() == [True, False, True, False, False]
     assert one.correct("half")[:, 0].tolist() == [0.5, 1, 0.5, 1, 0]
     assert one.correct()[:, 0].tolist() == [0, 1, 0, 1, 0]

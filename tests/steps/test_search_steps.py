@@ -152,25 +152,26 @@ def test_near_pairs_of_natural_sentences(
     )
     pairs = step.run()
     read = MinimalPairScores.read(tmp_path / "near.csv")
-    assert (read.good, read.bad, read.paradigms) == (pairs.good, pairs.bad, pairs.paradigms)
+    assert read.pairs == pairs.pairs
     assert pairs.models == ("1", "2", "3")
-    for row, pair_id in enumerate(pairs.pair_ids):
-        number, _, named = pair_id.partition(": ")
-        assert pairs.good[row].text == lines[int(number) - 1]
+    for row, pair in enumerate(pairs.pairs):
+        number, _, named = pair.pair_id.partition(": ")
+        assert pair.good.text == lines[int(number) - 1]
         first, second = (pairs.margins[row, int(name) - 1] for name in named.split(" × "))
         assert first * second < 0
-        both = zip(pairs.good[row].words, pairs.bad[row].words, strict=True)
+        both = zip(pair.good.words, pair.bad.words, strict=True)
         ((index, new),) = ((i, new) for i, (old, new) in enumerate(both) if old != new)
         assert new in words.words
         assert new != "dog"
-        tag = english_tags().tags(pairs.good[row])[index]
-        assert (pairs.paradigms[row] == "noun") == tag.startswith("NN")
+        tag = english_tags().tags(pair.good)[index]
+        assert (pair.paradigm == "noun") == tag.startswith("NN")
     trigram = NgramModel(trained / "3gram.arpa")
-    for side, sentences in enumerate((pairs.good, pairs.bad)):
+    for side, name in enumerate(("good", "bad")):
+        sentences = [getattr(pair, name) for pair in pairs.pairs]
         assert pairs.log_probs[:, side, 2] == pytest.approx(trigram.log_probs(sentences))
     record = json.loads((tmp_path / "near.csv.meta.json").read_text())
     assert record["sentences"] == 6
-    assert sum(record["pairs"].values()) == len(pairs.good)
+    assert sum(record["pairs"].values()) == len(pairs.pairs)
     assert record["pairs"].keys() == {"1 × 2", "1 × 3", "2 × 3"}
     with pytest.raises(InputError, match="two `models`"):
         replace(step, models=models[:1]).run()

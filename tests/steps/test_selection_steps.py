@@ -15,7 +15,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.design.building import pair_trial
-from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.minimal_pair_scores import MinimalPairScores, SentencePair
 from contstim.optimization.selection.question import MinimalPairQuestion, Objective
 from contstim.reporter import Reporter
 from contstim.reporting.report import Table
@@ -241,10 +241,10 @@ def test_minimal_pairs_are_selected_with_their_verdicts(tmp_path: Path) -> None:
     rng, told, out = np.random.default_rng(0), Told(), tmp_path / "minimal.csv"
     texts = [f"Word{n} runs." for n in range(80)]
     scores = MinimalPairScores(
-        ("p0", "p1") * 40,
-        tuple(map(str, range(80))),
-        tuple(map(Sentence.parse, texts)),
-        tuple(Sentence.parse(text.replace("runs", "run")) for text in texts),
+        tuple(
+            SentencePair(f"p{n % 2}", str(n), *map(Sentence.parse, (text, text.replace("s.", "."))))
+            for n, text in enumerate(texts)
+        ),
         ("a", "b"),
         rng.normal(-20, 3, (80, 2, 2)),
     )

@@ -92,7 +92,7 @@ def select_minimal_pairs(
         seconds=perf_counter() - started,
         question=question,
         models=scores.models,
-        n_pairs=len(scores.paradigms),
+        n_pairs=len(scores.pairs),
         most=tuple((*g, n) for g, n in zip(candidates.groups, candidates.most, strict=True)),
         price_bound=by_prices,
         prices=tuple(choice.prices.items()),
@@ -168,7 +168,8 @@ class _Candidates:
         differ = (verdicts[:, wrong] < 0) & (verdicts[:, right] > 0)
         self._group, self._row = np.nonzero(differ.T)
         self.costs = -self._worth(question.objective, wrong[self._group], right[self._group])
-        names, paradigm = np.unique(scores.paradigms, return_inverse=True)
+        every = [pair.paradigm for pair in scores.pairs]
+        names, paradigm = np.unique(every, return_inverse=True)
         self._cell = self._group * len(names) + paradigm[self._row]
         n_cells = len(self.groups) * len(names)
         of_cells = np.bincount(self._cell, minlength=n_cells).reshape(-1, len(names))
@@ -182,7 +183,7 @@ class _Candidates:
         limits |= {name: (0, most) for name, most in zip(shared, upper, strict=True)}
         numbers = {name: number for number, name in enumerate(limits)}
         entries = np.ones(len(rows)), (rows, [numbers[rule] for rule in shared])
-        of_pairs = csr_array(entries, shape=(len(scores.good), len(limits)))
+        of_pairs = csr_array(entries, shape=(len(scores.pairs), len(limits)))
         each = eye_array(len(limits), format="csr")
         own = each[self._group] + each[len(self.groups) + self._cell]
         self._limits, self._matrix = limits, own + of_pairs[self._row]
@@ -190,7 +191,7 @@ class _Candidates:
     def _usable(self, floor: float | None, excluded: frozenset[tuple[str, ...]]) -> FloatArray:
         """(n_pairs, n_models) 1 for the acceptable sentence, -1 for the other; 0 if not usable."""
         scores = self._scores
-        sides = list(zip(scores.good, scores.bad, strict=True))
+        sides = [(pair.good, pair.bad) for pair in scores.pairs]
         # Sentences that look alike to people can be no item, whatever models say
         shown = [
             good.bare.lower() != bad.bare.lower() and excluded.isdisjoint((good.words, bad.words))
@@ -262,11 +263,11 @@ class _Candidates:
         """The stimulus that a candidate gives."""
         scores, row = self._scores, int(self._row[candidate])
         models = self.groups[self._group[candidate]]
-        good, bad = scores.good[row], scores.bad[row]
+        pair = scores.pairs[row]
         of_good, of_bad = scores.log_probs[row][:, list(map(scores.models.index, models))].tolist()
         return ControversialMinimalPair(
-            content_id("minimal", *models, good, bad),
-            *(*models, scores.paradigms[row], scores.pair_ids[row], good, bad),
+            content_id("minimal", *models, pair.good, pair.bad),
+            *(*models, pair.paradigm, pair.pair_id, pair.good, pair.bad),
             *(*of_good, *of_bad, Kind.CHANGED if scores.near else Kind.UNACCEPTABLE),
         )
 
@@ -276,7 +277,8 @@ def _shared(
 ) -> Iterator[tuple[int, str, int]]:
     """What minimal pairs may share: row, rule about a sentence or word, and its upper limit."""
     lemma = tag_table(question.tags).lemma
-    for row, both in enumerate(zip(scores.good, scores.bad, strict=True)):
+    for row, pair in enumerate(scores.pairs):
+        both = (pair.good, pair.bad)
         own = {f"sentence {sentence.bare.lower()!r}": 1 for sentence in both}
         if question.word_cap is not None:
             words = {word.lower() for sentence in both for word in sentence.words}
@@ -290,7 +292,7 @@ def _verdicts(
     scores: MinimalPairScores, chosen: Sequence[ControversialMinimalPair]
 ) -> dict[str, list[object]]:
     """The table of verdicts by paradigm and models; see `MinimalPairSelection`."""
-    names, paradigm = np.unique(scores.paradigms, return_inverse=True)
+    names, paradigm = np.unique([pair.paradigm for pair in scores.pairs], return_inverse=True)
     selected = Counter((frozenset((c.model_1, c.model_2)), c.paradigm) for c in chosen)
     rows: list[tuple[object, ...]] = []
     for both, right in zip(

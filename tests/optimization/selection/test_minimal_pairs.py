@@ -16,7 +16,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from contstim.arrays import IntArray
 from contstim.english.tags import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
-from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.minimal_pair_scores import MinimalPairScores, SentencePair
 from contstim.optimization.selection import minimal_pairs
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
 from contstim.optimization.selection.programs import Choice
@@ -31,10 +31,15 @@ def make_scores(seed: int, n_pairs: int, n_models: int, n_paradigms: int = 3) ->
     rng = np.random.default_rng(seed)
     names = [f"{NOUNS[rng.integers(5)]} verb{rng.integers(n_pairs)}" for _ in range(n_pairs)]
     return MinimalPairScores(
-        tuple(f"p{rng.integers(n_paradigms)}" for _ in names),
-        tuple(map(str, range(n_pairs))),
-        tuple(Sentence.parse(f"The {name}.") for name in names),
-        tuple(Sentence.parse(f"The {name}s {number}.") for number, name in enumerate(names)),
+        tuple(
+            SentencePair(
+                f"p{rng.integers(n_paradigms)}",
+                str(number),
+                Sentence.parse(f"The {name}."),
+                Sentence.parse(f"The {name}s {number}."),
+            )
+            for number, name in enumerate(names)
+        ),
         tuple(f"m{number}" for number in range(n_models)),
         rng.normal(-20, 3, (n_pairs, 2, n_models)),
     )
@@ -71,14 +76,14 @@ def best_by_hand(scores: MinimalPairScores, question: MinimalPairQuestion) -> fl
                     >= question.floor
                 )
             ]
-            of = Counter(scores.paradigms[row] for row in rows)
+            of = Counter(scores.pairs[row].paradigm for row in rows)
             most = question.per_paradigm or next(
                 (c for c in range(1, need + 1) if sum(min(c, n) for n in of.values()) >= need), 0
             )
             sets = [
                 some
                 for some in combinations(rows, need)
-                if max(Counter(scores.paradigms[row] for row in some).values()) <= most
+                if max(Counter(scores.pairs[row].paradigm for row in some).values()) <= most
             ]
             groups.append((one, two, sets))
 
@@ -88,8 +93,8 @@ def best_by_hand(scores: MinimalPairScores, question: MinimalPairQuestion) -> fl
             return
         one, two, sets = groups[number]
         for some in sets:
-            shown = Counter(scores.good[row].text for row in some) + taken
-            nouns = words + Counter(scores.good[row].words[1] for row in some)
+            shown = Counter(scores.pairs[row].good.text for row in some) + taken
+            nouns = words + Counter(scores.pairs[row].good.words[1] for row in some)
             if max(shown.values()) > 1 or (
                 question.word_cap and max(nouns.values()) > question.word_cap
             ):
@@ -180,14 +185,16 @@ def test_larger_sets_are_worth_what_a_plain_integer_program_finds(seed: int) -> 
     limits: dict[object, int] = {}
     worths: list[float] = []
     margins, lemma = scores.log_probs[:, 0] - scores.log_probs[:, 1], tag_table(None).lemma
-    for row, (good, bad) in enumerate(zip(scores.good, scores.bad, strict=True)):
+    for row, pair in enumerate(scores.pairs):
         for wrong, right in permutations(range(3), 2):
             if not margins[row, right] > 0 > margins[row, wrong]:
                 continue
             group = scores.models[wrong], scores.models[right]
-            own: dict[object, int] = {group: 3, (*group, scores.paradigms[row]): most[group]}
-            own |= {each.bare.lower(): 1 for each in (good, bad)}
-            words = {word.lower() for each in (good, bad) for word in each.words} - {"the"}
+            own: dict[object, int] = {group: 3, (*group, scores.pairs[row].paradigm): most[group]}
+            own |= {each.bare.lower(): 1 for each in (pair.good, pair.bad)}
+            words = {word.lower() for each in (pair.good, pair.bad) for word in each.words} - {
+                "the"
+            }
             own |= {("word", lemma(word)): 9 for word in words}
             limits |= own
             for rule in own:
@@ -215,14 +222,12 @@ def test_candidates_that_only_a_whole_set_needs_join_too() -> None:
     sides = (("one", "one", 9), ("two", "two", 9), ("one", "two", -9), ("two", "one", -9)) * 6
     rows = (*sides, ("three", "three", -1))
     margins = np.array([(-size, size) for _, _, size in rows])
-    good, bad = (
-        tuple(Sentence.parse(f"{name} {row[side]}.") for row in rows)
-        for side, name in enumerate(("Good", "Bad"))
-    )
     scores = MinimalPairScores(
-        ("p",) * len(rows),
-        tuple(map(str, range(len(rows)))),
-        *(good, bad, ("m0", "m1")),
+        tuple(
+            SentencePair("p", str(n), Sentence.parse(f"Good {one}."), Sentence.parse(f"Bad {two}."))
+            for n, (one, two, _) in enumerate(rows)
+        ),
+        ("m0", "m1"),
         np.stack([margins - 20.0, np.full(margins.shape, -20.0)], axis=1),
     )
     certificate = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=2)).certificate
@@ -234,7 +239,10 @@ def test_verdicts_count_every_pair_and_show_paradigms_without_disagreement() -> 
     agreed = np.where(np.arange(300) < 100, np.abs(scores.margins).T, scores.margins.T).T
     scores = replace(
         scores,
-        paradigms=(*("agreed",) * 100, *scores.paradigms[100:]),
+        pairs=(
+            *(replace(pair, paradigm="agreed") for pair in scores.pairs[:100]),
+            *scores.pairs[100:],
+        ),
         log_probs=np.stack([agreed - 20, np.full((300, 2), -20.0)], axis=1),
     )
     selection = select_minimal_pairs(scores)
