@@ -237,10 +237,9 @@ def _pair(row: Row, place: str, columns: Columns, default: tuple[str, str]) -> M
     def sides(method: Method) -> tuple[Continuation, Continuation] | None:
         name = method.replace("-", "_")
         fields = [[f"{name}_{part}" for part in side] for side in _PREFIX_FIELDS[method]]
-        flag = f"{name}_method"
-        has_fields = any(field in row for side in fields for field in side)
         # as the flag says, or where there is none, the fields
-        if not (str(row[flag]).strip().lower() in {"true", "1"} if flag in row else has_fields):
+        has_fields = any(field in row for side in fields for field in side)
+        if str(row.get(f"{name}_method", has_fields)).strip().lower() not in {"true", "1"}:
             return None
 
         def after(prefix: str, words: str) -> Continuation:

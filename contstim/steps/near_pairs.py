@@ -82,8 +82,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=2):
             for two, (position, word) in near.items():
                 part = tags.part_of_speech(tags.tags(natural)[position])
                 pair_id = f"{given.index(natural) + 1}: {' × '.join(two)}"
-                changed = natural.replace(position, word)
-                found.append(SentencePair(part, pair_id, natural, changed))
+                found.append(SentencePair(part, pair_id, natural, natural.replace(position, word)))
                 counts[two] += 1
             reporter.progress("natural sentences", n_done, len(usable))
         good, bad = [pair.good for pair in found], [pair.bad for pair in found]

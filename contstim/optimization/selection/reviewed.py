@@ -56,6 +56,17 @@ def _words(items: Iterable[ReviewedItem]) -> frozenset[tuple[str, ...]]:
     return frozenset(sentence.words for item in items for sentence in item.sentences)
 
 
+def _reviewed(review: Review, kind: ItemKind, named: str) -> dict[str, ReviewedItem]:
+    """The items that were reviewed, themselves or as trials, by their identifier."""
+    trials = review.of_kind(ItemKind.TRIAL).values()
+    items = {t.source_id: t for t in trials if t.about is kind} | review.of_kind(kind)
+    if not items:
+        raise InputError(
+            f"The review holds no {named}: give the review of {kind}s or of trials made of them."
+        )
+    return items
+
+
 def reviewed_pairs(review: Review, table: ScoreTable) -> dict[str, ReviewedItem]:
     """The pairs that were reviewed, themselves or as trials, by their identifier.
 
@@ -72,13 +83,7 @@ def reviewed_pairs(review: Review, table: ScoreTable) -> dict[str, ReviewedItem]
             "A review names pairs by their sentences, and this table has scores only: add the "
             "column 'sentence'."
         )
-    trials = review.of_kind(ItemKind.TRIAL).values()
-    pairs = {t.source_id: t for t in trials if t.about is ItemKind.PAIR}
-    pairs |= review.of_kind(ItemKind.PAIR)
-    if not pairs:
-        raise InputError(
-            "The review holds no natural pairs: give the review of pairs or of trials made of them."
-        )
+    pairs = _reviewed(review, ItemKind.PAIR, "natural pairs")
     model_pairs = list(combinations(table.models, 2))
     for item_id, item in pairs.items():
         if (item.model_1, item.model_2) not in model_pairs:
@@ -126,23 +131,17 @@ class ReviewedTriplets:
         Raises:
             InputError: no triplet was reviewed, or one that was not rejected is absent or differs.
         """
-        trials = review.of_kind(ItemKind.TRIAL).values()
-        of_trials = {t.source_id for t in trials if t.about is ItemKind.TRIPLET}
-        reviewed = of_trials | review.of_kind(ItemKind.TRIPLET).keys()
-        if not reviewed:
-            raise InputError(
-                "The review holds no triplets: give the review of triplets or of trials made of "
-                "them."
-            )
+        reviewed = _reviewed(review, ItemKind.TRIPLET, "triplets").keys()
         rejected = review.rejected
         stay = Review(tuple(item for item in review.decisions if item.item_id not in rejected))
         stay.require_items_of(triplets, "the triplets given")
-        absent = sorted(of_trials - {t.triplet_id for t in triplets} - rejected)
+        absent = sorted(reviewed - {t.triplet_id for t in triplets} - rejected)
         if absent:
             raise InputError(
-                f"The review is of trials of other triplets: {len(absent):,} of {len(of_trials):,} "
+                f"The review is of trials of other triplets: {len(absent):,} of {len(reviewed):,} "
                 f"are not among those given, such as {absent[0]}."
             )
+        trials = review.of_kind(ItemKind.TRIAL).values()
         words = _words(trial for trial in trials if not review.rejects(trial))
         names = [triplet.triplet_id for triplet in triplets]
         shown = (i for i, t in enumerate(triplets) if any(s.words in words for s in t.sentences))
