@@ -327,8 +327,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
             for two, counts in zip(combinations(scores.models, 2), by_models, strict=True)
         ]
         header = ("model 1", "model 2", "1 alone right", "2 alone right", "paradigms of neither")
-        shown = [Table(header, rows, texts=2)]
-        return Outcome(selection, {"verdicts": len(alone)}, shown=shown)
+        return Outcome(selection, {"verdicts": len(alone)}, shown=[Table(header, rows, texts=2)])
 
 
 def _tell_proof(

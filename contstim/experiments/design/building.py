@@ -15,7 +15,7 @@ from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design.assignment import assign_groups
 from contstim.experiments.design.verification import verify_design
 from contstim.optimization.selection.reviewed import rejected_words
-from contstim.reviews import ItemKind
+from contstim.reviews import ItemKind, Review
 from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.stimuli import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from contstim.experiments.design.assignment import Item
-    from contstim.reviews import Review, ReviewedItem
+    from contstim.reviews import ReviewedItem
     from contstim.stimuli import Pair, Triplet
 
 _SHUFFLES = 100
@@ -244,10 +244,7 @@ def _reviewed_trials(review: Review, trials: Iterable[Trial]) -> dict[str, Revie
             )
     # Later reviews come before earlier ones: a trial may have moved to another group in between,
     # and random pairs of an earlier design may stand in the way of later ones.
-    reviewed: dict[str, ReviewedItem] = {}
-    for item in reversed(review.decisions):
-        if item.kind is ItemKind.TRIAL:
-            reviewed.setdefault(item.item_id, item)
+    reviewed = Review(review.decisions[::-1]).of_kind(ItemKind.TRIAL)
     for trial in trials:
         before = reviewed.get(trial.trial_id)
         if before is not None and before.sentences != (trial.sentence_1, trial.sentence_2):
@@ -304,16 +301,15 @@ def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
     name, models = pair.trial_id, (pair.model_1, pair.model_2)
     if isinstance(pair, ControversialMinimalPair):
         kind = Kind.NATURAL if pair.kind_bad is Kind.CHANGED else Kind.ACCEPTABLE
-        shown = (pair.good, pair.bad, kind, pair.kind_bad)
-        about = (name, 0, Condition.MINIMAL_PAIR, *models, *shown, name)
-        return Trial(*about, paradigm=pair.paradigm)
+        shown = (pair.good, pair.bad, kind, pair.kind_bad, name)
+        return Trial(*(name, 0, Condition.MINIMAL_PAIR, *models, *shown), paradigm=pair.paradigm)
     if pair.sentence_1 is None or pair.sentence_2 is None:
         raise InputError(
             f"{pair.trial_id} has no texts, so nobody can be shown it: select pairs from scores "
             "that have a column 'sentence'."
         )
-    shown = (pair.sentence_1, pair.sentence_2, Kind.NATURAL, Kind.NATURAL)
-    return Trial(*(name, 0, Condition.NATURAL_CONTROVERSIAL, *models, *shown, name))
+    shown = (pair.sentence_1, pair.sentence_2, Kind.NATURAL, Kind.NATURAL, name)
+    return Trial(*(name, 0, Condition.NATURAL_CONTROVERSIAL, *models, *shown))
 
 
 def _item(trial: Trial) -> Item:

@@ -76,11 +76,11 @@ def select_minimal_pairs(
     by_prices = -candidates.bound(choice.prices)
     objective = fsum(-candidates.costs[chosen])
     bound = min(by_prices, EXACT - choice.bound)
-    held = ((rule, len(rule.members)) for rule in candidates.rules(chosen))
-    broken = [rule.name for rule, n in held if not rule.lower <= n <= rule.upper]
-    if broken or objective > bound + EXACT:
-        named = listed(broken or ["its bound"])
-        raise VerificationError(f"The selection breaks its own rules: {named}.")
+    rules = candidates.rules(chosen)
+    broken = [rule.name for rule in rules if not rule.lower <= len(rule.members) <= rule.upper]
+    broken += ["its bound"] * (objective > bound + EXACT)
+    if broken:
+        raise VerificationError(f"The selection breaks its own rules: {listed(broken)}.")
     certificate = MinimalPairCertificate(
         objective=objective,
         bound=bound,
@@ -106,7 +106,7 @@ def _solve(candidates: _Candidates) -> tuple[Choice, IntArray]:
     costs, more, seconds = candidates.costs, _MORE, 0.0
     some = candidates.best(more)
     while True:
-        choice = best_choice(costs[some], candidates.rules(some), seconds=seconds)
+        choice = best_choice(costs[some], [*candidates.rules(some)], seconds=seconds)
         if choice.chosen is None:
             if len(some) == len(costs):
                 raise _infeasible("pairs of models need the same sentences or words")
@@ -168,8 +168,7 @@ class _Candidates:
         differ = (verdicts[:, wrong] < 0) & (verdicts[:, right] > 0)
         self._group, self._row = np.nonzero(differ.T)
         self.costs = -self._worth(question.objective, wrong[self._group], right[self._group])
-        every = [pair.paradigm for pair in scores.pairs]
-        names, paradigm = np.unique(every, return_inverse=True)
+        names, paradigm = np.unique([pair.paradigm for pair in scores.pairs], return_inverse=True)
         self._cell = self._group * len(names) + paradigm[self._row]
         n_cells = len(self.groups) * len(names)
         of_cells = np.bincount(self._cell, minlength=n_cells).reshape(-1, len(names))
@@ -237,15 +236,13 @@ class _Candidates:
         rank = np.arange(len(order)) - np.searchsorted(cells, cells)
         return np.sort(order[rank < np.array(self.most)[self._group[order]] + more])
 
-    def rules(self, some: IntArray, prices: Collection[str] = ()) -> list[LinearRule]:
+    def rules(self, some: IntArray, prices: Collection[str] = ()) -> Iterator[LinearRule]:
         """The rules about some candidates that can be broken, and those that have a price."""
-        part, rules = self._matrix[some].tocsc(), []
+        part = self._matrix[some].tocsc()
         for number, (name, (lower, upper)) in enumerate(self._limits.items()):
             members = part.indices[part.indptr[number] : part.indptr[number + 1]]
             if lower or len(members) > upper or name in prices:
-                rule = LinearRule(name, members.tolist(), [1] * len(members), lower, upper)
-                rules.append(rule)
-        return rules
+                yield LinearRule(name, members.tolist(), [1] * len(members), lower, upper)
 
     def reduced(self, prices: Mapping[str, float]) -> FloatArray:
         """(n_candidates,) costs less what the prices give for each."""
@@ -257,7 +254,7 @@ class _Candidates:
         """The bound on summed costs that prices prove over all candidates."""
         # Of candidates that are clearly dearer than their prices none counts
         some = np.flatnonzero(self.reduced(prices) < EXACT)
-        return float(priced_bound(self.costs[some].tolist(), self.rules(some, prices), prices))
+        return float(priced_bound(self.costs[some].tolist(), [*self.rules(some, prices)], prices))
 
     def stimulus(self, candidate: int) -> ControversialMinimalPair:
         """The stimulus that a candidate gives."""
