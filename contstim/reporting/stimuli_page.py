@@ -9,6 +9,7 @@ from contstim.matching import changes_of, figures_of
 from contstim.reporting import report
 from contstim.reporting.canvas import png, styled
 from contstim.reporting.heat_map import agreement_map
+from contstim.reviews import named_sentences
 from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
 
 if TYPE_CHECKING:
@@ -202,14 +203,11 @@ def log_probs(
     """
     columns: dict[str, list[float]] = {}
     if isinstance(stimulus, Triplet):
-        sentences = [*stimulus.sentences]
         for number, model in enumerate((stimulus.model_1, stimulus.model_2)):
             columns[model] = [scores[number] for *_, scores in stimulus.labelled]
-    else:
-        sentences = [s for s in (stimulus.sentence_1, stimulus.sentence_2) if s is not None]
     lacking = [model for model in models if model not in columns]
     if scores is not None and lacking:
-        rows = scores.rows_of(sentences)
+        rows = scores.rows_of(filter(None, named_sentences(stimulus)[1]))
         columns |= {model: scores.column(model)[rows].tolist() for model in lacking}
     return columns
 

@@ -300,10 +300,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
 
     pairs: Annotated[Path, Reads("Minimal pairs with scores: pairs.csv of evaluate blimp.")]
     out: Annotated[
-        Path,
-        WritesTable(
-            "The table of minimal pairs to write.", beside=(".certificate.json", ".verdicts.csv")
-        ),
+        Path, WritesTable("The table to write.", beside=(".certificate.json", ".verdicts.csv"))
     ]
     settings: MinimalPairQuestion = MinimalPairQuestion()
     review: Annotated[
