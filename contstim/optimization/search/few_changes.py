@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import inf
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import numpy as np
@@ -65,9 +66,7 @@ TOO_FEW = "no sentence with so many of the natural words was found that reaches 
 
 _BEAM = 24  # sentences that are gone on from, at each price
 _PRICES = (0.5, 1.0, 2.0, 8.0)  # of a nat below the floor, nats
-# The same of climbs, one after the other: without them a 3-gram and an LSTM pass over .35 of the
-# natural sentences of benchmarks/readable.py, with them .15
-_RISING_PRICES = (1.0, 2.0, 8.0)
+_RISING_PRICES = (1.0, 2.0, 8.0)  # the same of climbs, one after the other
 _NEW = 0.5  # share of the words that may be new, where nothing else is asked for
 
 
@@ -98,7 +97,8 @@ class EnoughObjective(Objective):
 
     Attributes:
         target: the loss that is low enough, nats.
-        price: of a nat below the floor, nats; 0 where the floor is to be kept.
+        price: of a nat below the floor, nats; 0 where the floor is to be kept. Where it has a
+            price, all that is scored is feasible, so that climbs and new starts may go below it.
     """
 
     target: float = 0.0
@@ -124,12 +124,11 @@ class EnoughObjective(Objective):
         return loss + self.price * self.shortfall(log_probs) if self.price else loss
 
     def feasible(self, log_probs: FloatArray) -> BoolArray:
-        """Mask of sentences that keep the constraint; where it has a price, of all that are scored.
-
-        (n_sentences,).
-        """
+        """Mask of sentences that may be taken, (n_sentences,); see `price`."""
+        if not self.price:
+            return super().feasible(log_probs)
         scored: BoolArray = np.logical_and.reduce(~np.isnan(log_probs))
-        return scored if self.price else super().feasible(log_probs)
+        return scored
 
 
 def climb_by_changes(
@@ -165,23 +164,32 @@ def climb_by_changes(
         levels = _by_beam(candidates, likeliest, most, on_step)
     else:
         levels = _by_climbs(candidates, likeliest, recipe, most, rng, on_step)
+    best: dict[int, ScoredSentence] = {}  # by the number of new words
     frontier: list[FrontierPoint] = []
-    steps: tuple[Step, ...] = ()
-    visits = 0
-    for best, steps, visits in levels:
-        drop = start.loss - objective.assess(best.sentence, best.log_probs).loss
-        if drop > max((point.drop for point in frontier), default=0.0):
-            changed = len(differing(natural, best.sentence))
-            frontier = [point for point in frontier if point.changed < changed]
-            frontier.append(FrontierPoint(changed, best.sentence, best.log_probs, drop))
-        if drop >= goal.enough:
-            climbed = Climb(start, steps, best.sentence, best.log_probs, visits, ENOUGH)
-            return climbed, tuple(frontier)
-    return Climb(start, steps, natural, start.log_probs, visits, TOO_FEW), tuple(frontier)
+    steps: list[Step] = []
+    visits = seen = 0
+    for steps, visits in levels:
+        for step in steps[seen:]:
+            scored = likeliest.assess(step.sentence, step.log_probs)
+            changed = len(differing(natural, step.sentence))
+            if likeliest.feasible(step.log_probs[:, None])[0] and (
+                changed not in best or scored.loss < best[changed].loss
+            ):
+                best[changed] = scored
+        seen = len(steps)
+        frontier = []
+        for changed, scored in sorted(best.items(), key=itemgetter(0)):
+            drop = start.loss - objective.assess(scored.sentence, scored.log_probs).loss
+            if drop > (frontier[-1].drop if frontier else 0.0):
+                frontier.append(FrontierPoint(changed, scored.sentence, scored.log_probs, drop))
+            if drop >= goal.enough:
+                end = scored.sentence, scored.log_probs, visits, ENOUGH
+                return Climb(start, tuple(steps), *end), tuple(frontier)
+    return Climb(start, tuple(steps), natural, start.log_probs, visits, TOO_FEW), tuple(frontier)
 
 
-_Level: TypeAlias = tuple[ScoredSentence, tuple[Step, ...], int]
-"""The best sentence with a number of new words, all steps so far, and the number of visits."""
+_Level: TypeAlias = tuple[list[Step], int]
+"""All steps up to a number of new words, and the number of visits."""
 
 
 def _by_climbs(
@@ -192,56 +200,50 @@ def _by_climbs(
     rng: np.random.Generator,
     on_step: Callable[[Step], None] | None,
 ) -> Iterator[_Level]:
-    """For each number of new words a climb from the best sentence with one word less.
+    """For each number of new words a climb from where that with one word less ended.
 
     It begins with the best word of all positions, where a climb takes the first better one. Where
     no number is enough, climbs with the most new words go below the floor and come back, at rising
     prices; only these are perturbed.
     """
-    natural, evaluator = candidates.natural, objective.evaluator
-    state = recipe.proposer.start(evaluator, rng.spawn(1)[0])
-    best = objective.assess(natural, evaluator.log_probs(natural))
+    natural, evaluator, proposer = candidates.natural, objective.evaluator, recipe.proposer
+    state = proposer.start(evaluator, rng.spawn(1)[0])
+    current = objective.assess(natural, evaluator.log_probs(natural))
     steps: list[Step] = []
-    visits = 0
+    visits = round_ = 0
 
     def accept(step: Step) -> None:
-        steps.append(step)
+        steps.append(replace(step, loss=objective.assess(step.sentence, step.log_probs).loss))
         if on_step is not None:
-            on_step(step)
+            on_step(steps[-1])
 
     rounds = [(changes, 0.0) for changes in range(1, most + 1)]
     for changes, price in [*rounds, *((most, price) for price in _RISING_PRICES)]:
         limited = replace(candidates, constraints=(*candidates.constraints, max_changes(changes)))
         aim = replace(objective, price=price)
-        best = aim.assess(best.sentence, best.log_probs)
-        better = []
-        for index in limited.positions:
-            visits += 1
-            position = limited.at(best, index, visits)
-            proposed = recipe.proposer.propose(position, aim, state)
-            if proposed is not None:
-                better.append((position, proposed))
+        current = aim.assess(current.sentence, current.log_probs)
+        places = [limited.at(current, i, n) for n, i in enumerate(limited.positions, visits + 1)]
+        visits += len(places)
+        proposed = [(place, proposer.propose(place, aim, state)) for place in places]
+        better = [(place, after) for place, after in proposed if after is not None]
         if better:
-            position, best = min(better, key=lambda pair: pair[1].loss)
-            accept(_step(position.index, position.sentence, best, visits, changes, evaluator))
+            place, current = min(better, key=lambda pair: pair[1].loss)
+            accept(_step(place.index, place.sentence, current, visits, round_, evaluator))
 
-        def accept_later(step: Step, before: int = visits, round_: int = changes - 1) -> None:
-            accept(replace(step, visit=step.visit + before, round=round_))
+        def accept_later(step: Step, before: int = visits, first: int = round_) -> None:
+            accept(replace(step, visit=step.visit + before, round=step.round + first))
 
         climbed = climb(
-            best.sentence,
-            limited,
-            aim,
-            recipe.proposer,
+            *(current.sentence, limited, aim, proposer),
             rng=rng,
             state=state,
             perturbation=recipe.perturbation if price else None,
             on_step=accept_later,
         )
         visits += climbed.visits
-        best = objective.assess(climbed.sentence, climbed.log_probs)
-        if objective.feasible(best.log_probs[:, None])[0]:
-            yield best, tuple(steps), visits
+        current = objective.assess(climbed.sentence, climbed.log_probs)
+        round_ = max([round_, *(step.round for step in steps)]) + 1
+        yield steps, visits
 
 
 def _by_beam(
@@ -282,7 +284,7 @@ def _by_beam(
                     better = sentence.replace(index, words[column])
                     best = ScoredSentence(better, log_probs[:, column], float(losses[column]))
                     evaluator.record(visits, index, better, best.log_probs)
-                    steps.append(_step(index, sentence, best, visits, changes, evaluator))
+                    steps.append(_step(index, sentence, best, visits, changes - 1, evaluator))
                     if on_step is not None:
                         on_step(steps[-1])
                 loss, shortfall = objective.full_loss(log_probs), objective.shortfall(log_probs)
@@ -295,7 +297,7 @@ def _by_beam(
                         of_price[better] = float(priced[rank])
         chosen = (sorted(of_price, key=of_price.__getitem__)[:_BEAM] for of_price in ranked)
         beam = [*dict.fromkeys(chain.from_iterable(chosen))]
-        yield best, tuple(steps), visits
+        yield steps, visits
 
 
 def _step(
@@ -303,10 +305,10 @@ def _step(
     before: Sentence,
     after: ScoredSentence,
     visits: int,
-    changes: int,
+    round_: int,
     evaluator: Evaluator,
 ) -> Step:
     """The step that puts a word in at a 0-based position."""
     old, new = before.words[index], after.sentence.words[index]
     told = after.sentence, after.log_probs, after.loss
-    return Step(index, old, new, *told, visits, changes - 1, evaluator.cost)
+    return Step(index, old, new, *told, visits, round_, evaluator.cost)

@@ -14,6 +14,7 @@ from contstim.arrays import BoolArray, FloatArray
 from contstim.errors import InputError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.question import SearchQuestion
+from contstim.optimization.search.climb import Step
 from contstim.optimization.search.constraints import without_words
 from contstim.optimization.search.few_changes import FewChanges
 from contstim.optimization.search.settings import SearchSettings
@@ -112,32 +113,56 @@ def test_result_reaches_enough_with_the_fewest_words_and_is_the_likeliest(
 
 @pytest.mark.parametrize("kind", ["estimate", "exact"])
 @pytest.mark.parametrize("judged", [False, True])
-def test_other_models_find_the_best_single_change(kind: str, judged: bool) -> None:
-    """Witness: every sentence with one new word, scored by the models themselves."""
+@pytest.mark.parametrize("most", [1, 2])
+def test_other_models_find_the_best_changes(kind: str, judged: bool, most: int) -> None:
+    """Witness: every sentence with so many new words, scored by the models themselves."""
     found = []
     for seed in range(6):
         accept, reject, judge = (TableModel(seed + 10 * n, kind) for n in range(3))
         floor = judge.log_probs([NATURAL])[0] - 1
+        told: list[Step] = []
         result = synthesize(
             accept,
             reject,
             NATURAL,
             WORDS,
             fluency=(judge, floor) if judged else None,
-            few_changes=FewChanges(enough=1_000.0, max_changes=1),
+            few_changes=FewChanges(enough=1_000.0, max_changes=most),
+            on_step=told.append,
         )
+        assert told == [*result.climb.steps]
+
+        def drops(
+            sentences: Sequence[Sentence],
+            accept: TableModel = accept,
+            reject: TableModel = reject,
+            judge: TableModel = judge,
+            floor: float = floor,
+        ) -> FloatArray:
+            """Nats of sentences, none where a floor is not kept."""
+            keeps = accept.log_probs(sentences) >= accept.log_probs([NATURAL])
+            if judged:
+                keeps &= judge.log_probs(sentences) >= floor
+            drop = reject.log_probs([NATURAL]) - reject.log_probs(sentences)
+            return np.where(keeps, drop, -np.inf)
+
         every = [
-            NATURAL.replace(i, word)
-            for i in range(len(NATURAL))
-            for word in WORDS.at(i)
-            if not repeats(NATURAL.replace(i, word).words, WORDS.repeatable)
+            Sentence(tuple(new.get(i, word) for i, word in enumerate(NATURAL.words)))
+            for places in combinations(range(len(NATURAL)), most)
+            for chosen in product(*(WORDS.at(place) for place in places))
+            for new in (dict(zip(places, chosen, strict=True)),)
         ]
-        keeps = accept.log_probs(every) >= accept.log_probs([NATURAL])
-        if judged:
-            keeps &= judge.log_probs(every) >= floor
-        drops = reject.log_probs([NATURAL]) - reject.log_probs(every)
-        best = max(0.0, float(np.where(keeps, drops, -np.inf).max()))
-        drop = result.frontier[0].drop if result.frontier else 0.0
+        every = [s for s in every if not repeats(s.words, WORDS.repeatable)]
+        best = max(0.0, float(drops(every).max()))
+        points = {point.changed: point.drop for point in result.frontier}
+        for point in result.frontier:
+            assert point.drop == pytest.approx(drops([point.sentence])[0], abs=1e-6)
+        # no sentence on the way was worth more with as few new words
+        for step in result.climb.steps:
+            changed = len(differing(NATURAL, step.sentence))
+            worth = max((nats for n, nats in points.items() if n <= changed), default=0.0)
+            assert max(0.0, drops([step.sentence])[0]) <= worth + 1e-6
+        drop = max(points.values(), default=0.0)
         assert drop <= best + 1e-6
         found.append(drop >= best - 1e-6)
     assert np.mean(found) > 0.6
@@ -154,7 +179,8 @@ def test_climbs_cross_sentences_below_the_floor(
         best, _ = most_nats(bigram, trigram, natural, few_words, 2)
         goal = FewChanges(enough=1_000.0, max_changes=2)
         result = synthesize(accept, reject, natural, few_words, few_changes=goal)
-        shares.append(max(point.drop for point in result.frontier) / best)
+        shares.append(max((point.drop for point in result.frontier), default=0.0) / best)
+    assert max(shares) <= 1 + 1e-6
     assert np.mean(shares) > 0.9
 
 
