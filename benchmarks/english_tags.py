@@ -83,6 +83,8 @@ OTHERS = (
     ("AV", "however therefore thus hence otherwise moreover instead", "also only even just still"),
     ("CJS", "because although though while when before after since until unless once if whereas"),
     ("CJC", "and or"),
+    ("VBB", "am", "are aren't"),
+    ("VBD", "was wasn't", "were weren't"),
     ("VM", "will would shall should can could may might must"),
     ("PRP", "in", "on", "at"),
     ("ORD", "last", "next"),
