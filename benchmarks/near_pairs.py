@@ -22,22 +22,17 @@ from time import process_time
 import numpy as np
 import torch
 from inputs import MODELS, STUDY
-from readable import KINDS, model_named, naturals_for, parsed
+from readable import KINDS, model_named, parsed, words_and_naturals
 
 from contstim.models.catalog import load_models
-from contstim.models.vocabularies import shared_vocabulary
 from contstim.steps.near_pairs import FindNearPairs
 
 
 def measure(kind: str, folder: Path, n: int, *, show: bool) -> None:
     """A row of the table."""
     specifications = tuple(model_named(name, folder) for name in KINDS[kind])
-    counting, *_ = load_models(model_named("demo2" if kind.startswith("demo") else "3gram", folder))
-    known = counting.vocabulary(2 if kind.startswith("demo") else 20)
-    assert known is not None
-    words, _ = shared_vocabulary(load_models(specifications), known)
+    _, words, naturals = words_and_naturals(kind, load_models(specifications), n, seed=1)
     words.save(folder / "words.txt")
-    naturals = naturals_for(kind, words, n)
     (folder / "natural.txt").write_text("".join(f"{s.text}\n" for s in naturals), encoding="utf-8")
     step = FindNearPairs(
         models=specifications,

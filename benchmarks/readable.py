@@ -4,15 +4,16 @@
 
 Triplets between pairs of models of several kinds, from published natural sentences: searched for as
 many nats as can be, with new words of the same part of speech, with as few new words as reach
-enough nats, and with both. A parser that contstim does not use (Debian's `link-grammar`) tells of
-which sentences it parses every word. Beside it stand the nats of the smaller side, the share of
-words kept, new words of another part of speech, characters and mean Zipf frequency beside those of
-the natural sentence, the share of natural sentences that are passed over, seconds of the processor
-for each triplet, and how many triplets have flags, by their kind. Last, how many answers name the
-better model in 95 of 100 studies, each to another item: one of the two models in turn is planted,
-and people follow it as they followed the better of two in experiment 1 of 2023. The published data
-are read from CONTSTIM_DATA, bert-mini and gpt2-mini from CONTSTIM_MODELS; kinds whose models are
-not there are left out.
+enough nats, and with both. Words and natural sentences are those that `contstim vocabulary` and
+`contstim sentences` find in the texts. A parser that contstim does not use (Debian's
+`link-grammar`) tells of which sentences it parses every word. Beside it stand the nats of the
+smaller side, the share of words kept, new words of another part of speech, characters and mean Zipf
+frequency beside those of the natural sentence, the share of natural sentences that are passed over,
+seconds of the processor for each triplet, and how many triplets have flags, by their kind. Last,
+how many answers name the better model in 95 of 100 studies, each to another item: one of the two
+models in turn is planted, and people follow it as they followed the better of two in experiment 1
+of 2023. The published data are read from CONTSTIM_DATA, bert-mini and gpt2-mini from
+CONTSTIM_MODELS; kinds whose models are not there are left out.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from scipy.stats import binom
 from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.english.tags import english_tags
+from contstim.english.words import english_rules
 from contstim.frequencies import WordFrequencies
 from contstim.matching import match
 from contstim.models.catalog import load_models
@@ -49,12 +51,14 @@ from contstim.optimization.search.constraints import capitals
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.sentence import repeats
 from contstim.steps.review import flags_of
+from contstim.steps.sentences import SentenceSettings
+from contstim.word_rules import sort_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from contstim.models.base import LanguageModel
     from contstim.sentence import Sentence
     from contstim.stimuli import Triplet
     from contstim.vocabulary import Vocabulary
@@ -127,28 +131,28 @@ def model_named(name: str, folder: Path) -> str:
     return f"{name}=kenlm:{path.with_suffix('.arpa')}"
 
 
-def naturals_for(kind: str, words: Vocabulary, n: int) -> list[Sentence]:
-    """Natural sentences of eight words, drawn at random from those whose words are allowed."""
+def words_and_naturals(
+    kind: str, models: Sequence[LanguageModel], n: int, seed: int
+) -> tuple[list[Sentence], Vocabulary, list[Sentence]]:
+    """The text, those of its words that both models know, and sentences of eight of these."""
     if kind.startswith("demo"):
-        pool = generate(500, seed=11, words=8)
+        text, least, pool = generate(3_000, seed=0), 2, generate(2_000, seed=11, words=8)
     else:
+        text, least = list(read_sentences(OPENSTAX)), 20
         pool = list(read_sentences(next(NATURAL.glob("*optimization.txt"))))
-    random.Random(1).shuffle(pool)
-    fitting = (s for s in pool if len(s) == 8 and not words.missing(s))
-    return [s for s in fitting if not repeats(s.words, words.repeatable)][:n]
+    words, _ = shared_vocabulary(
+        models, sort_words(text, english_rules(), min_count=least).vocabulary
+    )
+    fit = SentenceSettings(words="8").find(pool, words).sentences
+    return text, words, random.Random(seed).sample(fit, min(n, len(fit)))
 
 
 def measure(
-    kind: str, folder: Path, n: int, ways: dict[str, SearchSettings], *, show: bool
+    kind: str, folder: Path, n: int, ways: dict[str, SearchSettings], *, seed: int, show: bool
 ) -> None:
     """A row of the table for each way to search."""
     models = load_models([model_named(name, folder) for name in KINDS[kind]])
-    counting = models[0] if kind != "BERT × GPT-2" else load_models(model_named("3gram", folder))[0]
-    known = counting.vocabulary(2 if kind.startswith("demo") else 20)
-    assert known is not None
-    words, _ = shared_vocabulary([*models, counting], known)
-    naturals = naturals_for(kind, words, n)
-    text = generate(3_000, seed=0) if kind.startswith("demo") else read_sentences(OPENSTAX)
+    text, words, naturals = words_and_naturals(kind, models, n, seed)
     frequencies, rule = WordFrequencies.of(text), capitals(words)
     print(f"\n{kind}: natural sentences parsed {np.mean(parsed(naturals)):.2f}")
     for way, settings in ways.items():
@@ -206,6 +210,7 @@ def main() -> None:
     parser.add_argument("--enough", type=float, default=5.0)
     parser.add_argument("--changes", type=int, help="new words, at most; half of all by default")
     parser.add_argument("--way", action="append", choices=WAYS)
+    parser.add_argument("--seed", type=int, default=1, help="of the natural sentences")
     parser.add_argument("--models", type=Path, help="where trained models are kept")
     parser.add_argument("--show", action="store_true", help="print the sentences")
     options = parser.parse_args()
@@ -232,7 +237,7 @@ def main() -> None:
             print(f"{kind}: skipped, no models (set CONTSTIM_MODELS)")
             continue
         n = 3 if options.quick else options.sentences
-        measure(kind, folder, n, ways, show=options.show)
+        measure(kind, folder, n, ways, seed=options.seed, show=options.show)
 
 
 if __name__ == "__main__":
