@@ -319,11 +319,13 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         # Verdicts stand by models, then by paradigm; (n_model_pairs, n_paradigms, 2)
         alone = np.array([selection.verdicts[f"model_{number}_right"] for number in (1, 2)]).T
         by_models = alone.reshape(-1, len({pair.paradigm for pair in scores.pairs}), 2)
+        n_pairs, better = len(scores.pairs), "natural" if scores.near else "acceptable"
         rows = [
-            (*two, *counts.sum(axis=0).tolist(), int((counts == 0).all(axis=1).sum()))
+            (*two, n_pairs, *counts.sum(axis=0).tolist(), int((counts == 0).all(axis=1).sum()))
             for two, counts in zip(combinations(scores.models, 2), by_models, strict=True)
         ]
-        header = ("model 1", "model 2", "1 alone right", "2 alone right", "paradigms of neither")
+        alone_prefers = [f"only model {number} prefers the {better} one" for number in (1, 2)]
+        header = ("model 1", "model 2", "pairs", *alone_prefers, "paradigms without a difference")
         return Outcome(selection, {"verdicts": len(alone)}, shown=[Table(header, rows, texts=2)])
 
 

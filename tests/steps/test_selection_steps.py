@@ -259,7 +259,8 @@ def test_minimal_pairs_are_selected_with_their_verdicts(tmp_path: Path) -> None:
     alone = (right[:, 0] & ~right[:, 1]).sum(), (right[:, 1] & ~right[:, 0]).sum()
     (table,) = step.work(told).shown
     assert isinstance(table, Table)
-    assert list(table.rows) == [("a", "b", *alone, 0)]
+    assert list(table.rows) == [("a", "b", 80, *alone, 0)]
+    assert "only model 1 prefers the acceptable one" in table.header
     trials = [replace(pair_trial(pair), group=1) for pair in selection.pairs]
     first = replace(undecided(trials)[0], decision=Decision.REJECT, reviewer="r")
     write_review(tmp_path / "review.csv", [first])

@@ -109,7 +109,7 @@ def _solve(candidates: _Candidates) -> tuple[Choice, IntArray]:
         choice = best_choice(costs[some], [*candidates.rules(some)], seconds=seconds)
         if choice.chosen is None:
             if len(some) == len(costs):
-                raise _infeasible("pairs of models need the same sentences or words")
+                raise candidates.infeasible("pairs of models need the same sentences or words")
             more *= 8
             some = np.union1d(some, candidates.best(more))
             continue
@@ -124,13 +124,6 @@ def _solve(candidates: _Candidates) -> tuple[Choice, IntArray]:
             return choice, chosen
         else:
             seconds = _SECONDS
-
-
-def _infeasible(why: str) -> InfeasibleError:
-    return InfeasibleError(
-        f"No set of minimal pairs keeps all rules: {why}. Ask for fewer (per_pair), allow more of "
-        "a paradigm (per_paradigm) or of a word (word_cap), or give more minimal pairs."
-    )
 
 
 class _Candidates:
@@ -161,7 +154,7 @@ class _Candidates:
     ) -> None:
         from scipy.sparse import csr_array, eye_array
 
-        self._scores = scores
+        self._scores, self._question = scores, question
         self.groups = list(permutations(scores.models, 2))
         wrong, right = np.array(list(permutations(range(len(scores.models)), 2))).T
         verdicts = self._usable(question.floor, excluded)
@@ -216,17 +209,30 @@ class _Candidates:
             sizes = np.stack(ranks, axis=1) / (2 * len(sizes))
         return np.minimum(*(sizes[self._row, m] for m in models))
 
+    def infeasible(self, why: str) -> InfeasibleError:
+        """The error that no set keeps the rules, which names those that can be loosened."""
+        limits, question = ("per_paradigm", "floor", "word_cap"), self._question
+        loosen = "".join(f"loosen `{n}`, " for n in limits if getattr(question, n) is not None)
+        return InfeasibleError(
+            f"No set of minimal pairs keeps all rules: {why}. Ask for fewer (`per_pair`), {loosen}"
+            "or give more minimal pairs."
+        )
+
     def _most(self, of_cells: IntArray, need: int, asked: int | None) -> list[int]:
         """For each group, how many of a cell may be chosen: as few as suffice, or as asked."""
         tries = np.arange(1, need + 1) if asked is None else np.array([asked])
         can = np.minimum(of_cells[:, :, None], tries).sum(axis=1)  # (n_groups, n_tries)
         lacking = [
-            f"{n:,} can be chosen where {right} is right and {wrong} wrong"
-            for (wrong, right), n in zip(self.groups, can[:, -1].tolist(), strict=True)
+            f"{n:,} can be chosen where {right} does and {other} does not"
+            for (other, right), n in zip(self.groups, can[:, -1].tolist(), strict=True)
             if n < need
         ]
         if lacking:
-            raise _infeasible(f"{need} of each kind are needed, and {listed(lacking)}")
+            raise self.infeasible(
+                f"for every two models {need:,} are needed on which only the first prefers the "
+                f"{'natural' if self._scores.near else 'acceptable'} one, and as many on which "
+                f"only the second does; {listed(lacking)}"
+            )
         return [int(tries[first]) for first in (can >= need).argmax(axis=1)]
 
     def best(self, more: int) -> IntArray:
