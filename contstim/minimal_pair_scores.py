@@ -70,7 +70,8 @@ class MinimalPairScores:
         which would count as right by chance.
         """
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
-        same: BoolArray = np.isclose(good, bad, rtol=_ROUNDING, atol=0)
+        # isclose takes its share of the second only, and the larger may be either
+        same: BoolArray = np.isclose(good, bad, _ROUNDING, 0) | np.isclose(bad, good, _ROUNDING, 0)
         return same
 
     @cached_property
@@ -95,8 +96,8 @@ class MinimalPairScores:
         """
         write_table(path, self.columns())
 
-    @classmethod
-    def read(cls, path: Path | str) -> MinimalPairScores:
+    @staticmethod
+    def read(path: Path | str) -> MinimalPairScores:
         """Read pairs.csv of `contstim evaluate blimp`, or a table of the same columns.
 
         These are paradigm, pair_id, good, bad and, for each model, `MODEL: good` and `MODEL: bad`
@@ -129,7 +130,7 @@ class MinimalPairScores:
         log_probs = np.array(columns[4:], np.float64).reshape(len(models), 2, -1).transpose(2, 1, 0)
         if (log_probs == np.inf).any():
             raise InputError(f"{path} has an infinite score: scores are finite or -inf.")
-        return cls(pairs, models, log_probs, near)
+        return MinimalPairScores(pairs, models, log_probs, near)
 
 
 def _score_names(models: Sequence[str], sides: tuple[str, str]) -> list[str]:

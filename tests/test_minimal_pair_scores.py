@@ -41,6 +41,13 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert read.margins.tolist() == [[2.0, -0.5], [1.0, 0.0]]
 
 
+def test_ties_stay_when_sides_are_swapped() -> None:
+    """By hand: the sides differ by more than 2^-21 of the smaller, and less of the larger."""
+    sides = np.array([-1.0, -1 - 2.0**-21 - 2.0**-43])
+    for both, tied in ((sides, True), (sides[::-1], True), (sides * [1, 1 + 2.0**-40], False)):
+        assert replace(SCORES, log_probs=both.reshape(1, 2, 1)).ties.tolist() == [[tied]]
+
+
 @pytest.mark.parametrize(
     ("name", "cells", "message"),
     [

@@ -131,7 +131,7 @@ def _pairs(scores: PairScores) -> Iterator[Row]:
     for pair, row in zip(scores.pairs, cells_by_name(scores.columns()), strict=True):
         # a continuation's text has a line break where the prefix ends
         good, bad = (s.text.replace("\n", " | ") for s in pair.sides(scores.method) or ())
-        yield {"method": scores.method.value} | row | {"good": good, "bad": bad}
+        yield row | {"good": good, "bad": bad}
 
 
 def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:

@@ -171,11 +171,12 @@ def read_minimal_pairs(
             pair = _pair(row, place, columns, default=(file.stem, str(row_number)))
             # files of one paradigm may be split, so identifiers are checked over all of them
             key = (pair.paradigm, pair.pair_id)
-            if (before := places.setdefault(key, place)) != place:
+            if key in places:
                 raise InputError(
                     f"{place}: pair {pair.pair_id} of {pair.paradigm} stands twice; see "
-                    f"{before}. Of two versions of a collection, give one."
+                    f"{places[key]}. Of two versions of a collection, give one."
                 )
+            places[key] = place
             if phenomena.setdefault(pair.paradigm, pair.phenomenon) != pair.phenomenon:
                 raise InputError(
                     f"{place}: {pair.paradigm} belongs to {pair.phenomenon}, and above to another "

@@ -95,6 +95,10 @@ class PairScores(MinimalPairScores):
     method: Method = Method.FULL_SENTENCE
     unread: Counter[str] = field(default_factory=Counter)
 
+    def columns(self) -> dict[str, Any]:
+        """The columns of the table, with the method, so that `read` takes full sentences only."""
+        return {"method": [self.method.value] * len(self.pairs)} | super().columns()
+
     @property
     def identical(self) -> list[MinimalPair]:
         """Pairs whose sides are the same, so that a model cannot be right."""
