@@ -184,12 +184,14 @@ def run_demo(
     triplets: list[Triplet] = []
     path = out / "triplets.csv"
     # The record is written last: where it is missing, an earlier run was interrupted
-    earlier = read_triplets(path) if path.is_file() and record_path(path).is_file() else ()
+    finished = path.is_file() and record_path(path).is_file()
+    earlier = read_triplets(path) if finished else ()
+    known: Any = read_json_object(record_path(path)).get("models") or {} if finished else {}
     for number, (first, second) in enumerate(_DUELS):
         for name in NAMES[len(models) : NAMES.index(second) + 1]:
             vocabulary, _ = shared_vocabulary([train_next(name)], vocabulary)
         duel = [each for each in earlier if (each.model_1, each.model_2) == (first, second)]
-        if not duel:
+        if not duel or known | conventions([models[first], models[second]]) != known:
             reporter.say(f"Searching: {first} against {second} …")
             # Every duel starts from sentences of its own.
             likely = [s for s, p in zip(natural, judged, strict=True) if p >= floor]

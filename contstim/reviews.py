@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from contstim.documents import shortened
 from contstim.errors import InputError
@@ -84,6 +84,8 @@ class ReviewedItem:
     sentence_3: Sentence | None
     decision: Decision
     reason: str
+
+    TABLE: ClassVar = "decisions of a review, as the page of 'contstim review' saves them"
 
     @property
     def about(self) -> ItemKind | None:

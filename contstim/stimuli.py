@@ -8,7 +8,7 @@ from enum import StrEnum
 from html import escape
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from contstim.corpus import read_lines
 from contstim.documents import shortened
@@ -46,7 +46,7 @@ class Condition(StrEnum):
 
 
 FILLERS = (Condition.RANDOM_NATURAL, Condition.CATCH)
-"""The conditions that compare no models."""
+"""The conditions that do not set two models against each other."""
 CONTROVERSIAL = tuple(condition for condition in Condition if condition not in FILLERS)
 """The conditions that set two models against each other."""
 
@@ -252,6 +252,8 @@ class ControversialMinimalPair:
     log_prob_bad_model_2: float
     kind_bad: Kind = Kind.UNACCEPTABLE  # or changed: good with a new word, see `near-pairs`
 
+    TABLE: ClassVar = "minimal pairs of 'contstim select minimal-pairs'"
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -331,18 +333,15 @@ def check_trials(trials: Iterable[Trial]) -> None:
 
 
 _OTHER_TABLES = (".tsv", ".xls", ".xlsx", ".ods", ".npz", ".npy", ".json")
-SENTENCE_COLUMNS = (
-    *("sentence", "sentence_1", "sentence_2", "natural", "synthetic_1", "synthetic_2"),
-    *("good", "bad"),
-)
+SENTENCE_COLUMNS = ("sentence", "sentence_1", "sentence_2", "natural", "synthetic_1", "synthetic_2")
 
 
 def read_stimuli(path: Path | str) -> list[Sentence]:
     """The sentences of a text file, one a line, or the distinct ones of a table of stimuli.
 
     A table (.csv, .parquet, .jsonl) has one or more of the columns sentence, sentence_1,
-    sentence_2, natural, synthetic_1, synthetic_2, good and bad, as trials, pairs, triplets and
-    minimal pairs do.
+    sentence_2, natural, synthetic_1 and synthetic_2, as trials, pairs and triplets do; or, with
+    none of these, both good and bad, as minimal pairs do.
 
     Raises:
         InputError: the file cannot be read, a line has no word, or the table has none of these
@@ -358,10 +357,12 @@ def read_stimuli(path: Path | str) -> list[Sentence]:
         return [Sentence.parse(line) for line in read_lines(path)]
     table = read_table(path)
     columns = [table[name] for name in SENTENCE_COLUMNS if name in table]
+    if not columns and "good" in table and "bad" in table:
+        columns = [table["good"], table["bad"]]
     if not columns:
         raise InputError(
-            f"{path} has no column of sentences ({', '.join(SENTENCE_COLUMNS)}); its columns are "
-            f"{listed(table)}."
+            f"{path} has no column of sentences ({', '.join(SENTENCE_COLUMNS)}, or both good and "
+            f"bad); its columns are {listed(table)}."
         )
     # Column by column: the order in which a sentence is first met is that of the result
     cells = list(chain.from_iterable(columns))
@@ -459,7 +460,7 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
             trial do not differ, its models are not those of its condition (two where it is
             controversial, else none), or trials are on two scales.
     """
-    trials = _read_named(path, Trial, "trial_id")
+    trials = _read_named(path, Trial, "trial_id", may_be_empty=False)
     if len({trial.scale for trial in trials}) > 1:
         raise InputError(
             f"{path} names several scales under scale; the trials of an experiment are answered on "
@@ -510,9 +511,11 @@ def read_stimulus_table(
     )
 
 
-def _read_named(path: Path | str, kind: type[_Named], name: str) -> tuple[_Named, ...]:
+def _read_named(
+    path: Path | str, kind: type[_Named], name: str, *, may_be_empty: bool = True
+) -> tuple[_Named, ...]:
     """Stimuli of a kind; each needs a name of its own, and the models that it is to name."""
-    stimuli = read_rows(path, kind, CELL_READERS, may_be_empty=kind is not Trial)
+    stimuli = read_rows(path, kind, CELL_READERS, may_be_empty=may_be_empty)
     ids = [getattr(stimulus, name) for stimulus in stimuli]
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
@@ -523,17 +526,17 @@ def _read_named(path: Path | str, kind: type[_Named], name: str) -> tuple[_Named
             f"row needs one of its own."
         )
     for row, stimulus in enumerate(stimuli):
-        _check_models(f"{path}, row {row}", stimulus)
+        what = f" is {stimulus.condition}" if isinstance(stimulus, Trial) else ""
+        _check_models(f"{path}, row {row}{what}", stimulus)
     return stimuli
 
 
 def _check_models(where: str, stimulus: Pair | Triplet | ControversialMinimalPair | Trial) -> None:
-    """Refuse one model, or models where the condition compares none."""
+    """Refuse one model, or models where the condition sets none against each other."""
     first, second = stimulus.model_1, stimulus.model_2
     if isinstance(stimulus, Trial) and stimulus.condition in FILLERS:
         if first or second:
-            told = f"leave model_1 and model_2 empty, since {stimulus.condition} compares none"
-            raise InputError(f"{where}: {told}.")
+            raise InputError(f"{where}: leave model_1 and model_2 empty.")
     elif not first or not second or first == second:
         raise InputError(
             f"{where}: model_1 and model_2 must name two models, not {first!r} and {second!r}."

@@ -182,8 +182,8 @@ def read_rows(
 
     Args:
         path: of the table.
-        kind: the dataclass, as which messages name the rows; a column whose field has a default may
-            be missing and is then null.
+        kind: the dataclass, whose name, or TABLE, is what messages call the rows; a column whose
+            field has a default may be missing and is then null.
         readers: how a cell is read, and what it must be (see `parsed`), by the name of the field
             or, for all fields of a type, by the name of the type.
         may_be_empty: whether there may be columns without rows.
@@ -194,8 +194,8 @@ def read_rows(
     columns = _read(Path(path), table_kind(path), may_be_empty)
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in columns]
     if missing:
-        rows = _INNER_CAPITAL.sub(" ", kind.__name__).lower()
-        raise InputError(f"{path} is not a table of {rows}s: it lacks {', '.join(missing)}.")
+        rows = getattr(kind, "TABLE", _INNER_CAPITAL.sub(" ", kind.__name__).lower() + "s")
+        raise InputError(f"{path} is not a table of {rows}: it lacks {', '.join(missing)}.")
     # A column that may be missing: as many empty cells as there are rows
     nulls = [None] * max(map(len, columns.values()))
     typed = [

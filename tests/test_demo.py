@@ -91,6 +91,14 @@ def test_called_again_it_trains_and_scores_nothing(
         again = run_demo(out, scale=SCALE)
     assert again.triplets == found.triplets
     assert again.pairs == found.pairs
+    record = out / "triplets.csv.meta.json"
+    of_others = json.loads(record.read_text())
+    of_others["models"]["LSTM"]["unit"] = "bits"
+    record.write_text(json.dumps(of_others))
+    with catch_warnings():
+        simplefilter("ignore", DiscountWarning)
+        with pytest.raises(TypeError, match="not callable"):  # the search
+            run_demo(out, scale=SCALE)
 
 
 def test_a_folder_of_another_demo_is_refused(found: Demo, out: Path, tmp_path: Path) -> None:

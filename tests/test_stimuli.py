@@ -160,9 +160,12 @@ CATCH = replace(
         ({"sentence_1": ["A", "b"]}, "row 1: .* under sentence_1 is not a sentence"),
         (
             {"model_1": "gpt2", "model_2": "rnn"},
-            "row 1: leave model_1 and model_2 empty, since catch",
+            "row 1 is catch: leave model_1 and model_2 empty",
         ),
-        ({"condition": "natural-controversial"}, "row 1: model_1 and model_2 must name two"),
+        (
+            {"condition": "natural-controversial"},
+            "row 1 is natural-controversial: model_1 and model_2 must name two",
+        ),
         (
             {"condition": "synthetic-synthetic", "model_1": "rnn", "model_2": "rnn"},
             "must name two models, not 'rnn' and 'rnn'",

@@ -25,7 +25,7 @@ from contstim.steps.fields import Earlier, Reviews
 from contstim.steps.review import EarlierStimuli, flags_of, tell_stayed, trials_in_place
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import (
-    FILLERS,
+    Condition,
     Trial,
     read_controversial_minimal_pairs,
     read_pairs,
@@ -181,11 +181,14 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
             and sentence_2, which asks for the other one.
 
     Raises:
-        InputError: the table cannot be read or lacks a column.
+        InputError: the table cannot be read, lacks a column, or compares a sentence with itself.
     """
     # The first is to be chosen
     readers = {name: (Sentence.parse, name) for name in ("sentence_1", "sentence_2")}
-    return list(zip(*parsed_columns(path, read_table(path), readers), strict=True))
+    rows = list(zip(*parsed_columns(path, read_table(path), readers), strict=True))
+    if same := [row for row, (first, second) in enumerate(rows) if first.bare == second.bare]:
+        raise InputError(f"{path}, row {same[0]} compares {rows[same[0]][0].text!r} with itself.")
+    return rows
 
 
 def _changes(before: Sequence[Trial], now: Sequence[Trial]) -> list[dict[str, object]]:
@@ -222,7 +225,8 @@ def _warn_of_other_numbers(
 ) -> None:
     """A design of other numbers than the reviewed one is allowed, but seldom meant."""
     of_group_1 = [trial.condition for trial in trials if trial.group == 1]
-    before = [max((t.group for t in trials), default=0), *map(of_group_1.count, FILLERS)]
+    drawn = (Condition.RANDOM_NATURAL, Condition.CATCH)
+    before = [max((t.group for t in trials), default=0), *map(of_group_1.count, drawn)]
     names = ("groups", "random_per_group", "catch_per_group")
     now = [getattr(settings, name) for name in names]
     if trials and before != now:

@@ -156,8 +156,20 @@ def test_rejected_minimal_pairs_are_to_be_selected_anew(design: Design) -> None:
         build_design(PAIRS, review=review, **SIZES)  # type: ignore[arg-type]
 
 
+def test_a_column_of_judgements_is_no_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "judged.csv"
+    path.write_text("sentence,good,bad\nCats sleep.,1,0\nCats sleeps.,0,1\n")
+    assert read_stimuli(path) == [Sentence.parse("Cats sleep."), Sentence.parse("Cats sleeps.")]
+    path.write_text("text,good\nCats sleep.,1\n")
+    with pytest.raises(InputError, match=r"no column of sentences .*both good and bad"):
+        read_stimuli(path)
+
+
 def test_a_damaged_table_is_named(tmp_path: Path) -> None:
     path = tmp_path / "minimal.csv"
+    path.write_text("sentence,a,b\nCats sleep.,-9,-8\n")
+    with pytest.raises(InputError, match="of minimal pairs of 'contstim select minimal-pairs': it"):
+        read_controversial_minimal_pairs(path)
     write_table(path, columns_of(ControversialMinimalPair, PAIRS))
     assert read_controversial_minimal_pairs(path) == PAIRS
     assert read_stimuli(path) == [*(p.good for p in PAIRS), *(p.bad for p in PAIRS)]

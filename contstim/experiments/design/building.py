@@ -15,11 +15,10 @@ from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design.assignment import assign_groups
 from contstim.experiments.design.verification import verify_design
 from contstim.optimization.selection.reviewed import rejected_words
-from contstim.reviews import ItemKind, Review
+from contstim.reviews import SYNTHETIC, ItemKind, Review
 from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.stimuli import (
-    FILLERS,
     Condition,
     ControversialMinimalPair,
     Kind,
@@ -173,8 +172,7 @@ def build_design(
     drawn = _fillers(
         natural, [*placed, *standing], wanted - Counter(map(_slot, standing)), rejected, rng
     )
-    asked = _attention_trials(attention, groups)
-    made = sorted([*placed, *standing, *drawn, *asked], key=_order)
+    made = sorted([*placed, *standing, *drawn, *_attention_trials(attention, groups)], key=_order)
     trials = tuple(replace(trial, scale=scale) for trial in made)
     verify_design(trials, pairs, triplets, natural, twins=twins, groups=groups, **numbers)
     certificate = DesignCertificate(
@@ -258,8 +256,6 @@ def _reviewed_trials(review: Review, trials: Iterable[Trial]) -> dict[str, Revie
 
 def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: int) -> list[Trial]:
     """Catch trials of every group that say themselves which sentence is to be chosen."""
-    if same := [first.text for first, second in attention if first.bare == second.bare]:
-        raise InputError(f"A trial of `attention` compares {same[0]!r} with itself.")
     kinds = (Kind.INSTRUCTION, Kind.INSTRUCTION)
     return [
         Trial(
@@ -273,8 +269,7 @@ def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: in
 
 def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
     """The trial that a triplet gives, with twins the three, in no group yet (0)."""
-    synthetic = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
-    sentences = dict(zip((Kind.NATURAL, *synthetic), triplet.sentences, strict=True))
+    sentences = dict(zip((Kind.NATURAL, *SYNTHETIC), triplet.sentences, strict=True))
 
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
         trial_id = content_id("trial", triplet.triplet_id, kind_1, kind_2)
@@ -287,8 +282,8 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
     natural = Condition.NATURAL_SYNTHETIC
     # Each of the three sentences stands in two trials, so that the trials need three groups.
     return [
-        *(trial(natural, Kind.NATURAL, kind) for kind in synthetic if twins),
-        trial(Condition.SYNTHETIC_SYNTHETIC, *synthetic),
+        *(trial(natural, Kind.NATURAL, kind) for kind in SYNTHETIC if twins),
+        trial(Condition.SYNTHETIC_SYNTHETIC, *SYNTHETIC),
     ]
 
 
@@ -395,7 +390,7 @@ def _fillers(
     # The group of each trial to be drawn: the first group's first
     random_groups, catch_groups = (
         [group for (condition, group), n in wanted.items() if condition is kind for _ in range(n)]
-        for kind in FILLERS
+        for kind in (Condition.RANDOM_NATURAL, Condition.CATCH)
     )
     # In random order the first sentences that can be shuffled at all become catch trials, and the
     # rest, two by two, random pairs.

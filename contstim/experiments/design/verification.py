@@ -42,7 +42,7 @@ def verify_design(
     Raises:
         VerificationError: says what is wrong, and with which trial, sentence or group.
     """
-    per_group = dict(zip(FILLERS, (random_per_group, catch_per_group), strict=True))
+    per_group = {Condition.RANDOM_NATURAL: random_per_group, Condition.CATCH: catch_per_group}
     try:
         check_trials(trials)
     except InputError as error:

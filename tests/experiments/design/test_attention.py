@@ -62,6 +62,7 @@ def test_an_attention_trial_twice_or_in_no_group_fails_the_check(table: Path) ->
     ("text", "message"),
     [
         ("sentence_1\nThis one.\n", "lacks the columns sentence_2"),
+        ("sentence_1,sentence_2\nThis one.,This one\n", "row 0 compares"),
     ],
 )
 def test_a_table_of_another_kind_is_refused(tmp_path: Path, text: str, message: str) -> None:
