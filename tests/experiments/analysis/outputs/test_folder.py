@@ -228,6 +228,12 @@ def test_the_verdict_says_who_is_ahead_and_what_cannot_be_told(
     assert ("p (Holm) " in text) == (sampling.correction == "holm")
     assert ("primary outcome" in " ".join(methods_text(found))) == (primary is not None)
     assert (found.main.measure is ACCURACY) == (primary is ACCURACY)
+    levels = re.findall(r"([\d.]+)% interval(, wider since)?", text)
+    assert levels
+    assert all((float(level) > 95) == bool(wider) for level, wider in levels)
+    best = max(found.main.models, key=lambda row: row["value"])
+    assert not ("reaches the noise" in text and best["value"] < best["lower"])
+    assert not ("not shown to be below the noise" in text and best["value"] >= best["lower"])
 
 
 def test_the_page_names_the_trials_that_people_are_least_and_most_sure_of(folder: Path) -> None:
