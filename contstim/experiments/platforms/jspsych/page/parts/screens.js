@@ -114,7 +114,8 @@ contstim.screens = (study, texts, stage) => {
         ? `<p>${label("problem_answers")}</p><p><button type="button" class="copy">` +
           `${label("keep_copy")}</button></p>`
         : "";
-      const html = `<h1>${label("problem")}</h1><p class="reason">${escape(error.message)}</p>`;
+      const heading = error instanceof contstim.Misplaced ? "" : `<h1>${label("problem")}</h1>`;
+      const html = `${heading}<p class="reason">${escape(error.message)}</p>`;
       show(html + copy, "failed");
       stage().querySelector(".copy")?.addEventListener("click", () => copyOf(record));
     },

@@ -3,6 +3,9 @@
 /** What trying again will not change; everything else is tried again. */
 contstim.Refused = class extends Error {};
 
+/** The page is opened where it was not made for; nothing is broken. */
+contstim.Misplaced = class extends contstim.Refused {};
+
 /** A problem that may pass; `seconds` says how long to wait, where the other side said so. */
 contstim.Passing = class extends Error {
   constructor(message, seconds) {

@@ -13,7 +13,7 @@ const jatosIsReady =
  */
 contstim.backends.jatos = async (study) => {
   if (typeof jatos === "undefined") {
-    throw new contstim.Refused("This page was made for JATOS: import its .jzip file there.");
+    throw new contstim.Misplaced("This page was made for JATOS: import its .jzip file there.");
   }
   await jatosIsReady;
   const earlier = new Set(); // answers that an earlier load of the page has sent

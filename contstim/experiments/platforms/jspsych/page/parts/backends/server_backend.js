@@ -14,7 +14,7 @@ contstim.backends.server = () => {
 
     async isOpen(platform) {
       if (location.protocol === "file:") {
-        throw new contstim.Refused("This page saves to a server: start it with contstim collect.");
+        throw new contstim.Misplaced("This page saves to a server: start it with contstim collect.");
       }
       return (await contstim.post("api/open", { platform })).open;
     },
