@@ -15,7 +15,7 @@ from contstim.experiments.analysis import figures, reliability
 from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.effects import averaged
 from contstim.experiments.analysis.families import CEILING
-from contstim.experiments.analysis.ratings import DESCRIPTIONS
+from contstim.experiments.analysis.ratings import DESCRIPTIONS, Scope
 from contstim.experiments.analysis.tables import result_tables, training_texts_table, with_origin
 from contstim.experiments.analysis.trivial_rivals import against_rivals
 from contstim.experiments.responses.checks import HARMLESS
@@ -175,8 +175,8 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     for test in result.comparisons[:1]:
         family = f"{adjusted}: {test['test']}; {test['correction']}; {test['family']}."
         yield Paragraph(family, note=True)
-    if notes := dict.fromkeys(interval.note for interval in result.intervals if interval.note):
-        yield Paragraph(f"Intervals: {'; '.join(notes)}.", note=True)
+    for note, n in Counter(x.note for x in result.intervals if x.note).items():
+        yield Paragraph(f"In {counted(n, 'interval')} of values or differences: {note}.", note=True)
     yield Paragraph(_verdict(result, str(sampling.units)))
     if rivals := analysis.rivals_of(result):
         valued = [(*_valued(row), f"{row['n_trials']:,}") for row in rivals.models]
@@ -410,6 +410,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         freedom=f"{min(freedom):.1f} to {max(freedom):.1f}" if freedom else "",
         notes={note: f"{number:,} of {len(intervals):,}" for note, number in notes.items()},
         rivals=[*dict.fromkeys(row["model"] for r in analysis.rivals for row in r.models)],
+        natural_synthetic=Scope.ACCEPT in {result.scope for result in analysis.results},
         narrower=any(interval.population != BOTH for interval in intervals),
     )
     return (*told.values(), f"References: {' '.join(works_in(' '.join(told.values())))}")

@@ -11,6 +11,7 @@ They are no models, and enter no test between models: each model is tested again
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import compress
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -114,22 +115,23 @@ def judge_rivals(
         model's own trials. None where no rival says anything.
     """
     groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)
-    # Of a natural and a synthetic sentence the natural one always has fewer new words, and a model
-    # is judged in one role at a time, for or against the synthetic one
-    seen = {t.trial_id for t in ratings.trials if result.scope not in (Scope.ACCEPT, Scope.REJECT)}
     of_scopes = {Scope.SYNTHETIC: RIVALS, Scope.MINIMAL: (FREQUENCY, GRAMMAR)}
-    speak = of_scopes.get(result.scope, (FREQUENCY,))
-    told = [rival for rival in speak if seen & rivals.ratios.get(rival, {}).keys()]
-    if not told:
-        return None
-    # Of each group, (n_judges, n_trials); nan where a rival says nothing
-    ratios = [
-        np.array([[rivals.ratios[r].get(t.trial_id, np.nan) for t in g.trials] for r in told])
-        for g in groups
-    ]
+    speak, of = of_scopes.get(result.scope, (FREQUENCY,)), rivals.ratios
     masks = [
         scope_mask(g.trials, result.scope, models, catch=sampling.catch_trials) for g in groups
     ]
+    # Of each group, (n_judges, n_trials); nan where a rival says nothing
+    ratios = [
+        np.array([[of.get(r, {}).get(t.trial_id, np.nan) for t in g.trials] for r in speak])
+        for g in groups
+    ]
+    # A rival that ties in all trials says nothing of them
+    says = (np.nan_to_num(np.hstack(ratios)) * np.hstack(masks).any(axis=0)).any(axis=1)
+    told, ratios = [*compress(speak, says)], [r[says] for r in ratios]
+    # Of a natural and a synthetic sentence the natural one always has fewer new words, and a model
+    # is judged in one role at a time, for or against the synthetic one
+    if not told or result.scope in (Scope.ACCEPT, Scope.REJECT):
+        return None
     # The trials that all of them judge: values on different trials have no highest one
     spoken = [
         np.tile(m.any(axis=0) & ~np.isnan(r).any(axis=0), (len(told), 1))

@@ -147,6 +147,25 @@ def test_the_best_rival_is_chosen_on_trials_that_all_of_them_judge(analysed: Ana
     assert {row["n_trials"] for row in found.models} == {len(some)}
 
 
+def test_a_rival_that_ties_in_all_trials_says_nothing(analysed: Analysis) -> None:
+    """Witness: the same without that rival, which is worth one half whatever people answer."""
+    (result,) = [
+        r for r in analysed.results if (r.scope, r.measure.name) == (Scope.SYNTHETIC, "accuracy")
+    ]
+    trials = [t.trial_id for t in analysed.ratings.trials]
+    worse = {FREQUENCY: {t: (-1.0) ** n for n, t in enumerate(trials)}}
+    tied = {MISFITS: dict.fromkeys(trials, 0.0)}
+    alone, both, nothing = (
+        judge_rivals(analysed.ratings, result, TrivialRivals(ratios), analysed.sampling)
+        for ratios in (worse, worse | tied, tied)
+    )
+    assert alone is not None
+    assert both is not None
+    assert both.models == alone.models
+    assert both.comparisons == alone.comparisons
+    assert nothing is None
+
+
 def test_the_methods_tell_of_the_rivals_that_there_are(analysed: Analysis) -> None:
     text = " ".join(methods_text(analysed))
     assert "Word frequency prefers" in text
