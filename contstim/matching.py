@@ -133,8 +133,8 @@ def figures_of(
     """
     smaller = [min(triplet.drops) for triplet in triplets]
     figures = {
-        "smaller side, nats": fmean(smaller),
-        "Eq. 4, nats": fmean(triplet.controversiality for triplet in triplets),
+        "smaller drop in log-probability, nats": fmean(smaller),
+        "sum of both drops, nats": fmean(triplet.controversiality for triplet in triplets),
     }
     if enough is not None:
         nats = enough or ENOUGH

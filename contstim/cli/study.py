@@ -128,7 +128,8 @@ def _print_plan(planned: StudyPlan) -> None:
         what = f"{row.what} ({row.because})" if row.because else row.what
         rows.append((row.stage, row.state, what, duration(row.seconds), row.basis))
     print_rows(("stage", "state", "what", "about", "which is"), rows, texts=3)
-    total = f"About {duration(planned.seconds)} in all"
+    of = "for the stages whose time can be estimated" if planned.unknown else "in all"
+    total = f"About {duration(planned.seconds)} {of}"
     if planned.unknown:
         total += f"; how long {', '.join(planned.unknown)} take is known after the first run"
     print(f"{total}.")

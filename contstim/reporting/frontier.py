@@ -22,8 +22,7 @@ _ACROSS = 3  # panels in a row
 def frontier_figure(table: Mapping[str, Sequence[Any]], enough: float) -> Figure:
     """A panel for each pair of models: nats against the number of new words, a line a search.
 
-    The dot at the end of a line is the sentence that the search chose: blue where it reaches
-    enough, orange where no sentence did.
+    The dot at the end of a line is the sentence that the search chose.
 
     Args:
         table: columns of `contstim triplets --frontier`.
@@ -42,11 +41,13 @@ def frontier_figure(table: Mapping[str, Sequence[Any]], enough: float) -> Figure
             changed, drops = zip(*points, strict=True)
             axis.plot(changed, drops, color=GREY, linewidth=0.6, zorder=1)
         last = np.array([points[-1] for points in searches.values()])  # (n_searches, 2)
-        for color, chosen in ((BLUE, last[:, 1] >= enough), (ORANGE, last[:, 1] < enough)):
-            axis.plot(*last[chosen].T, "o", color=color, markersize=3, alpha=0.6)
-        axis.axhline(enough, color=ORANGE, linewidth=0.8, linestyle="--")
+        reach = last[:, 1] >= enough
+        for color, chosen, name in ((BLUE, reach, "enough"), (ORANGE, ~reach, "not enough")):
+            axis.plot(*last[chosen].T, "o", color=color, markersize=3, alpha=0.6, label=name)
+        axis.axhline(enough, color=ORANGE, linewidth=0.8, linestyle="--", label=f"{enough:g} nats")
         axis.set_title(" × ".join(pair))
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.supxlabel("new words")
     figure.supylabel("nats less likely")
+    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 _ALL_OPEN = 20  # items of a section that are shown without unfolding anything
 _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}
 _EXPLANATION = (
-    "Numbers are natural log-probabilities (nats); where a pair has no scores, ranks among all "
-    "sentences, from 0 to 1. Higher is likelier. Bold: the sentence that a model prefers to the "
-    "one it rejects. Words that differ from the natural sentence are marked"
+    "Numbers are natural log-probabilities (nats){}. Higher is likelier. Bold: the sentence that a "
+    "model prefers to the one it rejects. Words that differ from the natural sentence are marked"
 )
+_RANKS = ", of pairs ranks among all sentences, from 0 to 1"
 _POINTER = "; the pointer on one tells the old and the new part of speech"
 _AGREEMENT = (
     "Of two scored sentences drawn at random, how often two models find the same one likelier, in "
@@ -62,7 +62,9 @@ def stimuli_report(
         raise InputError("There is nothing to show: the table has no rows.")
     changes = changes_of(every, None if flagged is None else flagged.table)
     has_tags = any(any(of.values()) for each in changes.values() for of in each)
-    parts: list[Part] = [report.Paragraph(f"{_EXPLANATION}{_POINTER * has_tags}.", note=True)]
+    has_ranks = scores is None and any(isinstance(each, Pair) for each in every)
+    explanation = f"{_EXPLANATION.format(_RANKS * has_ranks)}{_POINTER * has_tags}."
+    parts: list[Part] = [report.Paragraph(explanation, note=True)]
     if flagged is not None:
         parts.append(report.Paragraph(flagged.text))
         if triplets := [each for each in every if isinstance(each, Triplet)]:

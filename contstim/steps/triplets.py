@@ -185,9 +185,9 @@ class SearchTriplets(
         wall = results.wall_seconds
         if wall:
             network = round(100 * results.network_seconds / wall)
+            parts = f": {network} % in networks, {100 - network} % in everything around them"
             reporter.say(
-                f"Searches took {wall:,.0f} s, all workers together: {network} % in networks, "
-                f"{100 - network} % in everything around them."
+                f"Searches took {wall:,.0f} s, all workers together{parts if network else ''}."
             )
         if self.review or results.removed:
             reporter.say(

@@ -274,7 +274,7 @@ def _analysis(study: Study) -> AnalysisSettings:
     return settings
 
 
-def _family(study: Study, groups: int) -> Detectability:
+def over_groups(study: Study, groups: int) -> Detectability:
     """Limits of the tests that the analysis makes over groups."""
     settings, names = _analysis(study), [model.name for model in study.models]
     stated = settings.contrasts
@@ -286,7 +286,7 @@ def _hopeless(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     """Caution where tests over groups were asked for that can show nothing."""
     settings = _analysis(study)
     if numbers.groups and numbers.models > 1 and settings.units == "groups":
-        family = _family(study, numbers.groups)
+        family = over_groups(study, numbers.groups)
         if family.hopeless:
             yield family.caution("groups", settings.fdr)
 
@@ -296,7 +296,7 @@ def _tests(study: Study, numbers: StudyNumbers) -> str:
     groups, settings = numbers.groups, _analysis(study)
     if not groups or numbers.models < 2:
         return ""
-    family, needed = _family(study, groups), "how many are needed says [power]."
+    family, needed = over_groups(study, groups), "[power] says how many people and items to take."
     if settings.units == "participants":
         return f"{counted(family.tests, 'test')} compare participants: {needed} {THESE_ITEMS}"
     if settings.units == "crossed" or (settings.units == "auto" and family.hopeless):

@@ -58,7 +58,7 @@ def test_it_writes_triplets_steps_candidates_statistics_and_records(folder: Path
     assert {*record["outputs"]} == {"t.csv", "steps.jsonl", "tried.csv"}
     # N-gram models have no network
     assert record["time"]["wall_seconds"] > record["time"]["network_seconds"] == 0
-    assert "0 % in networks, 100 % in everything around them" in done.stderr
+    assert "all workers together.\n" in done.stderr
     again = triplets("--seed", "4", "--restarts", "2", "-q")
     assert again.stderr == ""
     # Nothing was searched

@@ -47,7 +47,7 @@ def test_the_pointer_on_a_changed_word_tells_both_parts_of_speech() -> None:
     assert "pointer on one" not in stimuli_report("x", [ran]).html()
     assert "1 of 1 item (100%) have flags" in html
     # The smaller side is 5 nats, log p of "The dog sat." less that of "The <b> sat." under <a>
-    assert re.search(r"smaller side, nats</td><td[^>]*>5.00<", html)
+    assert re.search(r"smaller drop in log-probability, nats</td><td[^>]*>5.00<", html)
     assert "of these, of another part of speech" in html
 
 

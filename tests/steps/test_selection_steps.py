@@ -132,7 +132,7 @@ def test_a_summary_counts_no_nats_by_another_limit_than_the_selection(tmp_path: 
     write_table(triplets, columns_of(Triplet, some_triplets(4)))
     MakeDesign(out=out, triplets=triplets, settings=NO_FILLERS).run()
     text = Path(f"{out}.summary.md").read_text()
-    assert "smaller side, nats" in text
+    assert "smaller drop in log-probability, nats" in text
     assert "on both sides" not in text
 
 

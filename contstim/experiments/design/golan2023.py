@@ -37,9 +37,9 @@ PUBLISHED_FOLLOWING = 0.297
 WORTH = (
     "In experiment 1 of Golan et al. (2023) an answer told two models apart by .76 nats of Bayes "
     "factor where both sentences were synthetic, by .52 on natural controversial pairs, .18 where "
-    "a natural sentence stood against a synthetic one, and .04 on random pairs, if people chose as "
-    "on random pairs, which promises about twice what they gave (.48, .23, .17 and .05). Beyond "
-    "some five answers an item, more items tell more than more people."
+    "a natural sentence stood against a synthetic one, and .04 on random pairs, by a choice rule "
+    "fitted to random pairs; by one fitted to all trials of other pairs of models, by .48, .23, "
+    ".17 and .05. Beyond some five answers an item, more items tell more than more people."
 )
 ANSWERS = 5  # to an item: people in a group, where nothing else is asked for
 SECONDS_PER_TRIAL = 8.5  # the median participant took 23.3 minutes for 165 trials

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from contstim.stimuli import Trial
 
 _SIDES = ("sentence_1", "sentence_2")
-MEASURES = ("words", "characters", "mean word frequency (Zipf)")
+MEASURES = ("words", "characters", "word frequency (mean Zipf)")
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from contstim.stimuli import (
 )
 from contstim.study import places
 from contstim.study.places import StudyFiles
+from contstim.study.planning import over_groups
 from contstim.study.stages import responses_of, stages_of
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
 from contstim.tables import cells_by_name, read_table
@@ -61,9 +62,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-# Fates of searches: the heading of a column, and the name in the record of the searches
-_FATES = {"without a new sentence": "unchanged", "passed over": "inadmissible"}
-_FATES |= {"failed": "failed", "not found": "missing"}
+# Fates of searches: the heading of a column, and names in the record of the searches, added up
+_FATES = {"passed over": ("inadmissible", "unchanged"), "of these searched in vain": ("unchanged",)}
+_FATES |= {"failed": ("failed",), "not found": ("missing",)}
 
 
 class StudyFacts:
@@ -219,6 +220,11 @@ class StudyFacts:
             return None
         return len(every_contrast(self.names)) if len(self.names) > 1 else 0
 
+    @property
+    def few_groups(self) -> bool:
+        """True if tests over groups could show nothing."""
+        return over_groups(self.study, self.groups).hopeless
+
     # Words, sentences and items
 
     @cached_property
@@ -277,19 +283,21 @@ class StudyFacts:
     def triplet_columns(self) -> dict[str, list[int]]:
         """Numbers of triplets of every two models, by heading; those that are 0 are left out."""
         found = {"triplets": self.between(self.found)}
-        for heading, name in _FATES.items():
-            numbers = [of_pair.get(name, 0) for of_pair in self.searches]
+        for heading, names in _FATES.items():
+            numbers = [sum(of_pair.get(name, 0) for name in names) for of_pair in self.searches]
             if any(numbers):
                 found[heading] = numbers
         return found | ({"selected": self.between(self.selected)} if self.selected else {})
 
     @cached_property
     def passed_over(self) -> dict[str, int]:
-        """How often natural sentences could not be used in a search, by reason."""
+        """How often natural sentences could not be used or were searched in vain, by reason."""
         reasons: Counter[str] = Counter()
         for of_pair in self.searches if self.found else ():
             reasons.update(of_pair.get("reasons", {}))
-        return reasons
+        # Without the numbers of each search
+        vain = self.record(places.TRIPLETS).get("unchanged", []) if self.found else []
+        return reasons + Counter(f"searched in vain, as {x['reason'].split(':')[0]}" for x in vain)
 
     @property
     def figures(self) -> dict[str, float]:
@@ -541,13 +549,10 @@ class StudyFacts:
         """Everything that was left out anywhere: what, because of what, and how many."""
         dropped = self.vocabulary.get("words", {}).get("dropped", 0)
         unequal = self.vocabulary.get("same_token_count")
-        alike = self.record(places.TRIPLETS).get("unchanged", []) if self.found else []
         counts: dict[str, dict[str, int]] = {
             "words": self.vocabulary.get("left_out", {}),
             "natural sentences": self.record(places.NATURAL).get("left_out", {}),
-            "searches of a natural sentence": self.passed_over,
-            # Without the numbers of each search
-            "triplets": Counter(each["reason"].partition(":")[0] for each in alike),
+            "natural sentences passed over": self.passed_over,
             "participants": self.excluded,
         }
         rows = [(what, why, n) for what, reasons in counts.items() for why, n in reasons.items()]
