@@ -215,7 +215,7 @@ class SearchTriplets(
                 "wall_seconds": wall,
                 "network_seconds": results.network_seconds,
             }
-        header = ("model_1", "model_2", "triplets", "Eq. 4 (nats)", "unchanged", "failed")
+        header = ("model_1", "model_2", "triplets", "both drops (nats)", "in vain", "failed")
         rows = [
             (p.model_1, p.model_2, p.triplets, _mean(p.controversiality), p.unchanged, p.failed)
             for p in results.pairs
