@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from base64 import b64encode
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -105,7 +105,7 @@ class ReviewPage:
             "reviewer": self.reviewer,
             "models": models,
             "short_names": dict(zip(models, short_names(models), strict=True)),
-            "columns": list(ReviewedItem.__dataclass_fields__),
+            "columns": [each.name for each in fields(ReviewedItem)],
             "reasons": REASONS,
             "flags": [[str(kind), flags.explanations[kind]] for kind in FlagKind],
             "items": [
