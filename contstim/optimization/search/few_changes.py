@@ -164,26 +164,25 @@ def climb_by_changes(
         levels = _by_beam(candidates, likeliest, most, on_step)
     else:
         levels = _by_climbs(candidates, likeliest, recipe, most, rng, on_step)
-    best: dict[int, ScoredSentence] = {}  # by the number of new words
+    best: dict[int, Step] = {}  # by the number of new words
     frontier: list[FrontierPoint] = []
     steps: list[Step] = []
     visits = seen = 0
     for steps, visits in levels:
         for step in steps[seen:]:
-            scored = likeliest.assess(step.sentence, step.log_probs)
             changed = len(differing(natural, step.sentence))
             if likeliest.feasible(step.log_probs[:, None])[0] and (
-                changed not in best or scored.loss < best[changed].loss
+                changed not in best or step.loss < best[changed].loss
             ):
-                best[changed] = scored
+                best[changed] = step
         seen = len(steps)
         frontier = []
-        for changed, scored in sorted(best.items(), key=itemgetter(0)):
-            drop = start.loss - objective.assess(scored.sentence, scored.log_probs).loss
+        for changed, step in sorted(best.items(), key=itemgetter(0)):
+            drop = start.loss - objective.assess(step.sentence, step.log_probs).loss
             if drop > (frontier[-1].drop if frontier else 0.0):
-                frontier.append(FrontierPoint(changed, scored.sentence, scored.log_probs, drop))
+                frontier.append(FrontierPoint(changed, step.sentence, step.log_probs, drop))
             if drop >= goal.enough:
-                end = scored.sentence, scored.log_probs, visits, ENOUGH
+                end = step.sentence, step.log_probs, visits, ENOUGH
                 return Climb(start, tuple(steps), *end), tuple(frontier)
     return Climb(start, tuple(steps), natural, start.log_probs, visits, TOO_FEW), tuple(frontier)
 
