@@ -114,6 +114,10 @@ def judge_rivals(
         `comparisons` a family of its own: every model less the rival of the highest value, on the
         model's own trials. None where no rival says anything.
     """
+    # Of a natural and a synthetic sentence the natural one always has fewer new words, and a model
+    # is judged in one role at a time, for or against the synthetic one
+    if result.scope in (Scope.ACCEPT, Scope.REJECT):
+        return None
     groups, models, about = ratings.groups, ratings.models, (result.scope, result.measure)
     of_scopes = {Scope.SYNTHETIC: RIVALS, Scope.MINIMAL: (FREQUENCY, GRAMMAR)}
     speak, of = of_scopes.get(result.scope, (FREQUENCY,)), rivals.ratios
@@ -128,9 +132,7 @@ def judge_rivals(
     # A rival that ties in all trials says nothing of them
     says = (np.nan_to_num(np.hstack(ratios)) * np.hstack(masks).any(axis=0)).any(axis=1)
     told, ratios = [*compress(speak, says)], [r[says] for r in ratios]
-    # Of a natural and a synthetic sentence the natural one always has fewer new words, and a model
-    # is judged in one role at a time, for or against the synthetic one
-    if not told or result.scope in (Scope.ACCEPT, Scope.REJECT):
+    if not told:
         return None
     # The trials that all of them judge: values on different trials have no highest one
     spoken = [
