@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from contstim.reviews import SYNTHETIC, differing, named_sentences, naturals_of
-from contstim.stimuli import Trial
+from contstim.reviews import differing, named_sentences, naturals_of
+from contstim.stimuli import SYNTHETIC, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

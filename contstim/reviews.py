@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.stimuli import CELL_READERS, Condition, Kind, Pair, Trial, Triplet, optional_text
+from contstim.stimuli import CELL_READERS, SYNTHETIC, Condition, Pair, Trial, Triplet, optional_text
 from contstim.tables import columns_of, listed, read_rows, write_table
 
 if TYPE_CHECKING:
@@ -274,9 +274,6 @@ def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False)
     if not may_be_undecided and not any(item.decision for item in decisions):
         raise InputError(f"{listed(paths)} holds no decision: nothing was kept or rejected.")
     return Review(tuple(decisions))
-
-
-SYNTHETIC = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
 
 
 def differing(sentence: Sentence, other: Sentence) -> frozenset[int]:

@@ -64,6 +64,9 @@ class Kind(StrEnum):
     INSTRUCTION = "instruction"
 
 
+SYNTHETIC = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
+
+
 def optional_text(cell: Any) -> str:
     """The text of a cell; empty where the cell is."""
     return "" if cell is None else text(cell)
@@ -191,7 +194,7 @@ class Triplet:
     def labelled(self) -> list[tuple[str, Sentence, list[float]]]:
         """What each sentence is, the sentence, and its log-probabilities under both models."""
         labels = ("natural", f"{self.model_1} rejects", f"{self.model_2} rejects")
-        names = (Kind.NATURAL, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
+        names = (Kind.NATURAL, *SYNTHETIC)
         return [
             (label, sentence, [getattr(self, f"log_prob_{name}_model_{n}") for n in (1, 2)])
             for label, name, sentence in zip(labels, names, self.sentences, strict=True)
@@ -304,7 +307,7 @@ KINDS = {
         (Kind.NATURAL, Kind.SYNTHETIC_1),
         (Kind.NATURAL, Kind.SYNTHETIC_2),
     ),
-    Condition.SYNTHETIC_SYNTHETIC: ((Kind.SYNTHETIC_1, Kind.SYNTHETIC_2),),
+    Condition.SYNTHETIC_SYNTHETIC: (SYNTHETIC,),
     Condition.MINIMAL_PAIR: ((Kind.ACCEPTABLE, Kind.UNACCEPTABLE), (Kind.NATURAL, Kind.CHANGED)),
     Condition.RANDOM_NATURAL: ((Kind.NATURAL, Kind.NATURAL),),
     Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED), (Kind.INSTRUCTION, Kind.INSTRUCTION)),

@@ -15,10 +15,11 @@ from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design.assignment import assign_groups
 from contstim.experiments.design.verification import verify_design
 from contstim.optimization.selection.reviewed import rejected_words
-from contstim.reviews import SYNTHETIC, ItemKind, Review
+from contstim.reviews import ItemKind, Review
 from contstim.scale import Scale
 from contstim.sentence import Sentence
 from contstim.stimuli import (
+    SYNTHETIC,
     Condition,
     ControversialMinimalPair,
     Kind,
