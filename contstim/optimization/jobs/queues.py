@@ -264,7 +264,9 @@ class TripletQueue(TaskQueue[TripletTask]):
             if result is None:
                 return None
         if result.state != "inadmissible" and not self._assignment.can_use(slot):
-            # What was found from a sentence that is gone since
+            # What was found from a sentence that is gone since: for good, as another has its place
+            gone = replace(slot, result=result.id, rejected=_GONE, refused=frozenset())
+            self._assignment.stand([gone])
             result = replace(result, state="inadmissible", reason=_GONE, triplet=None)
         elif standing is None:
             self._stand(slot, result)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
@@ -233,6 +233,21 @@ Edits = st.lists(
 )
 
 
+# A sentence that is gone, was searched in vain by another recipe, and comes back
+BACK = [
+    {},
+    {
+        "per_pair": 1,
+        "models": ("kenlm:a.arpa", "kenlm:c.arpa"),
+        "recipe": "golan2023",
+        "exclude": ("noun3",),
+    },
+    {"sentences": NATURALS[:54]},
+    {},
+]
+
+
+@example(edits=BACK, rejecting=[0] * 6)
 @settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=Edits, rejecting=st.lists(st.integers(0, 5), min_size=6, max_size=6))
 def test_whatever_is_edited_what_holds_stays_and_nothing_is_searched_twice(
