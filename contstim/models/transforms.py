@@ -157,7 +157,9 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     if not missing:
         return "", False
     n_unknown, n_words = missing.total(), words.total()
-    examples = ", ".join(word for word, _ in missing.most_common(3))
+    first, *more = (word for word, _ in missing.most_common(3))
+    where = next(sentence for sentence in sentences if first in sentence.words)
+    examples = ", ".join((f"{first} (in {where.text!r})", *more))
     text = (
         f"{model.name} does not know {n_unknown:,} of {n_words:,} words "
         f"({100 * n_unknown / n_words:.1f} %), such as {examples}; all unknown words have one "

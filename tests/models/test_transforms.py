@@ -283,9 +283,10 @@ def test_a_model_of_both_cases_is_not_taken_for_one_of_small_letters(
     known = [sentence for sentence in english if model.knows(sentence.words).all()][:20]
     inner = (word for sentence in known for word in sentence.words[1:])
     start = next(word for word in inner if not model.knows([word.capitalize()])[0])
-    text, _ = unknown_words(model, [*known, Sentence((start.capitalize(), *known[0].words[1:]))])
+    strange = Sentence((start.capitalize(), *known[0].words[1:]))
+    text, _ = unknown_words(model, [*known, strange])
     assert "does not know 1 of" in text
-    assert f"such as {start.capitalize()};" in text
+    assert f"such as {start.capitalize()} (in '{strange.text}');" in text
     assert "kenlm:FILE" not in text
 
 
