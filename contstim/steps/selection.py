@@ -134,7 +134,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
         seen = read_contamination(self.scores, table.models, selected)
         contamination = tell_contamination(seen, reporter, "selected sentences")
         agreed = [pair.trial_id for pair in pairs if not pair.controversial]
-        _warn_of_pairs(pairs, agreed, reporter)
+        _tell_pairs(pairs, agreed, reporter)
         _tell_proof(self.out, certificate, len(pairs), "pair", reporter)
         # By far the most common reason why no set is found later
         reject, accept, fewest = min(certificate.admissible, key=lambda each: each[2])
@@ -146,11 +146,17 @@ class SelectPairs(Step[NaturalSelection], name="select natural"):
         return Outcome(selection, facts)
 
 
-def _warn_of_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter) -> None:
-    """Warn of pairs that differ in length, and of those whose models agree."""
+def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter) -> None:
+    """Tell of pairs that differ in form or length, and of those whose models agree."""
     of_all = f"of {counted(len(pairs), 'pair')}"
-    sides = [(p.sentence_1, p.sentence_2) for p in pairs]
-    unequal = sum(a is not None and b is not None and len(a) != len(b) for a, b in sides)
+    sides = [(p.sentence_1, p.sentence_2) for p in pairs if p.sentence_1 and p.sentence_2]
+    unequal = sum(len(a) != len(b) for a, b in sides)
+    mixed = sum((a.end == "?") != (b.end == "?") for a, b in sides)
+    if mixed:
+        reporter.say(
+            f"  In {mixed:,} {of_all} a question stands against a statement, because one model "
+            "rejects more questions than the other; a review can reject such pairs."
+        )
     if unequal:
         reporter.warn(
             f"in {unequal:,} {of_all} the sentences differ in their number of words, and longer "

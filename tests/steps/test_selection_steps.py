@@ -17,7 +17,7 @@ from contstim.errors import InputError
 from contstim.experiments.design.building import pair_trial
 from contstim.minimal_pair_scores import MinimalPairScores, SentencePair
 from contstim.optimization.selection.question import MinimalPairQuestion, Objective
-from contstim.reporter import Reporter
+from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.reporting.report import Table
 from contstim.reviews import Decision, undecided, write_review
 from contstim.scores import ScoreTable
@@ -84,6 +84,21 @@ def test_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(selection.pairs) == 3 * 2
     require_record_of_all(out, before)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_question_against_a_statement_is_told(tmp_path: Path) -> None:
+    """Witness: end marks of the table that is written; the questions are random ones."""
+    table, out = random_table(), tmp_path / "pairs.csv"
+    asked = [replace(s, end="?.."[n % 3]) for n, s in enumerate(table.sentences or ())]
+    replace(table, sentences=tuple(asked)).write(tmp_path / "s.csv")
+    settings = PairSettings(per_pair=3, same_length=True, agreeing=True)
+    said: list[str] = []
+    select = SelectPairs(scores=tmp_path / "s.csv", out=out, settings=settings)
+    select.run(forwarding(SILENT, say=said.append))
+    ends = [{str(p.sentence_1)[-1], str(p.sentence_2)[-1]} for p in read_pairs(out)]
+    mixed = ends.count({"?", "."})
+    assert 0 < mixed < 9
+    assert f"In {mixed} of 9 pairs a question stands against a statement" in " ".join(said)
 
 
 def test_triplets_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,7 @@ _ROUNDING = 1e-6  # of the solver's whole numbers
 TIE_RULE = (
     "tied log-probabilities share their mean rank; among sentences of equal rank lower row numbers "
     "are candidates first; among selections of equal cost the solver's stands; inside a model pair "
-    "sentences meet in order of length, then row number"
+    "sentences meet in this order: statements before questions, then length, then row number"
 )
 
 
@@ -60,8 +60,8 @@ def select_natural(
     Minimises the sum of r(s1|m1) + r(s2|m2) over all chosen pairs, where r(s1|m1) < 0.5 <= r(s1|m2)
     and r(s2|m2) < 0.5 <= r(s2|m1) and no sentence is used twice; r is the fractional rank among all
     sentences. So each model prefers the sentence that the other rejects. Which s1 meets which s2
-    inside a model pair does not change that sum; they are matched so that the summed difference in
-    length (characters, without end marks) is smallest.
+    inside a model pair does not change that sum; they are matched so that as few
+    questions as can be meet statements, and then by length (characters, without end marks).
 
     This is a transportation problem: every ordered pair (reject, accept) is a source that needs so
     many sentences, every sentence serves once. With D the total demand, a source never needs more
@@ -267,15 +267,18 @@ def _prices(stratum: Stratum, arcs: Arcs, chosen: IntArray, needs: IntArray) -> 
 def match_by_length(
     sentences: Sequence[Sentence] | None, rows_1: Iterable[int], rows_2: Iterable[int]
 ) -> list[tuple[int, int]]:
-    """Match rows one to one so that the summed difference in length is smallest.
+    """Match rows one to one: as few questions as can be with statements, then by length.
 
-    Length is the number of characters without the end mark. For absolute differences on a line,
-    the shortest meets the shortest, and so on up: uncrossing two matches never adds to the sum.
-    Equal lengths, or all sentences where texts are unknown, go by row number.
+    Length is the number of characters without the end mark. Where no question meets a statement,
+    the summed difference is smallest among statements, and among questions. For absolute
+    differences on a line, the shortest meets the shortest, and so on up: uncrossing two matches
+    never adds to the sum. Equal lengths, or all sentences where texts are unknown, go by row
+    number.
     """
 
-    def key(row: int) -> tuple[int, int]:
-        return (0 if sentences is None else len(sentences[row].bare), row)
+    def key(row: int) -> tuple[bool, int, int]:
+        sentence = None if sentences is None else sentences[row]
+        return (False, 0, row) if sentence is None else (sentence.end == "?", len(sentence.bare), row)
 
     return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
@@ -156,6 +157,19 @@ def test_matching_is_the_best_of_all_permutations(lengths: list[int]) -> None:
 
     witness = min(apart(list(zip(rows_1, order, strict=True))) for order in permutations(rows_2))
     assert apart(match_by_length(sentences, rows_1, rows_2)) == witness
+
+
+@given(st.text("!?.", min_size=2, max_size=10))
+def test_matching_sets_as_few_questions_against_statements_as_any_permutation(marks: str) -> None:
+    half = len(marks) // 2
+    sentences = [Sentence.parse("x" * (1 + n % 3) + mark) for n, mark in enumerate(marks)]
+    rows_1, rows_2 = range(half), range(half, 2 * half)
+
+    def mixed(matched: Iterable[tuple[int, int]]) -> int:
+        return sum((marks[one] == "?") != (marks[two] == "?") for one, two in matched)
+
+    witness = min(mixed(zip(rows_1, order, strict=True)) for order in permutations(rows_2))
+    assert mixed(match_by_length(sentences, rows_1, rows_2)) == witness
 
 
 def test_matching_counts_characters_without_end_marks_and_breaks_ties_by_row() -> None:
