@@ -18,7 +18,7 @@ from contstim.steps.platforms import export_step, import_step
 from contstim.steps.review import ReviewSettings, WriteReviewPage
 from contstim.steps.simulation import SimulateResponses, SimulationSettings
 from contstim.steps.step import Step
-from contstim.stimuli import Triplet, write_trials
+from contstim.stimuli import Condition, Triplet, write_trials
 from contstim.tables import columns_of, write_table
 from tests.experiments.responses.experiment import make_trials
 from tests.experiments.stimuli import some_triplets
@@ -68,6 +68,31 @@ def test_answers_of_artificial_people(folder: Path) -> None:
     assert files_of(out) == ({"trials.csv", "scores.csv"}, {"responses.csv"})
     record = record_of(out)
     assert (record["participants"], record["server"], record["browser"]) == (3, None, False)
+
+
+@pytest.mark.parametrize(
+    ("random", "noise", "warns"), [(9, None, True), (10, None, False), (9, 1.0, False)]
+)
+def test_noise_calibrated_on_few_pairs_is_warned_of(
+    folder: Path, random: int, noise: float | None, warns: bool
+) -> None:
+    """Witness: the random pairs that are left in the table."""
+    every = make_trials(groups=5)
+    of_random = [t for t in every if t.condition is Condition.RANDOM_NATURAL]
+    kept = [t for t in every if t not in of_random[random:]]
+    write_trials(folder / "trials.csv", kept)
+    sentences = tuple(dict.fromkeys(s for t in kept for s in (t.sentence_1, t.sentence_2)))
+    scores = -np.random.default_rng(1).uniform(20, 60, (len(sentences), 2))
+    ScoreTable(sentences, ("gpt2", "rnn"), scores).write(folder / "scores.csv")
+    SimulateResponses(
+        trials=folder / "trials.csv",
+        scores=folder / "scores.csv",
+        model="rnn",
+        out=folder / "responses.csv",
+        settings=SimulationSettings(participants=2, noise=noise),
+    ).run()
+    warnings = record_of(folder / "responses.csv").get("warnings", [])
+    assert [f"on {random} random natural pairs alone" in each for each in warnings] == [True] * warns
 
 
 @pytest.mark.parametrize("platform", ["csv", "pcibex", "psych-ds"])
