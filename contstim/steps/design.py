@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from contstim.errors import InputError
-from contstim.experiments.design.building import Design, build_design
+from contstim.experiments.design.building import Design, build_design, check_attention
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.design.summary import summarise, summary_figure, summary_report
 from contstim.files import write_text
@@ -186,8 +186,7 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
     # The first is to be chosen
     readers = {name: (Sentence.parse, name) for name in ("sentence_1", "sentence_2")}
     rows = list(zip(*parsed_columns(path, read_table(path), readers), strict=True))
-    if same := [row for row, (first, second) in enumerate(rows) if first.bare == second.bare]:
-        raise InputError(f"{path}, row {same[0]} compares {rows[same[0]][0].text!r} with itself.")
+    check_attention(rows, str(path))
     return rows
 
 

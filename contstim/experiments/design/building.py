@@ -142,7 +142,7 @@ def build_design(
 
     Raises:
         InputError: stimuli without texts, given twice, or negative numbers; stimuli that were
-            rejected, or have changed since the review.
+            rejected, or have changed since the review; an attention trial of one sentence.
         InfeasibleError: there is no such design; says why.
         VerificationError: the time ended without an answer, or the design failed its check.
     """
@@ -255,8 +255,20 @@ def _reviewed_trials(review: Review, trials: Iterable[Trial]) -> dict[str, Revie
     return reviewed
 
 
+def check_attention(attention: Iterable[tuple[Sentence, Sentence]], where: str) -> None:
+    """Refuse an attention trial that compares a sentence with itself, whatever its end marks.
+
+    Raises:
+        InputError: there is one; says where, by its row.
+    """
+    for row, (first, second) in enumerate(attention):
+        if first.bare == second.bare:
+            raise InputError(f"{where}, row {row} compares {first.text!r} with itself.")
+
+
 def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: int) -> list[Trial]:
     """Catch trials of every group that say themselves which sentence is to be chosen."""
+    check_attention(attention, "`attention`")
     kinds = (Kind.INSTRUCTION, Kind.INSTRUCTION)
     return [
         Trial(

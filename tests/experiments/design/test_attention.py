@@ -13,6 +13,7 @@ from contstim.experiments.design.verification import verify_design
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import Response
+from contstim.sentence import Sentence
 from contstim.steps.design import read_attention
 from contstim.stimuli import Condition, Kind, read_trials, write_trials
 from tests.experiments.stimuli import natural
@@ -69,3 +70,9 @@ def test_a_table_of_another_kind_is_refused(tmp_path: Path, text: str, message: 
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError, match=message):
         read_attention(tmp_path / "a.csv")
+
+
+def test_a_sentence_against_itself_is_refused_in_python_as_in_a_file() -> None:
+    one, other, again = map(Sentence.parse, ("This one", "That one", "This one!"))
+    with pytest.raises(InputError, match="`attention`, row 1 compares 'This one!' with itself"):
+        build_design(natural=natural(20), groups=1, attention=[(one, other), (again, one)])
