@@ -84,7 +84,7 @@ class PairSettings(NaturalRules):
             raise InputError("`repeatable` names the exceptions of `no_repeats`: give both.")
 
 
-class SelectPairs(Step[NaturalSelection], name="select natural"):
+class SelectPairs(Step[NaturalSelection], name="select natural", version=2):
     """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
 
     Exact: the certificate beside the table holds the objective and its proven bound.

@@ -147,6 +147,7 @@ class SimulationSettings:
         """Participants in all, of so many groups."""
         return self.participants or groups * PUBLISHED_RATERS
 
+
 # Of 200 draws from 343 or 1,485 natural sentences, nine in ten were calibrated within a factor of
 # 2.8 of one another on 10 pairs, of 6 to 7 on 3 pairs, and of 2 on 20
 _FEW_PAIRS = 10

@@ -24,11 +24,12 @@ from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.figure import Figure
 
     from contstim.arrays import FloatArray
+    from contstim.experiments.analysis.families import Detectability
     from contstim.experiments.design.building import Design
     from contstim.frequencies import WordFrequencies
     from contstim.sentence import Sentence
@@ -52,8 +53,8 @@ class DesignSummary:
         balance: condition → (3, 2): words, characters and mean word frequency (Zipf scale) of
             sentence_1 and sentence_2, averaged over its trials.
         told: sentences about the design, by what they are about: `shared`, of natural sentences
-            that stand both in pairs and in triplets, and `catch`, of whom the catch trials leave
-            out, may be empty.
+            that stand both in pairs and in triplets, `catch`, of whom the catch trials leave out,
+            and `tests`, of those in place of tests over so few groups, may be empty.
         cautions: sentences about what tests of its groups cannot show.
         figures: of its triplets; None where they are not given.
     """
@@ -98,7 +99,10 @@ def summarise(
         }
         for c in (Condition.NATURAL_CONTROVERSIAL, Condition.NATURAL_SYNTHETIC)
     )
-    told = passages(
+    family = _family(trials, groups)
+    caution = family.caution("groups", FALSE_DISCOVERY_RATE)
+    told = {"tests": crossed_instead(groups) if family.hopeless else ""}
+    told |= passages(
         *(__package__, "summary.md.jinja"),
         certificate=design.certificate,
         seconds=seconds_per_trial,
@@ -119,19 +123,15 @@ def summarise(
             c: _balance([t for t in trials if t.condition == c], frequencies) for c in present
         },
         told=told,
-        cautions=tuple(_cautions(trials, groups)),
+        cautions=(caution,) if caution and not family.hopeless else (),
     )
 
 
-def _cautions(trials: Iterable[Trial], groups: int) -> Iterator[str]:
-    # The family that `analyze` tests by default.
+def _family(trials: Iterable[Trial], groups: int) -> Detectability:
+    """Limits of the tests over groups that `analyze` makes by default."""
     models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
-    if len(models) > 1:
-        family = detectability([groups] * len(every_contrast(models)), FALSE_DISCOVERY_RATE)
-        if family.needed is None:
-            yield crossed_instead(groups)
-        else:
-            yield from filter(None, [family.caution("groups", FALSE_DISCOVERY_RATE)])
+    contrasts = every_contrast(models) if len(models) > 1 else ()
+    return detectability([groups] * len(contrasts), FALSE_DISCOVERY_RATE)
 
 
 def _roles(

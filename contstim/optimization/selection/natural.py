@@ -278,7 +278,9 @@ def match_by_length(
 
     def key(row: int) -> tuple[bool, int, int]:
         sentence = None if sentences is None else sentences[row]
-        return (False, 0, row) if sentence is None else (sentence.end == "?", len(sentence.bare), row)
+        return (
+            (False, 0, row) if sentence is None else (sentence.end == "?", len(sentence.bare), row)
+        )
 
     return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
 
