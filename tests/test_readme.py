@@ -79,12 +79,17 @@ def test_the_first_study_runs_as_printed(folder: Path) -> None:
     results = folder / "results"
     assert n_rows(results / "pairs.csv") == n_rows(results / "selected.csv") == 10
     # Pairs, triplets, random and catch trials
-    assert n_rows(results / "trials.csv") == 10 + 10 + 5 * (1 + 1)
+    assert n_rows(results / "trials.csv") == 10 + 10 + 5 * (2 + 3)
     assert (results / "export" / "jspsych" / "index.html").is_file()
     (folder / "study.toml").write_text(first + more, encoding="utf-8")
     again = run_here(folder, *shlex.split(run, comments=True)[1:])
     assert again.returncode == 0, again.stderr
     assert "3 stages done" in again.stderr  # scores of the trials, responses, analysis
+    # Of what every study is warned of, and of nothing that is the study's own fault
+    warned = re.findall(r"^warning: (.*)", done.stderr + again.stderr, re.MULTILINE)
+    assert [
+        re.match(r"the texts of .* placeholders|Artificial", each) is not None for each in warned
+    ] == [True] * 2
     assert (results / "analysis" / "report.html").is_file()
     (study,) = blocks("python")
     first_pair = read_pairs(results / "pairs.csv")[0]
