@@ -155,6 +155,7 @@ class _Candidates:
         from scipy.sparse import csr_array, eye_array
 
         self._scores, self._question = scores, question
+        self._first = "natural" if scores.near else "acceptable"
         self.groups = list(permutations(scores.models, 2))
         wrong, right = np.array(list(permutations(range(len(scores.models)), 2))).T
         verdicts = self._usable(question.floor, excluded)
@@ -168,7 +169,10 @@ class _Candidates:
         need = question.per_pair // 2
         self.most = self._most(of_cells, need, question.per_paradigm)
         # Rules by number, of groups, cells, sentences and words; which of them concern a candidate
-        limits = {f"{right} right, {wrong} wrong": (need, need) for wrong, right in self.groups}
+        limits = {
+            f"{right} prefers the {self._first} one, {wrong} the other": (need, need)
+            for wrong, right in self.groups
+        }
         for group, most in zip([*limits], self.most, strict=True):
             limits |= {f"{group}, {name}": (0, most) for name in names.tolist()}
         rows, shared, upper = zip(*_shared(scores, question), strict=True)
@@ -230,8 +234,7 @@ class _Candidates:
         if lacking:
             raise self.infeasible(
                 f"for every two models {need:,} are needed on which only the first prefers the "
-                f"{'natural' if self._scores.near else 'acceptable'} one, and as many on which "
-                f"only the second does; {listed(lacking)}"
+                f"{self._first} one, and as many on which only the second does; {listed(lacking)}"
             )
         return [int(tries[first]) for first in (can >= need).argmax(axis=1)]
 

@@ -373,7 +373,11 @@ class MinimalPairQuestion:
     """
 
     per_pair: Annotated[
-        int, Help("Minimal pairs for each pair of models; half for either being right.", at_least=2)
+        int,
+        Help(
+            "Minimal pairs for two models, of which either prefers the first sentence in half.",
+            at_least=2,
+        ),
     ] = 20
     objective: Annotated[
         MinimalPairObjective,
@@ -395,8 +399,8 @@ class MinimalPairQuestion:
         check_ranges(self)
         if self.per_pair % 2:
             raise InputError(
-                f"per_pair must be even, not {self.per_pair}: either model is right in half of "
-                "the minimal pairs."
+                f"per_pair must be even, not {self.per_pair}: either model alone prefers the first "
+                "sentence in half of the minimal pairs."
             )
 
 

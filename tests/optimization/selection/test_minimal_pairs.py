@@ -267,11 +267,19 @@ def test_too_few_disagreements_name_the_models() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tampered", "rule"),
-    [(lambda n: n[:-1], "m0 right, m1 wrong"), (lambda n: [*n[:-1], n[0]], "sentence '")],
+    ("tampered", "near", "rule"),
+    [
+        (lambda n: n[:-1], False, "m0 prefers the acceptable one, m1 the other"),
+        # Nobody has called a changed sentence unacceptable
+        (lambda n: n[:-1], True, "m0 prefers the natural one, m1 the other"),
+        (lambda n: [*n[:-1], n[0]], False, "sentence '"),
+    ],
 )
 def test_a_set_that_breaks_a_rule_fails_its_check(
-    monkeypatch: pytest.MonkeyPatch, tampered: Callable[[IntArray], IntArray], rule: str
+    monkeypatch: pytest.MonkeyPatch,
+    tampered: Callable[[IntArray], IntArray],
+    near: bool,
+    rule: str,
 ) -> None:
     solve = minimal_pairs._solve
 
@@ -281,4 +289,6 @@ def test_a_set_that_breaks_a_rule_fails_its_check(
 
     monkeypatch.setattr(minimal_pairs, "_solve", broken)
     with pytest.raises(VerificationError, match=f"breaks its own rules: .*{rule}"):
-        select_minimal_pairs(make_scores(0, 60, 2), MinimalPairQuestion(per_pair=4))
+        select_minimal_pairs(
+            replace(make_scores(0, 60, 2), near=near), MinimalPairQuestion(per_pair=4)
+        )
