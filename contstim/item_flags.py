@@ -68,13 +68,11 @@ class Flag:
     Attributes:
         item_id: the item.
         kind: what is noticed.
-        subject: the word, the sentence, or the other item's identifier.
         detail: a sentence that says so.
     """
 
     item_id: str
     kind: FlagKind
-    subject: str
     detail: str
 
 
@@ -308,7 +306,7 @@ def _of_words(
                     how = "twice in a row" if word in doubled else f"{often} in a sentence"
                     noticed[FlagKind.REPEATED, word] = f"“{word}” stands {how}."
         for kind, word in sorted(noticed, key=lambda entry: order.index(entry[0])):
-            yield Flag(item_id, kind, word, noticed[kind, word])
+            yield Flag(item_id, kind, noticed[kind, word])
 
 
 def _bare(word: str) -> str:
@@ -343,7 +341,7 @@ def _frequent(
         for word in of_item:
             if len(sources[word]) > often:
                 detail = f"“{word}” stands in {len(sources[word]):,} items."
-                yield Flag(item_id, FlagKind.FREQUENT, word, detail)
+                yield Flag(item_id, FlagKind.FREQUENT, detail)
 
 
 _Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group; see `all_but_one`
@@ -376,7 +374,7 @@ def _similar(
                 f"{'The same sentence' if same else 'All but one word of a sentence'} stands in "
                 f"{first}: “{others[first].text}”{more}."
             )
-            yield Flag(item.item_id, FlagKind.SIMILAR, first, detail)
+            yield Flag(item.item_id, FlagKind.SIMILAR, detail)
 
 
 def _fitting_table(
@@ -423,7 +421,7 @@ def _of_match(
             both = {i: " ".join(sentence.words[max(i - 1, 0) : i + 1]) for i, _ in odd}
             rows = (f"“{both[i]}”: {tags}" for i, tags in sorted(odd))
             details[FlagKind.SEQUENCE] = f"{'; '.join(rows)}."
-    return [Flag(item.item_id, kind, sentence.text, text) for kind, text in details.items()]
+    return [Flag(item.item_id, kind, text) for kind, text in details.items()]
 
 
 def _unlikely(
@@ -438,7 +436,7 @@ def _unlikely(
         least = judged[sentence][word]
         if least < min(lowest, worst[natural]):
             detail = f"“{sentence.words[word]}” in “{sentence.text}” (surprisal {-least:.1f})."
-            yield Flag(item.item_id, FlagKind.UNLIKELY, sentence.words[word], detail)
+            yield Flag(item.item_id, FlagKind.UNLIKELY, detail)
 
 
 def _agreeing(stimuli: Iterable[Stimulus], scores: ScoreTable | None) -> Iterator[Flag]:
@@ -451,7 +449,7 @@ def _agreeing(stimuli: Iterable[Stimulus], scores: ScoreTable | None) -> Iterato
             detail = "Both models prefer the same sentence."
             agree, name = _prefer_the_same(each, scores), each.trial_id
         if agree:
-            yield Flag(name, FlagKind.AGREEING, "", detail)
+            yield Flag(name, FlagKind.AGREEING, detail)
 
 
 def _prefer_the_same(each: Pair | Trial, scores: ScoreTable | None) -> bool:

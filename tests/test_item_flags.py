@@ -37,7 +37,10 @@ def triplet(number: int, *texts: str) -> Triplet:
 
 
 def of_kind(flags: Iterable[Flag], kind: FlagKind) -> list[tuple[str, str]]:
-    return [(flag.item_id, flag.subject) for flag in flags if flag.kind is kind]
+    """Item, and what each detail quotes first: the word, the sentence, or another's sentence."""
+    return [
+        (f.item_id, f.detail.partition("“")[2].partition("”")[0]) for f in flags if f.kind is kind
+    ]
 
 
 def test_words_are_flagged_once_an_item_and_for_one_reason() -> None:
@@ -197,7 +200,8 @@ def test_synthetic_sentences_are_looked_at_beside_their_natural_one(
 ) -> None:
     """Witness: by hand; 12 characters more are not yet flagged, 13 are."""
     flags = flag_items([triplet(1, natural, good, bad)], TAGGED).flags
-    assert [flag.subject for flag in flags if flag.kind is kind] == [bad]
+    assert [item_id for item_id, _ in of_kind(flags, kind)] == ["t1"]
+    assert not of_kind(flag_items([triplet(1, natural, good, good)], TAGGED).flags, kind)
     # Neither is the natural sentence beside itself
     assert not of_kind(flag_items([triplet(1, natural, natural, natural)], TAGGED).flags, kind)
 

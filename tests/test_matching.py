@@ -59,7 +59,7 @@ def test_figures_of_triplets_are_means_and_shares() -> None:
     nats = (-10.0, -20.0, -16.0, -20.0, -10.0, -24.0, 10.0)
     one = Triplet("t1", "a", "b", NATURAL, see, walks, *nats)
     two = replace(one, triplet_id="t2", log_prob_synthetic_2_model_2=-28.0, controversiality=14.0)
-    flagged = FlaggedItems((Flag("t2", FlagKind.NAME, "", ""),), {}, 2, TABLE)
+    flagged = FlaggedItems((Flag("t2", FlagKind.NAME, ""),), {}, 2, TABLE)
     figures = figures_of([one, two], flagged.share, flagged.table, 4.5)
     assert list(figures.values())[:6] == [5.0, 12.0, 0.5, 0.5, 1.0, 0.5]
     assert "share with 4.5 nats on both sides" in figures
