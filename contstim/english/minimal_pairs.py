@@ -42,10 +42,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Generator", "LabelledPair", "generate_pairs", "refuse_other_pairs", "write_pairs"]
 
-_PREFIX_FIELDS = {
-    "one": ("prefix", "word_good", "word_bad"),
-    "two": ("prefix_good", "prefix_bad", "word"),
+PREFIX_FIELDS = {
+    "one_prefix": ("prefix", "word_good", "word_bad"),
+    "two_prefix": ("prefix_good", "prefix_bad", "word"),
 }
+"""By method: BLiMP's fields of prefix and critical words, called `one_prefix_prefix` and so on; the
+flag that a pair has them is `one_prefix_method`."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,10 @@ class LabelledPair:
     def row(self) -> dict[str, Any]:
         """The fields of BLiMP's JSON lines; those of prefix methods only where they apply."""
         row = asdict(self) | {"simple_LM_method": True}
-        for method, names in _PREFIX_FIELDS.items():
-            values = row.pop(f"{method}_prefix")
-            row[f"{method}_prefix_method"] = bool(values)
-            row |= {f"{method}_prefix_{n}": v for n, v in zip(names, values, strict=False)}
+        for method, names in PREFIX_FIELDS.items():
+            values = row.pop(method)
+            row[f"{method}_method"] = bool(values)
+            row |= {f"{method}_{n}": v for n, v in zip(names, values, strict=False)}
         return row
 
 

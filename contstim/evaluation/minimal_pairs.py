@@ -12,6 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from contstim.documents import read_json_lines
+from contstim.english.minimal_pairs import PREFIX_FIELDS
 from contstim.errors import InputError
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings
 from contstim.minimal_pair_scores import SentencePair
@@ -57,13 +58,6 @@ _ENDINGS = (".jsonl", ".csv", ".tsv", ".parquet")
 _UNSPACED = re.compile(
     "[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
 )
-# by method: fields of prefix and critical words, of the good and of the bad side; the flag that a
-# pair has them is `one_prefix_method`, and they are called `one_prefix_prefix` and so on
-_PREFIX_FIELDS = {
-    Method.ONE_PREFIX: (("prefix", "word_good"), ("prefix", "word_bad")),
-    Method.TWO_PREFIX: (("prefix_good", "word"), ("prefix_bad", "word")),
-}
-
 # the file has a row for each assignment of a worker, with five pairs and the worker's languages;
 # `wh_islandans2` is a pair of the paradigm `wh_island` whose second sentence is acceptable
 _CONDITION = re.compile(r"(?P<paradigm>.+)ans(?P<answer>[12])")
@@ -237,7 +231,10 @@ def _pair(row: Row, place: str, columns: Columns, default: tuple[str, str]) -> M
 
     def sides(method: Method) -> tuple[Continuation, Continuation] | None:
         name = method.replace("-", "_")
-        fields = [[f"{name}_{part}" for part in side] for side in _PREFIX_FIELDS[method]]
+        fields = [
+            [f"{name}_{part}" for part in PREFIX_FIELDS[name] if not part.endswith(other)]
+            for other in ("_bad", "_good")
+        ]
         # as the flag says, or where there is none, the fields
         has_fields = any(field in row for side in fields for field in side)
         if str(row.get(f"{name}_method", has_fields)).strip().lower() not in {"true", "1"}:
