@@ -8,7 +8,7 @@ from enum import StrEnum
 from html import escape
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from contstim.corpus import read_lines
 from contstim.documents import shortened
@@ -29,7 +29,7 @@ from contstim.tables import (
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from contstim.tables import Reader
 
@@ -299,7 +299,7 @@ class Trial:
         return self.sentence_1.bare, self.sentence_2.bare
 
 
-_Named = TypeVar("_Named", Pair, Triplet, ControversialMinimalPair, Trial)
+_Named: TypeAlias = Pair | Triplet | ControversialMinimalPair | Trial
 
 KINDS = {
     Condition.NATURAL_CONTROVERSIAL: ((Kind.NATURAL, Kind.NATURAL),),
@@ -395,7 +395,8 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
             trial_id is empty or given twice, a row does not set two models and two sentences
             against each other, or a rank is outside (0, 1].
     """
-    pairs = _read_named(path, Pair, "trial_id")
+    pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
+    _check_named(path, pairs, "trial_id")
     for row, pair in enumerate(pairs):
         _check_sentences(path, row, pair)
         ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
@@ -415,7 +416,9 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
             as a number that is not finite; a triplet_id is empty or given twice, or a row does not
             set two models against each other or has a text without words.
     """
-    return _read_named(path, Triplet, "triplet_id")
+    triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True)
+    _check_named(path, triplets, "triplet_id")
+    return triplets
 
 
 def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMinimalPair, ...]:
@@ -426,7 +429,8 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
             trial_id is empty or given twice, or a row does not set two models or two sentences
             against each other.
     """
-    pairs = _read_named(path, ControversialMinimalPair, "trial_id")
+    pairs = read_rows(path, ControversialMinimalPair, CELL_READERS, may_be_empty=True)
+    _check_named(path, pairs, "trial_id")
     for row, pair in enumerate(pairs):
         if pair.good.bare == pair.bad.bare:
             raise InputError(f"{path}, row {row}: good and bad are the same sentence.")
@@ -463,7 +467,8 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
             trial do not differ, its models are not those of its condition (two where it is
             controversial, else none), or trials are on two scales.
     """
-    trials = _read_named(path, Trial, "trial_id", may_be_empty=False)
+    trials = read_rows(path, Trial, CELL_READERS)
+    _check_named(path, trials, "trial_id")
     if len({trial.scale for trial in trials}) > 1:
         raise InputError(
             f"{path} names several scales under scale; the trials of an experiment are answered on "
@@ -514,11 +519,8 @@ def read_stimulus_table(
     )
 
 
-def _read_named(
-    path: Path | str, kind: type[_Named], name: str, *, may_be_empty: bool = True
-) -> tuple[_Named, ...]:
-    """Stimuli of a kind; each needs a name of its own, and the models that it is to name."""
-    stimuli = read_rows(path, kind, CELL_READERS, may_be_empty=may_be_empty)
+def _check_named(path: Path | str, stimuli: Sequence[_Named], name: str) -> None:
+    """Make sure that each has a name of its own, and the models that it is to name."""
     ids = [getattr(stimulus, name) for stimulus in stimuli]
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
@@ -531,10 +533,9 @@ def _read_named(
     for row, stimulus in enumerate(stimuli):
         what = f" is {stimulus.condition}" if isinstance(stimulus, Trial) else ""
         _check_models(f"{path}, row {row}{what}", stimulus)
-    return stimuli
 
 
-def _check_models(where: str, stimulus: Pair | Triplet | ControversialMinimalPair | Trial) -> None:
+def _check_models(where: str, stimulus: _Named) -> None:
     """Refuse one model, or models where the condition sets none against each other."""
     first, second = stimulus.model_1, stimulus.model_2
     if isinstance(stimulus, Trial) and stimulus.condition in FILLERS:

@@ -58,25 +58,24 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
                 f"Triplets name the models {first} and {second} in both orders, or one model "
                 "twice: every model pair needs one order, in which model_1 rejects synthetic_1."
             )
-    return [_recomputed(triplet) for triplet in triplets]
-
-
-def _recomputed(triplet: Triplet) -> Triplet:
-    natural_1, natural_2 = triplet.log_prob_natural_model_1, triplet.log_prob_natural_model_2
-    rejected = triplet.log_prob_synthetic_1_model_1, triplet.log_prob_synthetic_2_model_2
-    made = natural_1 - rejected[0] + natural_2 - rejected[1]
-    if not np.isfinite(made):
-        raise InputError(
-            f"{triplet.triplet_id} has a log-probability that is not finite: leave it out."
-        )
-    # What is stated was computed from the same numbers, each rounded to float32 on the way.
-    largest = max(map(abs, (natural_1, natural_2, *rejected, 1.0)))
-    if not abs(made - triplet.controversiality) <= _ROUNDING * largest:
-        raise InputError(
-            f"{triplet.triplet_id} states the controversiality {triplet.controversiality}, but its "
-            f"log-probabilities make it {made}: its columns do not belong together."
-        )
-    return replace(triplet, controversiality=made)
+    usable = []
+    for triplet in triplets:
+        natural_1, natural_2 = triplet.log_prob_natural_model_1, triplet.log_prob_natural_model_2
+        rejected = triplet.log_prob_synthetic_1_model_1, triplet.log_prob_synthetic_2_model_2
+        made = natural_1 - rejected[0] + natural_2 - rejected[1]
+        if not np.isfinite(made):
+            raise InputError(
+                f"{triplet.triplet_id} has a log-probability that is not finite: leave it out."
+            )
+        # What is stated was computed from the same numbers, each rounded to float32 on the way.
+        largest = max(map(abs, (natural_1, natural_2, *rejected, 1.0)))
+        if not abs(made - triplet.controversiality) <= _ROUNDING * largest:
+            raise InputError(
+                f"{triplet.triplet_id} states the controversiality {triplet.controversiality}, but "
+                f"its log-probabilities make it {made}: its columns do not belong together."
+            )
+        usable.append(replace(triplet, controversiality=made))
+    return usable
 
 
 def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
