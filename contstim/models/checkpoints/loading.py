@@ -199,11 +199,11 @@ def load_checkpoint(
         return in_use
     source.check()
     named = {"id2label": dict(enumerate(labels))} if labels else {}
-    config = source.load(transformers.AutoConfig, **named)
+    config = transformers.AutoConfig.from_pretrained(location, **source.options, **named)
     kind: Kind = "classifier" if classifier else kind_of(location, config)
     if labels and is_classifier(config):
         raise ModelError(f"{location} is a classifier already: name the language model it is of.")
-    tokenizer = source.load(transformers.AutoTokenizer)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(location, **source.options)
     model, device = _network(source, kind, config, loading, new_head=bool(labels))
     checks.check_tokenizer(location, tokenizer, model)
     checkpoint = Checkpoint(model, tokenizer, location, device, kind)
@@ -231,8 +231,12 @@ def _network(
         tensors.check_map(source.location, shape, loading.device_map)
     offload = mkdtemp(prefix="contstim-") if loading.device_map is not None else ""
     try:
-        model, report = source.load(
-            auto, config=config, output_loading_info=True, **tensors.spreading(loading, offload)
+        model, report = auto.from_pretrained(
+            source.location,
+            config=config,
+            output_loading_info=True,
+            **source.options,
+            **tensors.spreading(loading, offload),
         )
     except BaseException:
         shutil.rmtree(offload, ignore_errors=True)
@@ -285,7 +289,8 @@ def load_tokenizer(source: Source, _loading: Loading) -> tuple[Any, Any]:
     config, folder = None, Path(source.location)
     if not folder.is_dir() or (folder / "config.json").is_file():
         source.check()
-        config = source.load(transformers.AutoConfig).get_text_config()
-    tokenizer = source.load(transformers.AutoTokenizer)
+        found = transformers.AutoConfig.from_pretrained(source.location, **source.options)
+        config = found.get_text_config()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source.location, **source.options)
     checks.check_words(source.location, tokenizer)
     return tokenizer, config

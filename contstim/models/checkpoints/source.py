@@ -44,23 +44,10 @@ class Source:
     local: bool
     trust_remote_code: bool
 
-    def load(self, auto: Any, **settings: Any) -> Any:
-        """Load the checkpoint with an auto class of `transformers`.
-
-        Raises:
-            ModelError: it would run code that is not allowed.
-        """
-        try:
-            return auto.from_pretrained(
-                self.location,
-                **settings,
-                local_files_only=self.local,
-                trust_remote_code=self.trust_remote_code,  # unset, it would ask on the terminal
-            )
-        except ValueError as error:
-            if self.trust_remote_code or "trust_remote_code" not in str(error):
-                raise
-            raise _code_error(self.location, *self._configurations()) from error
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of `from_pretrained`; without the second it would ask on the terminal."""
+        return {"local_files_only": self.local, "trust_remote_code": self.trust_remote_code}
 
     def check(self) -> None:
         """Refuse a checkpoint before anything of it is built or run.
@@ -251,7 +238,8 @@ def foreign_errors(location: str) -> Iterator[None]:
 
     Raises:
         UnavailableError: a library failed.
-        ModelError: a package is missing, or there is not enough memory.
+        ModelError: a package is missing, code of its own is not allowed to run, or there is not
+            enough memory.
     """
     try:
         with warnings.catch_warnings():
@@ -268,6 +256,9 @@ def foreign_errors(location: str) -> Iterator[None]:
 
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
+        if isinstance(error, ValueError) and "trust_remote_code" in str(error):
+            read = Source(location, local=True, trust_remote_code=False)
+            raise _code_error(location, *read._configurations()) from error
         if isinstance(error, Exception) and out_of_memory(error):  # of a GPU, say
             raise ModelError(
                 f"{location} needs more memory than there is. Use dtype bfloat16, quantize int8 or "
