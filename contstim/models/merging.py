@@ -7,11 +7,11 @@ process each wait where they need a network, until what all of them need is comp
     search 1                   Python  call .                 Python  call .
     networks                                 batch                         batch
 
-A call is a `NetworkCall`. `answer` is given one where a network is needed: it computes the call at
-once, unless the code runs under a `runner` and within `merged`, which leave it to the runner. Only
-searches are within `merged`: what is stored and compared, such as the score of a sentence by
-itself, is computed `alone`, so that it does not depend on who runs beside. So is what another
-search would wait for while this one waits, such as a property that holds a lock.
+A call is a `NetworkCall`. Where a network is needed and the code runs under a `runner` and within
+`merged`, `answer` leaves one to the runner; elsewhere it is computed at once. Only searches are
+within `merged`: what is stored and compared, such as the score of a sentence by itself, is computed
+`alone`, so that it does not depend on who runs beside. So is what another search would wait for
+while this one waits, such as a property that holds a lock.
 """
 
 from __future__ import annotations
@@ -101,19 +101,19 @@ def _within(variable: ContextVar[Any], value: object) -> Iterator[None]:
         variable.reset(token)
 
 
-def answer(call: NetworkCall, merges: Callable[[], bool] = lambda: True) -> Any:
-    """The result of a call, computed at once or in a batch with others.
+def is_merged() -> bool:
+    """True if a runner answers calls, in batches with those of others."""
+    return _MERGED.get() and _RUNNER.get() is not None
 
-    Args:
-        call: the call.
-        merges: asked, before it is left to a runner, if it may be merged with others.
+
+def answer(call: NetworkCall) -> Any:
+    """The result of a call, where `is_merged`, in a batch with others.
 
     Raises:
         Exception: whatever the network raises.
     """
-    run = _RUNNER.get() if _MERGED.get() else None
-    if run is None or not merges():
-        return call.compute()
+    run = _RUNNER.get()
+    assert run is not None
     start = perf_counter()
     value, error, seconds = run(call)
     # The clock went on while others ran, whose work is not this one's

@@ -27,7 +27,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from contstim.models import batching
 from contstim.models.boundaries import Normaliser, token_classes
 from contstim.models.costs import count
-from contstim.models.merging import NetworkCall, answer, stacked
+from contstim.models.merging import NetworkCall, answer, is_merged, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -194,7 +194,8 @@ class CausalNetwork:
         if prefix.cache is None:
             count(0, len(ids) * len(prefix.ids), calls=0)  # read anew for each row
         call = self.call(prefix, ids, attention, keeps=keeps)
-        result: tuple[Tensor, Any] = answer(call, lambda: self.merges(call))
+        merges = is_merged() and self.merges(call)
+        result: tuple[Tensor, Any] = answer(call) if merges else call.compute()
         return result
 
     def call(

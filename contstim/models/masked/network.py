@@ -24,7 +24,7 @@ from torch import Tensor
 from contstim.errors import ModelError
 from contstim.models import batching
 from contstim.models.boundaries import Normaliser, token_classes
-from contstim.models.merging import NetworkCall, answer, stacked
+from contstim.models.merging import NetworkCall, answer, is_merged, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -187,10 +187,11 @@ class MaskedNetwork:
             there = batching.to_device(places, ids.device)
             whole = all(len(distinct[number]) == ids.shape[1] for number in batch)
             mask = None if whole else attention
-            # Alone, or with the calls of other searches
-            compute, together = partial(self.logits, ids, mask, there), self._together
-            call = NetworkCall(self.model, self.budget, ids, mask, compute, together, there)
-            return use(answer(call), asked[by_spot], spots[by_spot])
+            alone = partial(self.logits, ids, mask, there)
+            call = NetworkCall(self.model, self.budget, ids, mask, alone, self._together, there)
+            # In a batch with the calls of other searches, or by itself
+            logits = answer(call) if is_merged() else alone()
+            return use(logits, asked[by_spot], spots[by_spot])
 
         batching.forward_in_batches(distinct, run, pad=self.pad, budget=self.budget)
 
