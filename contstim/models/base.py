@@ -429,7 +429,9 @@ class LanguageModel(Scorer):
         )
 
 
-def require_language_model(model: Scorer, purpose: str) -> LanguageModel:
+def require_language_model(
+    model: Scorer, purpose: str = "A function that loads a language model"
+) -> LanguageModel:
     """The same model, refused if its scores are not log-probabilities.
 
     Args:

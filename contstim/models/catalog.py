@@ -120,8 +120,7 @@ def load_model(
     Raises:
         ModelError: see `load_scorer`; or the scores are not log-probabilities.
     """
-    scorer = load_scorer(specification, loading, name=name, **options)
-    return require_language_model(scorer, "A function that loads a language model")
+    return require_language_model(load_scorer(specification, loading, name=name, **options))
 
 
 def load_models(
@@ -132,7 +131,8 @@ def load_models(
     Raises:
         ModelError: see `load_scorers`; or the scores of one are not log-probabilities.
     """
-    return [load_model(model, loading, **options) for model in parse_models(specifications)]
+    scorers = (load_scorer(model, loading, **options) for model in parse_models(specifications))
+    return [*map(require_language_model, scorers)]
 
 
 def one_at_a_time(
