@@ -16,10 +16,11 @@ from contstim.errors import ModelError
 from contstim.models import tensors
 from contstim.models.checkpoints import checks
 from contstim.models.checkpoints.source import Source, check_folder, from_anywhere, stamp
-from contstim.models.loading import Loading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from contstim.models.loading import Loading
 
 
 Kind: TypeAlias = Literal["causal", "masked", "classifier"]
@@ -181,7 +182,8 @@ def load_checkpoint(
         loading: device, precision and the like; without weights the tokenizer and the network's
             shape only.
         classifier: whether to load a classifier of sequences instead.
-        labels: of a new head, with which it is shared with nobody.
+        labels: classes, in order, of a new head in place of a language model's, to be trained: its
+            first weights are drawn from torch's generator, and the network is shared with nobody.
 
     Raises:
         ModelError: the folder is missing or a file in it damaged; the hub cannot be reached; the
@@ -251,27 +253,6 @@ def _network(
 
         use_onednn(model)
     return model.to(loading.device), loading.device
-
-
-def new_classifier(
-    location: str, labels: Sequence[str], *, trust_remote_code: bool = False
-) -> Checkpoint:
-    """A checkpoint's network on the CPU with a new classification head, ready to be trained.
-
-    The head's first weights are drawn from torch's generator. The network is shared with no other
-    model.
-
-    Args:
-        location: as of `load_checkpoint`; the head of a language model is dropped.
-        labels: names of the classes, in order.
-        trust_remote_code: see `Loading`.
-
-    Raises:
-        ModelError: see `load_checkpoint`; or it is a classifier already, or more than the head is
-            missing.
-    """
-    loading = Loading(device="cpu", trust_remote_code=trust_remote_code)
-    return load_checkpoint(location, loading, classifier=True, labels=labels)
 
 
 @from_anywhere

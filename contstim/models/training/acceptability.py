@@ -12,8 +12,9 @@ import torch
 
 from contstim.documents import read_text, shortened
 from contstim.errors import InputError, SentenceError
-from contstim.models.checkpoints import new_classifier, silence
+from contstim.models.checkpoints import load_checkpoint, silence
 from contstim.models.classifier import LABELS
+from contstim.models.loading import Loading
 from contstim.models.training.loop import TrainingTask
 from contstim.models.training.run import split_sentences, train_task
 from contstim.models.training.settings import FINE_TUNING, ClassifierSettings
@@ -214,7 +215,8 @@ def classifier_task(
     trust_remote_code: bool = False,
 ) -> TrainingTask:
     """A pretrained network with a new head; it reads a label and then a sentence's tokens."""
-    checkpoint = new_classifier(settings.base, LABELS, trust_remote_code=trust_remote_code)
+    loading = Loading(device="cpu", trust_remote_code=trust_remote_code)
+    checkpoint = load_checkpoint(settings.base, loading, classifier=True, labels=LABELS)
     network, tokenizer = checkpoint.model, checkpoint.tokenizer
     # networks without a token to pad with (GPT-2) pad with the end of a text
     if tokenizer.pad_token_id is None:

@@ -5,6 +5,7 @@ The names are those that published checkpoints hold, as their files on the hub l
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,9 +13,10 @@ import pytest
 import torch
 
 from contstim.errors import ModelError
-from contstim.models.checkpoints import new_classifier
+from contstim.models.checkpoints import load_checkpoint
 from contstim.models.checkpoints.checks import left_over
 from contstim.models.classifier import LABELS
+from contstim.models.loading import Loading
 from tests.models.checkpoints.conftest import edit, edit_weights, score
 
 if TYPE_CHECKING:
@@ -93,10 +95,12 @@ def test_a_configuration_with_fewer_layers_than_the_weights_is_refused(
 
 def test_a_new_classifier_takes_the_whole_network_or_nothing(copy: Copy) -> None:
     folder = copy("bert")
-    assert new_classifier(str(folder), LABELS).kind == "classifier"
+    cpu = Loading(device="cpu")
+    load = partial(load_checkpoint, str(folder), cpu, classifier=True, labels=LABELS)
+    assert load().kind == "classifier"
     edit(folder / "config.json", num_hidden_layers=1)
     with pytest.raises(ModelError, match=r"no place in the .*layer\.1"):
-        new_classifier(str(folder), LABELS)
+        load()
 
 
 def test_a_bias_that_counts_is_no_mask() -> None:

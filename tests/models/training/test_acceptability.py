@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from contstim.errors import InputError, ModelError
-from contstim.models.checkpoints import load_checkpoint, new_classifier
+from contstim.models.checkpoints import load_checkpoint
 from contstim.models.classifier import LABELS, load_classifier
 from contstim.models.loading import Loading
 from contstim.models.training.acceptability import (
@@ -159,9 +159,12 @@ def test_other_labels_are_another_text(base: str, done: list[Training]) -> None:
 
 
 def test_a_new_head_leaves_loaded_networks_alone(base: str) -> None:
-    loaded = load_checkpoint(base, Loading(device="cpu"))
+    loading = Loading(device="cpu")
+    loaded = load_checkpoint(base, loading)
     torch.manual_seed(0)
-    first, second = (new_classifier(base, LABELS) for _ in range(2))
+    first, second = (
+        load_checkpoint(base, loading, classifier=True, labels=LABELS) for _ in range(2)
+    )
     assert first.model is not second.model
     assert first.model.config.id2label == {0: "unacceptable", 1: "acceptable"}
     assert not torch.equal(first.model.classifier.weight, second.model.classifier.weight)
