@@ -84,30 +84,22 @@ class SubwordModel(LanguageModel):
     reports_passes = True
     window: int | None
     checkpoint: Checkpoint | None = None  # whose network is in this process
+    _encode: Callable[..., list[Encoding]]  # sentences as tokens: `encode_batch` with options
     _space = False  # before the first word, so that it is cut like any other
-    _framed = False  # by the tokens that the tokenizer puts around a text
     _end_apart = False  # the end mark must be a token of its own
     _needs_every_word = False  # a sentence of which the tokenizer drops a word has no score
 
-    def _read_by(self, tokenizer: Any) -> None:
-        """Read sentences by a tokenizer; the last of what `__init__` does to read."""
+    def _remember_words(self, tokenizer: Any) -> None:
+        """Remember words and sentences as they are cut; the last step of reading."""
         self._tokenizer = tokenizer
         if self.checkpoint is not None:
             self.training_text = training_text_beside(self.checkpoint.location)
         self._words_are_independent = words_are_independent(tokenizer)
-        self._encode = partial(
-            encode_batch,
-            tokenizer,
-            leading_space=self._space,
-            special_tokens=self._framed,
-            end_apart=self._end_apart,
-            check=self._check,
-        )
         self._cut_words = words_in_places(self._encode)
         self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
 
     def _begin_with(self, prompt: str | None, tokenizer: Any, location: str, config: Any) -> None:
-        """Read a prompt, or else the tokens that begin a sequence, before every sentence.
+        """Read every sentence after a prompt, or else after the tokens that begin a sequence.
 
         A prompt is encoded apart from the sentence; a space at its end goes to the first word.
 
@@ -144,6 +136,15 @@ class SubwordModel(LanguageModel):
         spaced = self._end_apart or (prompt or "").endswith(" ")
         # A space is of use if a word at the start of a text is cut otherwise than after one
         self._space = spaced and not tokenizer.tokenize("a")[0].startswith(("Ġ", "▁"))
+        self._encode = partial(
+            encode_batch,
+            tokenizer,
+            leading_space=self._space,
+            special_tokens=False,
+            end_apart=self._end_apart,
+            check=self._check,
+        )
+        self._remember_words(tokenizer)
 
     @abstractmethod
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:

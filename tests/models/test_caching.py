@@ -14,6 +14,7 @@ from contstim.models.caching import SizedCache
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
+from contstim.models.masked import adapter
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.tables import NgramTables
@@ -73,7 +74,8 @@ def tokenised(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         texts.extend(sentence.text for sentence in sentences)
         return encode_batch(tokenizer, sentences, **options)
 
-    monkeypatch.setattr(subwords, "encode_batch", counted)
+    for module in (subwords, adapter):
+        monkeypatch.setattr(module, "encode_batch", counted)
     return texts
 
 

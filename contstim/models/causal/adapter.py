@@ -76,7 +76,6 @@ class CausalModel(SubwordModel):
         # Tokens of words of several tokens that are read to tighten the bounds of `replacements`
         self._read_ahead = Budget.for_device(checkpoint.device).tokens // 8
         self._after = lru_cache(maxsize=8)(self._read)
-        self._read_by(checkpoint.tokenizer)
 
     @cached_property
     def convention(self) -> Convention:

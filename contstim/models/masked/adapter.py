@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,14 @@ from contstim.models.masked.network import MaskedNetwork
 from contstim.models.masked.rules import RULES, draft_plan
 from contstim.models.precision import precision_of, tolerance_of
 from contstim.models.subwords import SubwordModel, check_rule
-from contstim.models.words import END_MARK, SPECIAL, kind_of_place, place_of, word_and_rest
+from contstim.models.words import (
+    END_MARK,
+    SPECIAL,
+    encode_batch,
+    kind_of_place,
+    place_of,
+    word_and_rest,
+)
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -62,7 +69,6 @@ class MaskedModel(SubwordModel):
     """
 
     checkpoint: Checkpoint
-    _framed = True
     _needs_every_word = True
 
     def __init__(
@@ -83,11 +89,12 @@ class MaskedModel(SubwordModel):
         self._drafts: dict[int, MaskedModel] = {}
         longest = int(checkpoint.tokenizer.model_max_length)
         self.window = min(longest, checkpoint.window or longest)
-        self._end_apart = not self.rule.end_scored
+        tokenizer, end_apart = checkpoint.tokenizer, not self.rule.end_scored
+        self._encode = partial(encode_batch, tokenizer, end_apart=end_apart, check=self._check)
+        self._remember_words(tokenizer)
         if checkpoint.has_weights:
             _ = self._network  # refuse now a network that cannot be scored
         self._plan = _remembered(lambda pattern: RULES[rule].plan(pattern, seed, pass_budget))
-        self._read_by(checkpoint.tokenizer)
 
     @cached_property
     def _network(self) -> MaskedNetwork:

@@ -72,7 +72,6 @@ class ServerModel(SubwordModel):
         self._address = address
         self._draft, self.window = draft, address.window
         self._begin_with(prompt, tokenizer, address.text, config)
-        self._read_by(tokenizer)
         self._service = ScoringService(Client(address), tokenizer) if connected else None
         if self._service is not None:
             probe_server(self._service, tokenizer, self._context)
