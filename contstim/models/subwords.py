@@ -11,8 +11,6 @@ import numpy as np
 from contstim.errors import ModelError
 from contstim.models.base import Continuation, LanguageModel, TokenScore
 from contstim.models.caching import as_tuple
-from contstim.models.families import CAUSAL_RULES
-from contstim.models.masked.rules import RULES
 from contstim.models.training_text import training_text_beside
 from contstim.models.words import (
     END_MARK,
@@ -49,15 +47,15 @@ def load_transformer(location: str, *, name: str, rule: str, loading: Loading) -
     from contstim.models.checkpoints.source import foreign_errors
 
     checkpoint = load_checkpoint(location, loading)
+    given: dict[str, Any] = {"name": name} | ({"rule": rule} if rule else {})
     with foreign_errors(location):
         if checkpoint.kind == "causal":
             from contstim.models.causal.adapter import CausalModel
 
-            rule = rule or CAUSAL_RULES[0]
-            return CausalModel(checkpoint, rule=rule, name=name, prompt=loading.prompt)
+            return CausalModel(checkpoint, prompt=loading.prompt, **given)
         from contstim.models.masked.adapter import MaskedModel
 
-        return MaskedModel(checkpoint, rule=rule or next(iter(RULES)), name=name)
+        return MaskedModel(checkpoint, **given)
 
 
 def check_rule(checkpoint: Checkpoint, rule: str, rules: Iterable[str]) -> None:

@@ -89,26 +89,21 @@ class Checkpoint:
 
     @cached_property
     def window(self) -> int | None:
-        """Number of tokens that the network can read; None where it sets no limit."""
-        return window_of(self.model)
+        """Number of tokens that the network can read; None where its configuration sets no limit.
 
-
-def window_of(model: Any) -> int | None:
-    """Number of tokens that a network can read; None where its configuration sets no limit.
-
-    RoBERTa and its kin count positions from the one after the padding index, so that the
-    configuration's number is larger than the window.
-    """
-    config = model.config.get_text_config()
-    limits = (getattr(config, name, None) for name in _LIMITS)
-    limit = next((n for n in limits if isinstance(n, int) and n > 0), None)
-    if limit is None:
-        return None
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings"):
-            padding = getattr(module, "padding_idx", None)
-            return limit if padding is None else limit - int(padding) - 1
-    return limit
+        RoBERTa and its kin count positions from the one after the padding index, so that the
+        configuration's number is larger than the window.
+        """
+        config = self.model.config.get_text_config()
+        limits = (getattr(config, name, None) for name in _LIMITS)
+        limit = next((n for n in limits if isinstance(n, int) and n > 0), None)
+        if limit is None:
+            return None
+        for name, module in self.model.named_modules():
+            if name.endswith("position_embeddings"):
+                padding = getattr(module, "padding_idx", None)
+                return limit if padding is None else limit - int(padding) - 1
+        return limit
 
 
 def kind_of(location: str, config: Any) -> Kind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,6 @@ from tokenizers import processors
 from contstim.errors import ModelError
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import load_checkpoint
-from contstim.models.checkpoints.loading import window_of
 from contstim.models.loading import Loading
 from contstim.sentence import Sentence
 from tests.models.checkpoints.conftest import SENTENCES
@@ -52,11 +52,11 @@ def test_the_window_of_mpt_is_read(tiny_checkpoint: Callable[[str], Path], tmp_p
 )
 def test_limits_by_other_names_are_read(copy: Copy, name: str) -> None:
     """A configuration without `max_position_embeddings`, such as Bloom's, may say it otherwise."""
-    model = load_checkpoint(str(copy("gpt2")), Loading(device="cpu")).model
-    model.config = hf.BloomConfig(**{name: 12})
-    assert window_of(model) == 12
-    model.config = hf.BloomConfig()
-    assert window_of(model) is None
+    checkpoint = load_checkpoint(str(copy("gpt2")), Loading(device="cpu"))
+    checkpoint.model.config = hf.BloomConfig(**{name: 12})
+    assert replace(checkpoint).window == 12
+    checkpoint.model.config = hf.BloomConfig()
+    assert replace(checkpoint).window is None
 
 
 def test_what_the_tokenizer_puts_before_a_text_is_the_context(copy: Copy) -> None:
