@@ -1,12 +1,12 @@
 """Choose a set of natural pairs or triplets, exactly, with a certificate.
 
-The functions to read, in their order, on the way from triplets.csv to selected.csv. What these only
-ask (rules, costs, the best choice, the check of the result) and private helpers beside them are
-left out.
+The functions to read, in their order, on the way from triplets.csv to selected.csv. Left out are
+what runs any step (`steps.step`), checks, what is only asked (rules, costs, the best choice), what
+reads or writes a single cell, and helpers in the file of a stop.
 
     steps.selection.SelectTriplets   the command
     stimuli.read_triplets            named rows, each of two models
-    tables.read_rows                 cells by column, then a row for each triplet
+    tables.read_rows                 cells by column, then a triplet for each row
     tables.parsed                    the cells of a column as values
     triplets.select_triplets         the best set
     triplet_rules.usable_triplets    comparable ones, their controversiality computed anew
