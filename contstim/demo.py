@@ -37,7 +37,7 @@ from contstim.reporter import SILENT, Reporter
 from contstim.reporting.stimuli_page import stimuli_report
 from contstim.steps.review import flags_of
 from contstim.steps.training import tell_training
-from contstim.stimuli import Triplet, read_triplets, write_pairs
+from contstim.stimuli import Pair, Triplet, read_triplets
 from contstim.store import Store
 from contstim.tables import columns_of, write_table
 from contstim.version import __version__
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from contstim.reviews import Stimulus
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
-    from contstim.stimuli import Pair
     from contstim.vocabulary import Vocabulary
 
 # Small and briefly trained: the demo needs models that differ, not good ones. Of each the words of
@@ -213,7 +212,7 @@ def run_demo(
         scores = score_sentences([*models.values()], to_score, store=store)
     scores.write(out / "scores.csv")
     selection = select_natural(scores, NaturalQuestion(per_pair=1))
-    write_pairs(out / "pairs.csv", selection.pairs)
+    write_table(out / "pairs.csv", columns_of(Pair, selection.pairs))
     certificate = out / "pairs.csv.certificate.json"
     selection.certificate.save(certificate)
     write_record(out / "scores.csv", [out / "natural.txt", *loaded], **facts)

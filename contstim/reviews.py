@@ -240,9 +240,7 @@ def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    columns = columns_of(ReviewedItem, decisions)
-    columns["sentence_3"] = [sentence or "" for sentence in columns["sentence_3"]]
-    write_table(path, columns)
+    write_table(path, columns_of(ReviewedItem, decisions))
 
 
 def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False) -> Review:

@@ -24,7 +24,6 @@ from contstim.tables import (
     read_table,
     text,
     whole_number,
-    write_table,
 )
 from contstim.wording import repeated
 
@@ -375,20 +374,8 @@ def read_stimuli(path: Path | str) -> list[Sentence]:
     return [Sentence.parse(cell) for cell in dict.fromkeys(cells)]
 
 
-def write_pairs(path: Path | str, pairs: Iterable[Pair]) -> None:
-    """Write pairs.csv (or `.parquet`, `.jsonl`): the fields of `Pair`, in that order.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    columns = columns_of(Pair, pairs)
-    for name in ("sentence_1", "sentence_2"):
-        columns[name] = [sentence or "" for sentence in columns[name]]  # empty where not known
-    write_table(path, columns)
-
-
 def read_pairs(path: Path | str) -> tuple[Pair, ...]:
-    """Read what `write_pairs` wrote; further columns are ignored.
+    """Read pairs.csv (or `.parquet`, `.jsonl`), see `Pair`; further columns are ignored.
 
     Raises:
         InputError: the file cannot be read, lacks a column, or holds a value of another type; a
@@ -437,21 +424,11 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
     return pairs
 
 
-def write_trials(path: Path | str, trials: Iterable[Trial]) -> None:
-    """Write trials.csv (or `.parquet`, `.jsonl`): the fields of `Trial`, in that order.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    write_table(path, trial_columns(trials))
-
-
 def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
-    """The columns of trials.csv; see `Trial`."""
+    """The columns of trials.csv: the fields of `Trial`, in that order; empty ones are left out."""
     columns = columns_of(Trial, trials)
     if {*columns["scale"]} <= {Scale.CONFIDENCE}:
         del columns["scale"]
-    columns["source"] = [sentence or "" for sentence in columns["source"]]
     for name in ("instead_of", "source", "paradigm"):
         if not any(columns[name]):
             del columns[name]
@@ -459,7 +436,7 @@ def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
 
 
 def read_trials(path: Path | str) -> tuple[Trial, ...]:
-    """Read what `write_trials` wrote; further columns are ignored.
+    """Read trials.csv (or `.parquet`, `.jsonl`), see `Trial`; further columns are ignored.
 
     Raises:
         InputError: the file cannot be read, lacks a column, has no rows, or holds a value of

@@ -55,19 +55,24 @@ TABLE_KINDS = (".csv", ".parquet", ".jsonl")
 def columns_of(kind: type[DataclassInstance], rows: Iterable[object]) -> dict[str, list[Any]]:
     """The fields of a dataclass as columns; sentences and members of enums as their texts.
 
+    A sentence that there is not is an empty text.
+
     Args:
         kind: the dataclass, which names the columns where there are no rows.
         rows: its instances.
     """
     every = list(rows)
     return {
-        field.name: [_as_cell(getattr(row, field.name)) for row in every] for field in fields(kind)
+        field.name: [_as_cell(getattr(row, field.name), field.type) for row in every]
+        for field in fields(kind)
     }
 
 
-def _as_cell(value: object) -> object:
+def _as_cell(value: object, annotation: object) -> object:
     if isinstance(value, Sentence):
         return value.text
+    if value is None and annotation == "Sentence | None":  # texts, as `read_rows` has them
+        return ""
     return value.value if isinstance(value, Enum) else value
 
 

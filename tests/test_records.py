@@ -18,7 +18,8 @@ from contstim.errors import InputError
 from contstim.files import checksum, files_of
 from contstim.optimization.selection.question import NaturalCertificate
 from contstim.records import Record, now, path_from, recorded_as, write_record
-from contstim.stimuli import read_pairs, write_pairs
+from contstim.stimuli import Pair, read_pairs
+from contstim.tables import columns_of, write_table
 from tests.optimization.selection.tables import choose, random_table
 
 
@@ -110,7 +111,7 @@ def test_another_format_is_refused_by_name_wherever_it_stands(tmp_path: Path) ->
     """Of a record, of the table that it is of, and of a certificate."""
     table, certificate = tmp_path / "pairs.csv", tmp_path / "pairs.csv.certificate.json"
     selection = choose(random_table(), per_pair=1)
-    write_pairs(table, selection.pairs)
+    write_table(table, columns_of(Pair, selection.pairs))
     selection.certificate.save(certificate)
     record = write_record(table)
     for path in (record, certificate):

@@ -12,13 +12,13 @@ from contstim.sentence import Sentence
 from contstim.stimuli import (
     Condition,
     Kind,
+    Pair,
     Trial,
     Triplet,
     read_pairs,
     read_trials,
     read_triplets,
-    write_pairs,
-    write_trials,
+    trial_columns,
 )
 from contstim.tables import columns_of, write_table
 from tests.optimization.selection.tables import choose, random_table
@@ -27,12 +27,12 @@ from tests.optimization.selection.tables import choose, random_table
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_pairs_come_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
     pairs = choose(random_table(), per_pair=4).pairs
-    write_pairs(tmp_path / f"pairs{suffix}", pairs)
+    write_table(tmp_path / f"pairs{suffix}", columns_of(Pair, pairs))
     assert read_pairs(tmp_path / f"pairs{suffix}") == pairs
 
 
 def test_columns_of_pairs_csv_are_the_contract(tmp_path: Path) -> None:
-    write_pairs(tmp_path / "pairs.csv", [])
+    write_table(tmp_path / "pairs.csv", columns_of(Pair, []))
     assert (tmp_path / "pairs.csv").read_text() == (
         '"trial_id","model_1","model_2","sentence_1","sentence_2","row_1","row_2",'
         '"rank_1_model_1","rank_1_model_2","rank_2_model_1","rank_2_model_2"\n'
@@ -42,7 +42,7 @@ def test_columns_of_pairs_csv_are_the_contract(tmp_path: Path) -> None:
 
 def test_malformed_pairs_are_named(tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
-    write_pairs(path, choose(random_table(), per_pair=1).pairs)
+    write_table(path, columns_of(Pair, choose(random_table(), per_pair=1).pairs))
     header, first, *rest = path.read_text().splitlines()
     path.write_text("\n".join([header.replace("row_2", "line_2"), first, *rest]))
     with pytest.raises(InputError, match="not a table of pairs: it lacks row_2"):
@@ -57,7 +57,7 @@ def test_pairs_without_texts_come_back_and_half_a_pair_is_refused(tmp_path: Path
     table = replace(random_table(), sentences=None)
     pairs = choose(table, per_pair=1).pairs
     path = tmp_path / "pairs.csv"
-    write_pairs(path, pairs)
+    write_table(path, columns_of(Pair, pairs))
     assert pairs[0].sentence_1 is None
     assert read_pairs(path) == pairs
     path.write_text(path.read_text().replace('"","",', '"A b","",', 1))
@@ -70,6 +70,8 @@ def test_selections_become_tables_of_pandas() -> None:
     frame = selection.to_frame()
     assert frame.columns.tolist() == [field.name for field in fields(selection.pairs[0])]
     assert frame["sentence_2"].tolist() == [str(pair.sentence_2) for pair in selection.pairs]
+    nameless = replace(selection, pairs=(replace(selection.pairs[0], sentence_1=None),))
+    assert nameless.to_frame()["sentence_1"].tolist() == [""]  # as in the file
     assert frame["rank_1_model_1"].tolist() == [pair.rank_1_model_1 for pair in selection.pairs]
 
 
@@ -89,7 +91,7 @@ TRIAL = Trial(
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_trials_come_back_with_conditions_and_kinds(tmp_path: Path, suffix: str) -> None:
-    write_trials(tmp_path / f"trials{suffix}", [TRIAL])
+    write_table(tmp_path / f"trials{suffix}", trial_columns([TRIAL]))
     (back,) = read_trials(tmp_path / f"trials{suffix}")
     assert back == TRIAL
     assert isinstance(back.condition, Condition)
@@ -109,7 +111,7 @@ def test_what_other_programs_write_is_read(tmp_path: Path, suffix: str) -> None:
 
 
 def test_columns_of_trials_csv_are_the_contract(tmp_path: Path) -> None:
-    write_trials(tmp_path / "trials.csv", [])
+    write_table(tmp_path / "trials.csv", trial_columns([]))
     assert (tmp_path / "trials.csv").read_text() == (
         '"trial_id","group","condition","model_1","model_2","sentence_1","sentence_2",'
         '"kind_1","kind_2","source_id"\n'
@@ -118,7 +120,7 @@ def test_columns_of_trials_csv_are_the_contract(tmp_path: Path) -> None:
 
 def test_an_unknown_condition_is_named_with_those_allowed(tmp_path: Path) -> None:
     path = tmp_path / "trials.csv"
-    write_trials(path, [TRIAL])
+    write_table(path, trial_columns([TRIAL]))
     path.write_text(path.read_text().replace("natural-synthetic", "natural"))
     with pytest.raises(
         InputError, match=r"'natural' under condition is not a condition \(natural-c"
@@ -226,9 +228,9 @@ def test_tables_of_stimuli_name_a_row_twice(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the triplet_id 't-1' in rows 0 and 1"):
         read_triplets(tmp_path / "t.csv")
     pair = choose(random_table(), per_pair=1).pairs[0]
-    write_pairs(tmp_path / "p.csv", [pair, pair])
+    write_table(tmp_path / "p.csv", columns_of(Pair, [pair, pair]))
     with pytest.raises(InputError, match=r"the trial_id '.*' in rows 0 and 1"):
         read_pairs(tmp_path / "p.csv")
-    write_trials(tmp_path / "none.csv", [])
+    write_table(tmp_path / "none.csv", trial_columns([]))
     with pytest.raises(InputError, match="a header and no rows"):
         read_trials(tmp_path / "none.csv")

@@ -31,9 +31,9 @@ from contstim.stimuli import (
     read_pairs,
     read_stimuli,
     read_triplets,
-    write_trials,
+    trial_columns,
 )
-from contstim.tables import listed, parsed_columns, read_table
+from contstim.tables import listed, parsed_columns, read_table, write_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class MakeDesign(Step[Design], name="design", version=3):
             figures = figures_of(triplets, of_triplets.share, of_triplets.table, enough=None)
             summary = replace(summary, figures=figures_table(figures))
         summary = replace(summary, told={**summary.told, **flagged})
-        write_trials(self.out, rows)
+        write_table(self.out, trial_columns(rows))
         certificate = design.certificate
         certificate.save(Path(f"{self.out}.certificate.json"))
         write_text(Path(f"{self.out}.summary.md"), summary_report(summary).markdown())

@@ -19,7 +19,7 @@ from contstim.experiments.responses.questionnaire import COLUMNS, questions_besi
 from contstim.experiments.responses.table import origin_of, scale_of, write_responses
 from contstim.options import AnswerScale, Help, Reads, Writes, WritesTable
 from contstim.steps.step import Outcome, Step, page_of, variant
-from contstim.stimuli import on_scale, read_trials, write_trials
+from contstim.stimuli import on_scale, read_trials, trial_columns
 from contstim.tables import write_table
 from contstim.wording import counted
 
@@ -148,7 +148,7 @@ class ImportResponses(Step[Imported], name="import"):
             ],
         }
         if self.trials_out is not None:
-            write_trials(self.trials_out, imported.trials)
+            write_table(self.trials_out, trial_columns(imported.trials))
         write_responses(self.out, imported.responses)
         if imported.questions:
             write_answers(questions_beside(self.out), imported.questions)

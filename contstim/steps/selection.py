@@ -41,14 +41,7 @@ from contstim.scores import ScoreTable
 from contstim.steps.fields import Earlier, Reviews, Uncapped, uncapped_words
 from contstim.steps.review import EarlierStimuli, flags_of, in_place, tell_stayed
 from contstim.steps.step import Outcome, Step
-from contstim.stimuli import (
-    ControversialMinimalPair,
-    Pair,
-    Triplet,
-    read_stimuli,
-    read_triplets,
-    write_pairs,
-)
+from contstim.stimuli import ControversialMinimalPair, Pair, Triplet, read_stimuli, read_triplets
 from contstim.tables import columns_of, listed, write_table
 from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 from contstim.wording import counted
@@ -129,7 +122,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=2):
         )
         certificate = selection.certificate
         pairs = in_place(stood.of_kind(Pair), selection.pairs, attrgetter("trial_id"), _BY_MODELS)
-        write_pairs(self.out, pairs)
+        write_table(self.out, columns_of(Pair, pairs))
         selected = [s for p in pairs for s in (p.sentence_1, p.sentence_2) if s is not None]
         seen = read_contamination(self.scores, table.models, selected)
         contamination = tell_contamination(seen, reporter, "selected sentences")

@@ -16,7 +16,8 @@ from contstim.experiments.responses.table import Response, write_responses
 from contstim.models.training_text import sentence_hash
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Trial, write_trials
+from contstim.stimuli import Condition, Trial, trial_columns
+from contstim.tables import write_table
 from tests.cli.running import run
 from tests.experiments.analysis.simulation import Experiment, simulate
 from tests.steps.records import record_of
@@ -33,7 +34,7 @@ def made() -> Experiment:
 
 
 def write(folder: Path, made: Experiment) -> None:
-    write_trials(folder / "trials.csv", made.trials)
+    write_table(folder / "trials.csv", trial_columns(made.trials))
     write_responses(folder / "responses.csv", made.responses)
     made.scores.write(folder / "scores.csv")
 
@@ -205,7 +206,7 @@ def test_a_pair_that_never_met_is_refused_before_anything_is_computed(
     tmp_path: Path, made: Experiment
 ) -> None:
     """Not even the scores are read: there are none."""
-    write_trials(tmp_path / "trials.csv", made.trials)
+    write_table(tmp_path / "trials.csv", trial_columns(made.trials))
     done = run(tmp_path, "analyze", *FILES, *"--out results --pair a z".split())
     assert done.returncode == 2
     assert "No trial sets 'a' against 'z'" in done.stderr

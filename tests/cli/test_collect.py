@@ -15,7 +15,8 @@ import pytest
 from contstim.errors import StoreError
 from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.responses.table import read_responses
-from contstim.stimuli import Condition, write_trials
+from contstim.stimuli import Condition, trial_columns
+from contstim.tables import write_table
 from tests.cli.running import run
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.servers import CollectProcess, export, small_study
@@ -24,7 +25,7 @@ from tests.experiments.collection.servers import CollectProcess, export, small_s
 @pytest.fixture
 def planted(tmp_path: Path) -> Path:
     made = simulate(groups=(1, 1), each=1, conditions=[Condition.RANDOM_NATURAL, Condition.CATCH])
-    write_trials(tmp_path / "trials.csv", made.trials)
+    write_table(tmp_path / "trials.csv", trial_columns(made.trials))
     made.scores.write(tmp_path / "scores.csv")
     export(tmp_path / "study", made.trials)
     return tmp_path

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from contstim.experiments.responses.table import write_responses
-from contstim.stimuli import write_trials
+from contstim.stimuli import trial_columns
 from contstim.tables import write_table
 from tests.cli.running import run, succeed
 from tests.experiments.responses.experiment import make_responses, make_trials, scores_of
@@ -17,7 +17,7 @@ from tests.experiments.responses.experiment import make_responses, make_trials, 
 def test_controls_write_a_table_each(tmp_path: Path, trained: Path) -> None:
     trials = make_trials()
     people = {"ann": 1, "bob": 1, "cleo": 2, "dora": 2}
-    write_trials(tmp_path / "trials.csv", trials)
+    write_table(tmp_path / "trials.csv", trial_columns(trials))
     write_responses(tmp_path / "responses.csv", make_responses(trials, people))
     scores = scores_of(trials)
     scores.write(tmp_path / "scores.csv")

@@ -15,7 +15,7 @@ import pytest
 from contstim.reviews import Decision, Stimulus, undecided, write_review
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
-from contstim.stimuli import Triplet, read_pairs, read_trials, read_triplets, write_pairs
+from contstim.stimuli import Pair, Triplet, read_pairs, read_trials, read_triplets
 from contstim.tables import columns_of, write_table
 from tests.cli.running import run, succeed
 from tests.experiments.stimuli import MODELS, natural, some_pairs, some_triplets
@@ -31,7 +31,7 @@ POWER = "power --trials designed.csv"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("design")
-    write_pairs(folder / "pairs.csv", some_pairs(4))
+    write_table(folder / "pairs.csv", columns_of(Pair, some_pairs(4)))
     write_table(folder / "triplets.csv", columns_of(Triplet, some_triplets(4)))
     (folder / "natural.txt").write_text("".join(f"{s.text}\n" for s in natural(40)))
     random_table().write(folder / "scores.csv")

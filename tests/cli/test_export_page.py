@@ -7,7 +7,8 @@ import stat
 from pathlib import Path
 
 from contstim.experiments.platforms.jspsych.library import LIBRARY
-from contstim.stimuli import write_trials
+from contstim.stimuli import trial_columns
+from contstim.tables import write_table
 from tests.cli.running import run, succeed
 from tests.experiments.responses.experiment import make_trials
 
@@ -15,7 +16,7 @@ TRIALS = make_trials(2, catch=1)
 
 
 def test_export_jspsych(tmp_path: Path) -> None:
-    write_trials(tmp_path / "trials.csv", TRIALS)
+    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
     practice = "sentence_1;sentence_2\nDogs bark;Bark dogs the\n"
     (tmp_path / "practice.csv").write_text(practice)
     command = "export jspsych --trials trials.csv --out experiment --title Pairs --language de"
@@ -45,7 +46,7 @@ def test_export_jspsych(tmp_path: Path) -> None:
 
 
 def test_export_jatos(tmp_path: Path) -> None:
-    write_trials(tmp_path / "trials.csv", TRIALS)
+    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
     said = run(tmp_path, *"export jatos --trials trials.csv --out study".split())
     assert said.returncode == 0, said.stderr
     assert "study.jzip: import it in JATOS" in said.stderr
@@ -55,7 +56,7 @@ def test_export_jatos(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
-    write_trials(tmp_path / "trials.csv", TRIALS)
+    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
     (tmp_path / "vendor").mkdir()
     (tmp_path / "vendor" / LIBRARY[0]["name"]).write_text("alert(1)")
     command = "export jspsych --trials trials.csv --out experiment".split()

@@ -11,7 +11,8 @@ import pytest
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import read_responses, write_responses
-from contstim.stimuli import read_trials, write_trials
+from contstim.stimuli import read_trials, trial_columns
+from contstim.tables import write_table
 from contstim.testing.platform import PlantedAnswers, read_csv_rows
 from tests.cli.running import run, succeed
 from tests.experiments.analysis.simulation import simulate
@@ -27,7 +28,7 @@ PCIBEX_PEOPLE = {"ann": "L01", "=HYPERLINK(1, 2)": "L04"}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write_trials(tmp_path / "trials.csv", TRIALS)
+    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
     return tmp_path
 
 
@@ -103,7 +104,7 @@ def test_psych_ds_is_written_and_checked(folder: Path) -> None:
 
 def test_an_analysis_in_r_is_written_from_three_tables(tmp_path: Path) -> None:
     experiment = simulate(("a", "b"), (4, 4))
-    write_trials(tmp_path / "trials.csv", experiment.trials)
+    write_table(tmp_path / "trials.csv", trial_columns(experiment.trials))
     write_responses(tmp_path / "responses.csv", experiment.responses)
     experiment.scores.write(tmp_path / "scores.csv")
     command = "export r --trials trials.csv --responses responses.csv --out in-r".split()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from contstim.experiments.responses.questionnaire import QuestionAnswer, read_answers
 from contstim.experiments.responses.table import read_responses
-from contstim.stimuli import write_trials
+from contstim.stimuli import trial_columns
+from contstim.tables import write_table
 from tests.cli.running import run, succeed
 from tests.experiments.platforms.test_jspsych_reading import page, write
 from tests.experiments.responses.experiment import make_responses, make_trials
@@ -30,7 +31,7 @@ def test_import_gorilla(tmp_path: Path) -> None:
         for r in half
     ]
     write(tmp_path / "export.csv", rows)
-    write_trials(tmp_path / "trials.csv", TRIALS)
+    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
     said = succeed(
         tmp_path, *"import gorilla export.csv --trials trials.csv --out responses.csv".split()
     )
@@ -49,7 +50,7 @@ def test_columns_about_people_are_kept(tmp_path: Path) -> None:
     for row in rows:
         row["age"] = {"9001": 31, "9002": "=1+1"}.get(row.get("participant", ""))
     write(tmp_path / "data.json", rows)
-    write_trials(tmp_path / "trials.csv", TRIALS)
+    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
     command = "import jspsych data.json --trials trials.csv --out responses.csv".split()
     succeed(tmp_path, *command, "--keep", "age")
     told = read_answers(tmp_path / "responses.csv.questions.csv")
@@ -62,7 +63,7 @@ def test_columns_about_people_are_kept(tmp_path: Path) -> None:
 def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:
     again = replace(RESPONSES[0], rating=7 - RESPONSES[0].rating)
     write(tmp_path / "data.json", page([*RESPONSES, again]))
-    write_trials(tmp_path / "trials.csv", TRIALS)
+    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
     command = "import jspsych data.json --trials trials.csv --out responses.csv".split()
     assert "9001 rated the same trial more than once" in succeed(tmp_path, *command)
     for which, kept in (("first", RESPONSES[0]), ("last", again)):
@@ -79,7 +80,7 @@ def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:
 
 def test_import_jspsych(tmp_path: Path) -> None:
     write(tmp_path / "data.json", page(RESPONSES))
-    write_trials(tmp_path / "trials.csv", TRIALS)
+    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
     earlier = tmp_path / "responses.csv.questions.csv"
     earlier.write_text("participant,question,answer\nann,age,31\n")
     said = succeed(

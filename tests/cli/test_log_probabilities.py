@@ -14,7 +14,8 @@ from contstim.models.catalog import load_model, load_scorer
 from contstim.models.classifier import UNIT
 from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
 from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial, write_trials
+from contstim.stimuli import Condition, Kind, Trial, trial_columns
+from contstim.tables import write_table
 from contstim.testing import TableModel
 from contstim.vocabulary import Vocabulary
 from tests.optimization.search.toys import NATURAL, WORDS
@@ -79,7 +80,7 @@ def test_a_simulation_reads_what_the_scores_are_from_their_record(folder: Path) 
         Trial(str(n), 1, RANDOM, "", "", first, second, Kind.NATURAL, Kind.NATURAL, "")
         for n, (first, second) in enumerate(zip(sentences[::2], sentences[1::2], strict=True))
     ]
-    write_trials(folder / "trials.csv", trials)
+    write_table(folder / "trials.csv", trial_columns(trials))
     models = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa+mean")
     score = ["score", *models, "--sentences", "natural.txt", "--out", "s.csv", "-q"]
     assert CliRunner().invoke(app, score).exit_code == 0

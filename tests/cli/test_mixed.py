@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from contstim.experiments.responses.table import write_responses
-from contstim.stimuli import write_trials
+from contstim.stimuli import trial_columns
+from contstim.tables import write_table
 from tests.cli.running import run, succeed
 from tests.experiments.analysis.simulation import Experiment, simulate
 
@@ -16,7 +17,7 @@ COMMON = "mixed --trials trials.csv --responses responses.csv --scores scores.cs
 
 
 def write(folder: Path, experiment: Experiment) -> None:
-    write_trials(folder / "trials.csv", experiment.trials)
+    write_table(folder / "trials.csv", trial_columns(experiment.trials))
     write_responses(folder / "responses.csv", experiment.responses)
     experiment.scores.write(folder / "scores.csv")
 

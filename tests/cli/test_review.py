@@ -22,7 +22,7 @@ from contstim.experiments.design.building import triplet_trials
 from contstim.experiments.responses.table import write_responses
 from contstim.reviews import Decision, ReviewedItem, read_reviews, undecided, write_review
 from contstim.scores import ScoreTable
-from contstim.stimuli import Triplet, write_pairs, write_trials
+from contstim.stimuli import Pair, Triplet, trial_columns
 from contstim.tables import columns_of, write_table
 from tests.cli.running import run, succeed
 from tests.experiments.responses.experiment import make_responses, make_trials
@@ -39,8 +39,8 @@ IDS = [each.triplet_id for each in TRIPLETS]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     write_table(tmp_path / "triplets.csv", columns_of(Triplet, TRIPLETS))
-    write_pairs(tmp_path / "pairs.parquet", PAIRS)
-    write_trials(tmp_path / "trials.jsonl", TRIALS)
+    write_table(tmp_path / "pairs.parquet", columns_of(Pair, PAIRS))
+    write_table(tmp_path / "trials.jsonl", trial_columns(TRIALS))
     sentences = dict.fromkeys(
         sentence for item in undecided([*PAIRS, *TRIALS]) for sentence in item.sentences
     )
@@ -96,7 +96,7 @@ def test_each_kind_of_table_becomes_a_page_with_scores_or_without(
 def test_answers_of_people_stand_beside_trials(folder: Path) -> None:
     """By hand: the trials' ratings, and their mean; only their number where one person rated."""
     trials = make_trials()
-    write_trials(folder / "seen.csv", trials)
+    write_table(folder / "seen.csv", trial_columns(trials))
     people = {"ann": 1, "bob": 1, "cleo": 1}
     write_responses(folder / "responses.csv", make_responses(trials, people))
     common = "review seen.csv --out review.html --responses".split()

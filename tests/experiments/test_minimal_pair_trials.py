@@ -28,7 +28,7 @@ from contstim.stimuli import (
     read_controversial_minimal_pairs,
     read_stimuli,
     read_trials,
-    write_trials,
+    trial_columns,
 )
 from contstim.tables import columns_of, write_table
 
@@ -77,7 +77,7 @@ def test_trials_are_shared_out_evenly_and_read_back(design: Design, tmp_path: Pa
         assert (trial.condition, trial.paradigm) == (Condition.MINIMAL_PAIR, made_of.paradigm)
     told = summarise(design, WordFrequencies.of([PAIRS[0].good]), seconds_per_trial=8.0)
     assert told.roles == {(Condition.MINIMAL_PAIR, "acceptable – unacceptable"): (1, 6, 6)}
-    write_trials(tmp_path / "trials.csv", design.trials)
+    write_table(tmp_path / "trials.csv", trial_columns(design.trials))
     assert read_trials(tmp_path / "trials.csv") == design.trials
 
 

@@ -18,7 +18,7 @@ from contstim.steps.platforms import export_step, import_step
 from contstim.steps.review import ReviewSettings, WriteReviewPage
 from contstim.steps.simulation import SimulateResponses, SimulationSettings
 from contstim.steps.step import Step
-from contstim.stimuli import Condition, Triplet, write_trials
+from contstim.stimuli import Condition, Triplet, trial_columns
 from contstim.tables import columns_of, write_table
 from tests.experiments.responses.experiment import make_trials
 from tests.experiments.stimuli import some_triplets
@@ -29,7 +29,7 @@ from tests.steps.records import files_of, record_of
 def folder(tmp_path: Path) -> Path:
     """`trials.csv`, and `scores.csv` of their sentences."""
     trials = make_trials()
-    write_trials(tmp_path / "trials.csv", trials)
+    write_table(tmp_path / "trials.csv", trial_columns(trials))
     sentences = tuple(dict.fromkeys(s for t in trials for s in (t.sentence_1, t.sentence_2)))
     scores = -np.random.default_rng(1).uniform(20, 60, (len(sentences), 2))
     ScoreTable(sentences, ("gpt2", "rnn"), scores).write(tmp_path / "scores.csv")
@@ -80,7 +80,7 @@ def test_noise_calibrated_on_few_pairs_is_warned_of(
     every = make_trials(groups=5)
     of_random = [t for t in every if t.condition is Condition.RANDOM_NATURAL]
     kept = [t for t in every if t not in of_random[random:]]
-    write_trials(folder / "trials.csv", kept)
+    write_table(folder / "trials.csv", trial_columns(kept))
     sentences = tuple(dict.fromkeys(s for t in kept for s in (t.sentence_1, t.sentence_2)))
     scores = -np.random.default_rng(1).uniform(20, 60, (len(sentences), 2))
     ScoreTable(sentences, ("gpt2", "rnn"), scores).write(folder / "scores.csv")

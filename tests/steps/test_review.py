@@ -14,7 +14,8 @@ from contstim.item_flags import FlagKind
 from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.sentence import Sentence
 from contstim.steps.review import ReviewSettings, WriteReviewPage, flags_of, trials_in_place
-from contstim.stimuli import Condition, Trial, content_id, read_trials, write_trials
+from contstim.stimuli import Condition, Trial, content_id, read_trials, trial_columns
+from contstim.tables import write_table
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
 BEFORE = build_design(
@@ -46,7 +47,7 @@ def test_what_stays_is_presented_as_before(tmp_path: Path) -> None:
         # As a design is made: anew, and in another order
         now = [other(t, "again") if t.trial_id == gone.trial_id else t for t in trials]
         rows = trials_in_place(trials, [replace(t, instead_of="") for t in reversed(now)])
-        write_trials(path, rows)
+        write_table(path, trial_columns(rows))
         after = read_trials(path)
         for group, participant in product((1, 2, 3), range(1, 7)):
             for old, new in zip(
@@ -63,7 +64,7 @@ def test_what_stays_is_presented_as_before(tmp_path: Path) -> None:
 def test_a_judge_reads_the_natural_sentence_of_trials_that_do_not_show_it(tmp_path: Path) -> None:
     (triplet,) = some_triplets(1, ("ngram", "rnn"))
     (trial,) = triplet_trials(triplet, twins=False)
-    write_trials(tmp_path / "trials.csv", [replace(trial, group=1)])
+    write_table(tmp_path / "trials.csv", trial_columns([replace(trial, group=1)]))
     with pytest.warns(DiscountWarning):
         train_ngram([*triplet.sentences, *natural(9)], 2, tmp_path / "2.arpa")
     settings = ReviewSettings(judge=f"kenlm:{tmp_path / '2.arpa'}")

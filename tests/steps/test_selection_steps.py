@@ -32,13 +32,13 @@ from contstim.steps.selection import (
 )
 from contstim.steps.simulation import PowerSettings, SimulatePower
 from contstim.stimuli import (
+    Pair,
     Triplet,
     read_controversial_minimal_pairs,
     read_pairs,
     read_stimulus_table,
     read_trials,
     read_triplets,
-    write_pairs,
 )
 from contstim.tables import columns_of, write_table
 from tests.experiments.stimuli import MODELS, some_pairs, some_triplets
@@ -154,7 +154,7 @@ def test_a_summary_counts_no_nats_by_another_limit_than_the_selection(tmp_path: 
 @pytest.mark.usefixtures("unpainted")
 def test_a_design_and_its_power(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pairs, scores, out = (tmp_path / name for name in ("pairs.csv", "s.csv", "trials.csv"))
-    write_pairs(pairs, some_pairs(4))
+    write_table(pairs, columns_of(Pair, some_pairs(4)))
     before = files(tmp_path)
     design = MakeDesign(out=out, pairs=pairs, settings=NO_FILLERS, seed=3).run()
     assert [trial.trial_id for trial in read_trials(out)] == [t.trial_id for t in design.trials]
@@ -174,7 +174,7 @@ def test_a_design_and_its_power(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_trials_without_scores_are_not_simulated(tmp_path: Path) -> None:
     pairs, scores, out = (tmp_path / name for name in ("pairs.csv", "s.csv", "trials.csv"))
-    write_pairs(pairs, some_pairs(4))
+    write_table(pairs, columns_of(Pair, some_pairs(4)))
     random_table().write(scores)  # of other sentences
     with pytest.raises(InputError, match="give `sentences`"):
         MakeDesign(out=out, pairs=pairs).run()

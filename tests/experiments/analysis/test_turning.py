@@ -18,7 +18,8 @@ from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.platforms.r import RSettings, export_r
 from contstim.experiments.responses.table import write_responses
 from contstim.steps.mixed import FitMixed
-from contstim.stimuli import Condition, write_trials
+from contstim.stimuli import Condition, trial_columns
+from contstim.tables import write_table
 from contstim.testing.platform import read_csv_rows
 from tests.experiments.analysis.simulation import Experiment, simulate
 
@@ -126,7 +127,7 @@ def test_analyze(experiments: tuple[Experiment, Experiment]) -> None:
 def written(made: Experiment, folder: Path) -> tuple[Path, Path, Path]:
     folder.mkdir()
     paths = folder / "trials.csv", folder / "responses.csv", folder / "scores.csv"
-    write_trials(paths[0], made.trials)
+    write_table(paths[0], trial_columns(made.trials))
     write_responses(paths[1], made.responses)
     made.scores.write(paths[2])
     return paths

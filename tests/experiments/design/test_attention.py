@@ -15,7 +15,8 @@ from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import Response
 from contstim.sentence import Sentence
 from contstim.steps.design import read_attention
-from contstim.stimuli import Condition, Kind, read_trials, write_trials
+from contstim.stimuli import Condition, Kind, read_trials, trial_columns
+from contstim.tables import write_table
 from tests.experiments.stimuli import natural
 
 
@@ -33,7 +34,7 @@ def test_every_group_has_them_and_who_disobeys_is_left_out(table: Path, tmp_path
     added = [t for t in design.trials if t.kind_1 is Kind.INSTRUCTION]
     assert {*design.trials} - {*added} == {*plain.trials}
     assert [(t.group, t.condition) for t in added] == [(1, Condition.CATCH), (2, Condition.CATCH)]
-    write_trials(tmp_path / "trials.csv", design.trials)
+    write_table(tmp_path / "trials.csv", trial_columns(design.trials))
     assert read_trials(tmp_path / "trials.csv") == design.trials
     responses = [
         Response(name, 1, t.trial_id, 5 if name == "bob" and t in added else 1, 1, n + 1, 900.0)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from contstim.experiments.platforms.platform import PLATFORMS, platform_named, platforms
-from contstim.stimuli import write_trials
+from contstim.stimuli import trial_columns
+from contstim.tables import write_table
 from contstim.testing.platform import TRIALS
 from tests.cli.running import run
 
@@ -50,7 +51,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "site"
     folder.mkdir()
     install(folder, "post", PACKAGE, "letters = post:PLATFORM")
-    write_trials(tmp_path / "trials.csv", TRIALS)
+    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
     monkeypatch.syspath_prepend(folder)
     for package in ("post", "other"):
         monkeypatch.delitem(sys.modules, package, raising=False)

@@ -14,7 +14,8 @@ from contstim.experiments.responses.checks import Problem, check_responses
 from contstim.experiments.responses.table import Response, read_responses, write_responses
 from contstim.records import record_path
 from contstim.scale import Scale
-from contstim.stimuli import Condition, on_scale, read_trials, write_trials
+from contstim.stimuli import Condition, on_scale, read_trials, trial_columns
+from contstim.tables import write_table
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()
@@ -98,12 +99,12 @@ def test_a_three_is_no_choice() -> None:
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_trials_that_ask_for_choices_say_so(tmp_path: Path, suffix: str) -> None:
     path, usual = tmp_path / f"trials{suffix}", tmp_path / "usual.csv"
-    write_trials(path, CHOICE_TRIALS)
+    write_table(path, trial_columns(CHOICE_TRIALS))
     assert read_trials(path) == CHOICE_TRIALS
-    write_trials(usual, TRIALS)
+    write_table(usual, trial_columns(TRIALS))
     assert "scale" not in usual.read_text().splitlines()[0]
     assert {trial.scale for trial in read_trials(usual)} == {Scale.CONFIDENCE}
-    write_trials(path, [*TRIALS[:3], *CHOICE_TRIALS[3:]])
+    write_table(path, trial_columns([*TRIALS[:3], *CHOICE_TRIALS[3:]]))
     with pytest.raises(InputError, match="several scales"):
         read_trials(path)
     with pytest.raises(InputError, match="stated scale is confidence"):

@@ -17,7 +17,7 @@ from contstim.optimization.selection.question import (
     TripletSelection,
 )
 from contstim.optimization.selection.verification import verify_natural, verify_triplets
-from contstim.stimuli import Triplet, read_pairs, read_triplets, write_pairs
+from contstim.stimuli import Pair, Triplet, read_pairs, read_triplets
 from contstim.tables import columns_of, write_table
 from tests.optimization.selection.tables import choose, random_table, repetitive_table
 from tests.optimization.selection.test_triplets import COUNTED, TAGS, selected
@@ -55,7 +55,7 @@ def test_other_files_are_no_certificates(
 def test_selections_read_back_from_files_verify(tmp_path: Path) -> None:
     table = random_table()
     pairs = choose(table, per_pair=4)
-    write_pairs(tmp_path / "pairs.csv", pairs.pairs)
+    write_table(tmp_path / "pairs.csv", columns_of(Pair, pairs.pairs))
     pairs.certificate.save(tmp_path / "pairs.json")
     certificate = NaturalCertificate.load(tmp_path / "pairs.json")
     verify_natural(table, NaturalSelection(read_pairs(tmp_path / "pairs.csv"), certificate))
