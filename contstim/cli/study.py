@@ -190,7 +190,8 @@ def verify(
 
     Records beside the files hold checksums of what each command read and wrote. Named are files
     that were changed by hand, that were made of something that has changed since, or that are
-    missing; and files that no record tells of. The exit status is 1 if anything is wrong.
+    missing; and files that no record tells of. In an archive that was run it says whether results
+    are the same again. The exit status is 1 if anything is wrong.
 
     Example: `contstim verify my-study`
     """
@@ -234,7 +235,7 @@ def archive(
     datasheet of the materials, a methods section with every number filled in, the draft of a
     preregistration, and a Psych-DS data set where there are responses. Questions that only you
     can answer begin with "To fill in". `contstim run` in the unpacked archive does the study
-    again and compares.
+    again, and `contstim verify` compares.
 
     Example: `contstim archive --out study.zip`
     """

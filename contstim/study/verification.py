@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,8 +25,10 @@ from contstim.files import checksum, is_record, visible_files
 from contstim.models.catalog import hub_commit
 from contstim.records import Record, path_from
 from contstim.reporter import SILENT, Reporter
-from contstim.study.places import PAGE
+from contstim.study.handing_on.manifest import MANIFEST, read_manifest
+from contstim.study.places import ARCHIVED, PAGE, STORE
 from contstim.study.states import BEGUN, from_here
+from contstim.study.study import RESULTS
 from contstim.study.study_file import STUDY_FILE
 from contstim.tables import listed
 from contstim.wording import counted
@@ -76,9 +78,12 @@ class FolderCheck:
 
     Attributes:
         files: by their states, causes before what follows from them, and by path.
+        done_again: of an archive, each result that was made again, and whether it is the same;
+            certificates, which hold seconds, are left out.
     """
 
     files: tuple[CheckedFile, ...]
+    done_again: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def wrong(self) -> tuple[CheckedFile, ...]:
@@ -117,15 +122,38 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
         reporter.progress("checking", done, len(names))
     files = [*_Chain(folder, records, now).checked(), *remarks]
     known = {*map(Path, now), *(folder / remark.path for remark in remarks)}
+    manifest = read_manifest(folder)
+    of_archive = {each.name: each.sha256 for each in manifest.files} if manifest else {}
     for path in visible:
-        own = is_record(path) or path.name == STUDY_FILE
+        own = is_record(path) or path.name == STUDY_FILE or path.name.startswith(STORE.name)
         own |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
+        own |= manifest is not None and path == folder / MANIFEST
         if not own and known.isdisjoint((path, *path.parents)):
+            name, state = path_from(folder, path), FileState.UNRECORDED
             sentence = "no record tells how it came about."
-            files.append(CheckedFile(path_from(folder, path), FileState.UNRECORDED, sentence))
+            if name in of_archive:
+                same = checksum(path) == f"sha256:{of_archive[name]}"
+                state = FileState.HOLDS if same else state
+                sentence = f"{'as' if same else 'not as'} {MANIFEST} lists it."
+            files.append(CheckedFile(name, state, sentence))
     order = list(FileState)
     files.sort(key=lambda file: (order.index(file.state), file.path))
-    return FolderCheck(tuple(files))
+    return FolderCheck(tuple(files), _done_again(folder, now))
+
+
+def _done_again(folder: Path, now: Mapping[str, str]) -> dict[str, bool]:
+    """Results of a study that stand in its archive, too, and whether they are the same."""
+    archived, again = folder / ARCHIVED, folder / RESULTS
+    twins = {
+        name: archived / Path(name).relative_to(again)
+        for name in now
+        if again in Path(name).parents
+    }
+    return {
+        path_from(folder, Path(name)): now[name] == now[twin.as_posix()]
+        for name, twin in twins.items()
+        if now[name] and now.get(twin.as_posix()) and not name.endswith(".certificate.json")
+    }
 
 
 def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], list[CheckedFile]]:
@@ -297,10 +325,16 @@ def grouped(files: Iterable[CheckedFile]) -> list[CheckedFile]:
 
 
 def summary(check: FolderCheck) -> str:
-    """The whole in a sentence."""
+    """The whole in a sentence, and in a second one whether results done again are the same."""
     numbers = Counter(file.state for file in check.files)
     counts = ", ".join(f"{state} {number:,}" for state, number in numbers.items())
+    files, again = counted(len(check.files), "file"), check.done_again
+    text = f"{len(check.wrong):,} of {files} must be looked at ({counts})."
     if not check.wrong:
-        return f"everything holds ({counts})."
-    files = counted(len(check.files), "file")
-    return f"{len(check.wrong):,} of {files} must be looked at ({counts})."
+        text = f"everything holds ({counts})."
+    if others := [name for name, same in again.items() if not same]:
+        text += f" Of {len(again):,} results done again these are not as in {ARCHIVED}: "
+        text += f"{listed(others)}."
+    elif again:
+        text += f" {counted(len(again), 'result')} done again and {ARCHIVED} agree."
+    return text

@@ -216,6 +216,25 @@ def test_files_of_which_the_same_is_to_be_said_share_a_row(folder: Path) -> None
     assert not any("table" in row for row in rows)
 
 
+def test_results_done_again_are_compared_with_those_of_the_archive(tmp_path: Path) -> None:
+    """Witness: by hand; certificates hold seconds, and the store is a memory for later runs."""
+    for results in ("archived-results", "results"):
+        (tmp_path / results).mkdir()
+        certificate = "pairs.csv.certificate.json"
+        _made(tmp_path / results, "pairs.csv", "c", beside=(certificate,))
+        _made(tmp_path / results, "trials.csv", "d", "pairs.csv")
+        (tmp_path / results / "contstim.sqlite").write_text(results)
+    check = verify_folder(tmp_path)
+    assert {file.state for file in check.files} == {HOLDS}
+    assert check.done_again == {"results/pairs.csv": True, "results/trials.csv": True}
+    assert summary(check) == (
+        "everything holds (holds 6). 2 results done again and archived-results agree."
+    )
+    _made(tmp_path / "results", "trials.csv", "e", "pairs.csv")
+    others = "Of 2 results done again these are not as in archived-results: results/trials.csv."
+    assert summary(verify_folder(tmp_path)).endswith(others)
+
+
 def test_the_command(folder: Path) -> None:
     """Statuses 0 and 1, and the table."""
     done = run(folder, "verify", "--all")

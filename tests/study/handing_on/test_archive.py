@@ -45,6 +45,11 @@ def test_every_file_of_an_archive_is_listed_with_its_checksum(unpacked: Path) ->
     assert "archived-results/models/bigram.arpa.counts.csv" in there
     assert "psych-ds/dataset_description.json" in there
     assert not any("sqlite" in name or "/." in name.partition("psych-ds")[0] for name in there)
+    verified = run(unpacked, "verify")
+    assert (verified.returncode, verified.stdout) == (0, "")
+    (unpacked / "methods.md").write_text("filled in")
+    verified = run(unpacked, "verify")
+    assert (verified.returncode, "not as archive.json lists it" in verified.stdout) == (0, True)
 
 
 def test_the_same_study_makes_the_same_zip(study: Path, tmp_path: Path) -> None:
@@ -70,6 +75,7 @@ def test_an_unpacked_archive_does_the_study_again(unpacked: Path) -> None:
     for path in old:  # byte for byte, without our own comparison
         new = unpacked / "results" / path.relative_to(unpacked / "archived-results")
         assert new.read_bytes() == path.read_bytes(), path
+    assert "results done again and archived-results agree" in run(unpacked, "verify").stderr
 
     # What was made anew can be handed on in turn
     succeed(unpacked, "archive", "--out", "../again", "--quiet")
