@@ -21,7 +21,7 @@ from contstim.models.loading import Loading
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.remote import CHUNK
 from contstim.sentence import Sentence
-from tests.jobs.contract import SILENCE, SeparateWorkersContract, vanishes
+from tests.jobs.contract import SeparateWorkersContract, vanishes
 
 pytest.importorskip("ray", reason="ray is not installed")
 
@@ -41,7 +41,7 @@ def _cluster() -> Iterator[None]:
 class TestRay(SeparateWorkersContract):
     @classmethod
     def make(cls, workers: int) -> Executor:
-        return RayExecutor(workers, silence=SILENCE)
+        return RayExecutor(workers)
 
 
 def test_actors_score_sentences_as_the_model_itself_does(
@@ -49,7 +49,7 @@ def test_actors_score_sentences_as_the_model_itself_does(
 ) -> None:
     """Witness: the model in this process."""
     path = trained / "2gram.arpa"
-    executor = RayExecutor(2, silence=SILENCE)
+    executor = RayExecutor(2)
     sentences = english[: CHUNK + 60]
     with remote_scorers([f"two=kenlm:{path}"], executor, WorkerContext(Loading(device="cpu"))) as (
         scorer,

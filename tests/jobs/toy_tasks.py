@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from contstim.errors import InputError
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
@@ -87,19 +88,27 @@ class Nap(WorkerTask[WorkerContext]):
 
 
 @dataclass(frozen=True)
-class Compute(WorkerTask[WorkerContext]):
-    """Lets no other thread of its process run, as libraries do that read large files."""
+class Wait(WorkerTask[WorkerContext]):
+    """Works until there is a file."""
 
-    seconds: float
+    file: Path
 
     def perform(self, context: WorkerContext) -> str:
         del context
+        while not self.file.exists():
+            time.sleep(0.02)
+        return "it is there"
+
+
+@dataclass(frozen=True)
+class Compute(WorkerTask[WorkerContext]):
+    """Lets no other thread of its process run, as libraries do that read large files; endless."""
+
+    def perform(self, context: WorkerContext) -> None:
+        (context.folder / "began").touch()
         sys.setswitchinterval(1_000)
-        end = time.monotonic() + self.seconds
-        while time.monotonic() < end:
+        while True:
             pass
-        sys.setswitchinterval(0.005)
-        return "done"
 
 
 @dataclass(frozen=True)
