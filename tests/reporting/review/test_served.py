@@ -61,6 +61,31 @@ def test_decisions_are_saved_as_they_are_made_and_sent_again(tmp_path: Path, vis
     assert read_reviews([path]).rejected == {"t1", "t2"}
 
 
+def test_nothing_is_called_saved_while_a_later_decision_is_not(
+    tmp_path: Path, visit: Visit
+) -> None:
+    """The first request is held until a second decision is made; all that the page says is kept."""
+    held: list[Any] = []
+    with serving(tmp_path) as port:
+        page = opened(visit(), port)
+        page.evaluate(
+            """() => {
+                const kept = document.getElementById("kept");
+                window.told = [];
+                new MutationObserver(() => told.push(kept.textContent))
+                    .observe(kept, { childList: true });
+            }"""
+        )
+        page.route("**/decisions", lambda r: r.continue_() if held else held.append(r))
+        with page.expect_request("**/decisions"):
+            press(page, "j a")
+        press(page, "r 1")
+        held[0].continue_()
+        page.wait_for_selector("text=Saved in review-Ann.csv.")
+        assert {*page.evaluate("told.slice(0, -1)")} == {"Saving …"}
+    assert read_reviews([tmp_path / "review-Ann.csv"]).rejected == {"t1"}
+
+
 @pytest.mark.slow
 def test_windows_keep_each_other_s_decisions_while_the_server_is_away(
     tmp_path: Path, visit: Visit

@@ -103,8 +103,8 @@ review.saving = (tell) => {
         again = answer.status >= 500 ? 3000 : 0;
       } else {
         keeping.forget(reviewer, sent);
-        tell("saved");
         again = keeping.read(reviewer).size ? 1 : 0;
+        if (!again) tell("saved"); // else it is still saving what was decided meanwhile
       }
     } catch {
       tell("waiting");
