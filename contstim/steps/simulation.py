@@ -191,10 +191,9 @@ class SimulateResponses(
         random = sum(trial.condition is Condition.RANDOM_NATURAL for trial in trials)
         if self.settings.noise is None and 0 < random < _FEW_PAIRS:
             reporter.warn(
-                f"the noise of artificial participants is calibrated on "
-                f"{counted(random, 'random natural pair')} alone; on others it may be three times "
-                f"as large, or a third: have {_FEW_PAIRS} or more (`random_per_group` of the "
-                "design), or state `noise` in nats."
+                f"noise is calibrated on {counted(random, 'random natural pair')} alone, and may "
+                f"be half or twice as large on others: have {_FEW_PAIRS} or more "
+                "(`random_per_group` of the design), or state `noise` in nats."
             )
         # Noise and ceiling say the same in two ways: `people.noise` is the noise in nats
         people = artificial_participants(

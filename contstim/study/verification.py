@@ -143,16 +143,12 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
 
 def _done_again(folder: Path, now: Mapping[str, str]) -> dict[str, bool]:
     """Results of a study that stand in its archive, too, and whether they are the same."""
-    archived, again = folder / ARCHIVED, folder / RESULTS
-    twins = {
-        name: archived / Path(name).relative_to(again)
-        for name in now
-        if again in Path(name).parents
-    }
+    again, archived = (f"{(folder / each).as_posix()}/" for each in (RESULTS, ARCHIVED))
     return {
-        path_from(folder, Path(name)): now[name] == now[twin.as_posix()]
-        for name, twin in twins.items()
-        if now[name] and now.get(twin.as_posix()) and not name.endswith(".certificate.json")
+        path_from(folder, Path(name)): now[name] == before
+        for name in now
+        if name.startswith(again) and not name.endswith(".certificate.json")
+        if now[name] and (before := now.get(archived + name.removeprefix(again)))
     }
 
 
@@ -329,9 +325,8 @@ def summary(check: FolderCheck) -> str:
     numbers = Counter(file.state for file in check.files)
     counts = ", ".join(f"{state} {number:,}" for state, number in numbers.items())
     files, again = counted(len(check.files), "file"), check.done_again
-    text = f"{len(check.wrong):,} of {files} must be looked at ({counts})."
-    if not check.wrong:
-        text = f"everything holds ({counts})."
+    looked_at = f"{len(check.wrong):,} of {files} must be looked at"
+    text = f"{looked_at if check.wrong else 'everything holds'} ({counts})."
     if others := [name for name, same in again.items() if not same]:
         text += f" Of {len(again):,} results done again these are not as in {ARCHIVED}: "
         text += f"{listed(others)}."

@@ -277,10 +277,8 @@ def match_by_length(
     """
 
     def key(row: int) -> tuple[bool, int, int]:
-        sentence = None if sentences is None else sentences[row]
-        return (
-            (False, 0, row) if sentence is None else (sentence.end == "?", len(sentence.bare), row)
-        )
+        end, bare = ("", "") if sentences is None else (sentences[row].end, sentences[row].bare)
+        return end == "?", len(bare), row
 
     return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
 

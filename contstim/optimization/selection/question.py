@@ -373,11 +373,7 @@ class MinimalPairQuestion:
     """
 
     per_pair: Annotated[
-        int,
-        Help(
-            "Minimal pairs for two models, of which either prefers the first sentence in half.",
-            at_least=2,
-        ),
+        int, Help("Minimal pairs for two models; each alone prefers the first in half.", at_least=2)
     ] = 20
     objective: Annotated[
         MinimalPairObjective,
