@@ -62,12 +62,19 @@ class WordFrequencies:
 
     def zipf(self, word: str) -> float:
         """A word's place on the Zipf scale; words that were never counted have the lowest."""
-        # + 1: Laplace's; + 3: from a million words to a thousand million
-        return math.log10((self._folded[word.lower()] + 1) / self._millions) + 3
+        return self._zipfs.get(word.lower()) or self._zipf_of(0)
 
     def mean_zipf(self, sentence: Sentence) -> float:
         """The mean over a sentence's words."""
         return math.fsum(map(self.zipf, sentence.words)) / len(sentence.words)
+
+    @cached_property
+    def _zipfs(self) -> dict[str, float]:
+        return {word: self._zipf_of(n) for word, n in self._folded.items()}
+
+    def _zipf_of(self, n: int) -> float:
+        # + 1: Laplace's; + 3: from a million words to a thousand million
+        return math.log10((n + 1) / self._millions) + 3
 
     @cached_property
     def _folded(self) -> Counter[str]:

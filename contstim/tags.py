@@ -43,6 +43,7 @@ _OWN = 0.5  # share of a word's occurrences that have the tag of a word that it 
 SELDOM = 20
 """Times that tags follow one another less often than by chance before they seldom do."""
 _SENTENCES = 10_000  # whose tags are kept
+_WORDS = 200_000  # whose shares are kept
 _LISTED = 0.5  # share of words that a table of their language has
 _UNSEEN = 0.1  # occurrences that any tag is taken to have after any other besides those counted
 
@@ -132,6 +133,13 @@ class TagTable:
             word: as it is written.
             initial: whether it starts a sentence, where a capital does not tell a name.
         """
+        return self._shares_of(word, initial)
+
+    @cached_property
+    def _shares_of(self) -> Callable[[str, bool], dict[str, float]]:
+        return lru_cache(maxsize=_WORDS)(self._count_shares)
+
+    def _count_shares(self, word: str, initial: bool) -> dict[str, float]:
         counts = Counter(self._counts.get(word))
         if word != word.lower() and (initial or not counts):
             counts.update(self._counts.get(word.lower()))

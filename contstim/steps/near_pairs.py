@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
 
-class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=3):
+class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=4):
     """Make minimal pairs of natural sentences: in each, one new word on which two models disagree.
 
     Of all words that may replace one of a sentence, for every two models the one by which they

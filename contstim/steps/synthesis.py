@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from contstim.steps.step import Shown
 
 
-class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=5):
+class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=6):
     """Change a sentence word by word until one model rejects what another accepts.
 
     Shows each step, the models' log-probabilities (nats), why the search ended, and what it cost.

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 class SearchTriplets(
     Step["TripletResults"],
     name="triplets",
-    version=6,
+    version=7,
     kept="All results so far are kept in the store.",
 ):
     """Synthesize triplets for every pair of models: a natural sentence, and one that each rejects.

@@ -152,8 +152,8 @@ class NgramModel(LanguageModel):
         ids = lru_cache(_SENTENCES)(lambda words: (BEGIN, *map(id_of, words, repeat(UNKNOWN)), END))
         candidates = SizedCache(self.tables.ids, len, WORDS)
         # <s> stands at index 0, so a word at `position` has the index position + 1
-        return lambda words, position, asked: with_each_word(ids(words), position + 1).take(
-            candidates(asked)
+        return lambda words, position, asked: with_each_word(
+            ids(words), position + 1, candidates(asked)
         )
 
     def knows(self, words: Sequence[str]) -> BoolArray:

@@ -84,18 +84,19 @@ class ReplacementScores:
         self._changed = lru_cache(n_rows)(self._with_each_word)
         self._all_changed = lru_cache(max(1, n_rows // 2))(self._sum_of_changed)
 
-    def __call__(self, ids: tuple[int, ...], place: int) -> FloatArray:
+    def __call__(self, ids: tuple[int, ...], place: int, words: IntArray) -> FloatArray:
         """Log10 probabilities, (n_words,).
 
         Args:
             ids: the sentence as word ids, with <s> first and </s> last.
             place: index into `ids` of the word to replace, 1 or more.
+            words: ids of the words to put there.
         """
         order = self._tables.order
         before, after = ids[:place], ids[place + 1 :]
         changed = self._all_changed(before[1 - order :] if order > 1 else (), after[: order - 1])
         # Before the place all words but <s>; after it those that depend on no word before it
-        return changed + (self._sum(before, 2) + self._sum(after, order))
+        return changed.take(words) + (self._sum(before, 2) + self._sum(after, order))
 
     def _sum_of_same(self, ids: tuple[int, ...], first: int) -> float:
         """Log10 probability of words from the `first` on, which counts from 1."""

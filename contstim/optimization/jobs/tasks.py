@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 SEEDS = 3
 """How many seeds a search is tried with, at most, while it finds nothing."""
 
-VERSION = 4
+VERSION = 5
 """Number of the way to search, to be raised when the same search finds another result.
 
 So it does with another table of English tags.
@@ -270,8 +270,6 @@ class TripletTask(WorkerTask[SearchContext]):
         if reason:
             return Outcome("inadmissible", reason)
         few_changes = self.question.few_changes
-        # A search for few changes between models of cheap words leaves nothing to chance
-        alike = few_changes and all(model.cheap_replacements for model in loaded.values())
         began = perf_counter()
         try:
             with counting(Tally()) as tally, merged():
@@ -284,7 +282,7 @@ class TripletTask(WorkerTask[SearchContext]):
                     constraints=constraints,
                     fluency=self._fluency(loaded),
                     seed=self.seed,
-                    seeds=1 if alike else SEEDS,
+                    seeds=SEEDS,
                     restarts=self.question.budget,
                     few_changes=few_changes,
                 )

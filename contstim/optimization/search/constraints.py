@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from contstim.models.caching import WORDS, SizedCache
+from contstim.vocabulary import WordTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence, Set
@@ -39,11 +41,13 @@ class Constraint:
         allowed: given the natural sentence, the sentence as it stands, a 0-based position and
             words, which of these may replace the word that stands there, (n_words,).
         fixed: 0-based positions that are never to change.
+        lasting: whether it depends on the natural sentence alone, however the sentence stands.
     """
 
     name: str
     allowed: Mask
     fixed: frozenset[int] = frozenset()
+    lasting: bool = False
 
 
 def no_repeats(repeatable: Iterable[str] = ()) -> Constraint:
@@ -65,19 +69,23 @@ def no_repeats(repeatable: Iterable[str] = ()) -> Constraint:
 def fixed(positions: Iterable[int]) -> Constraint:
     """Some 0-based positions keep the natural sentence's words."""
     some = frozenset(positions)
-    return Constraint("fixed", lambda _n, _s, i, words: np.full(len(words), i not in some), some)
+    return Constraint(
+        "fixed", lambda _n, _s, i, words: np.full(len(words), i not in some), some, lasting=True
+    )
 
 
 def only_words(listed: Iterable[str]) -> Constraint:
     """New words come from a list, in lower case, with which they are compared in lower case."""
     some = frozenset(listed)
-    return Constraint("only_words", lambda _n, _s, _i, words: _listed(words, some))
+    return Constraint("only_words", lambda _n, _s, _i, words: _listed(words, some), lasting=True)
 
 
 def without_words(listed: Iterable[str]) -> Constraint:
     """New words are none of a list, in lower case, with which they are compared in lower case."""
     some = frozenset(listed)
-    return Constraint("without_words", lambda _n, _s, _i, words: ~_listed(words, some))
+    return Constraint(
+        "without_words", lambda _n, _s, _i, words: ~_listed(words, some), lasting=True
+    )
 
 
 def same_length(margin: int = 0) -> Constraint:
@@ -96,16 +104,18 @@ def same_length(margin: int = 0) -> Constraint:
 
 def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
     """About the natural sentence's mean frequency of words, at most `margin` (Zipf) off."""
+    zipf = frequencies.zipf
     zipfs_of = SizedCache(
-        lambda words: np.fromiter(map(frequencies.zipf, words), np.float64, len(words)), len, WORDS
+        lambda words: np.fromiter(map(zipf, words), np.float64, len(words)), len, WORDS
     )
 
     def allowed(
         natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
         # Of the sentence without the word, less the natural one, and then with each word
-        others = frequencies.mean_zipf(sentence) - frequencies.mean_zipf(natural)
-        without = len(sentence) * others - frequencies.zipf(sentence.words[position])
+        pairs = zip(sentence.words, natural.words, strict=True)
+        others = sum(zipf(new) - zipf(old) for new, old in pairs if new != old)
+        without = others - zipf(sentence.words[position])
         within: BoolArray = np.abs(zipfs_of(words) + without) <= margin * len(natural) + _ROUNDING
         return within
 
@@ -152,7 +162,7 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
         misplaced = not_inside if position else small
         return ~_members(words, misplaced - {natural.words[position]})
 
-    return Constraint("capitals", allowed) if not_inside or small else None
+    return Constraint("capitals", allowed, lasting=True) if not_inside or small else None
 
 
 def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> Constraint:
@@ -179,7 +189,7 @@ def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> C
         fitting = table.fitting(kinds[position], tags[position], words, initial=position == 0)
         return fitting | _members(words, frozenset({old}))
 
-    return Constraint("same_tags", allowed)
+    return Constraint("same_tags", allowed, lasting=True)
 
 
 def articles(article: Callable[[str], str]) -> Constraint:
@@ -280,9 +290,32 @@ class Candidates:
 
         The word itself is none of them.
         """
-        words = self.vocabulary.at(index)
+        return self._allowed(self.constraints, sentence, index, self.vocabulary.at(index))
+
+    @cached_property
+    def possible(self) -> dict[int, tuple[str, ...]]:
+        """By 0-based position, the words that lasting constraints allow there."""
+        lasting = [constraint for constraint in self.constraints if constraint.lasting]
+        words = {index: self.vocabulary.at(index) for index in self.positions}
+        return {
+            index: WordTuple(compress(every, self._allowed(lasting, self.natural, index, every)))
+            for index, every in words.items()
+        }
+
+    def allowed_now(self, sentence: Sentence, index: int) -> BoolArray:
+        """Mask of the possible words that may replace that at a 0-based position, (n_words,)."""
+        others = [constraint for constraint in self.constraints if not constraint.lasting]
+        return self._allowed(others, sentence, index, self.possible[index])
+
+    def _allowed(
+        self,
+        constraints: Iterable[Constraint],
+        sentence: Sentence,
+        index: int,
+        words: tuple[str, ...],
+    ) -> BoolArray:
         allowed = np.ones(len(words), np.bool_)
-        for constraint in self.constraints:
+        for constraint in constraints:
             allowed &= constraint.allowed(self.natural, sentence, index, words)
         allowed[_places(words).get(sentence.words[index], [])] = False
         return allowed

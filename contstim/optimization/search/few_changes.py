@@ -15,8 +15,8 @@ accepting models find the sentence. The best sentences by their number of new wo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import chain
+from dataclasses import dataclass, field, replace
+from itertools import chain, compress
 from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -29,14 +29,14 @@ from contstim.optimization.search.constraints import Candidates, max_changes
 from contstim.optimization.search.objectives import Objective, ScoredSentence
 from contstim.options import Help, check_ranges
 from contstim.reviews import differing
+from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.optimization.search.evaluator import Evaluator
     from contstim.optimization.search.recipes import Recipe
-    from contstim.sentence import Sentence
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ ENOUGH = "it reached the nats asked for, and no likelier sentence with as few ne
 TOO_FEW = "no sentence with so many of the natural words was found that reaches the nats asked for"
 """Why such a search ended, as the user reads it."""
 
-_BEAM = 24  # sentences that are gone on from, at each price
-_PRICES = (0.5, 1.0, 2.0, 8.0)  # of a nat below the floor, nats
+_BEAM = 96  # sentences that are gone on from, at each price
+_PRICES = (1.0, 8.0)  # of a nat below the floor, nats
 _RISING_PRICES = (1.0, 2.0, 8.0)  # the same of climbs, one after the other
 _NEW = 0.5  # share of the words that may be new, where nothing else is asked for
 
@@ -263,40 +263,67 @@ def _by_beam(
     steps: list[Step] = []
     visits = 0
     for changes in range(1, most + 1):
-        ranked: list[dict[Sentence, float]] = [{} for _ in _PRICES]
+        cheapest = [_Cheapest(price) for price in _PRICES]
         for sentence in beam:
             for index in candidates.positions:
                 if sentence.words[index] != natural.words[index]:
                     continue
                 visits += 1
-                words = candidates.vocabulary.at(index)
+                words = candidates.possible[index]
+                allowed = candidates.allowed_now(sentence, index)
+                new = [*compress(words, allowed)]
+                if not new:
+                    continue
                 each = []
                 for number in range(len(evaluator.models)):
                     with evaluator.counted(number) as model:
                         each.append(model.replacement_log_probs(sentence, index, words))
-                log_probs = np.stack(each)  # (n_models, n_words)
-                allowed = candidates.allowed(sentence, index)
-                keeps = allowed & objective.feasible(log_probs)
-                losses = np.where(keeps, objective.loss(log_probs), np.inf)
-                column = int(losses.argmin())
-                if losses[column] < best.loss:
-                    better = sentence.replace(index, words[column])
-                    best = ScoredSentence(better, log_probs[:, column], float(losses[column]))
+                log_probs = np.stack(each)[:, allowed]  # (n_models, n_words)
+                losses = np.where(objective.feasible(log_probs), objective.loss(log_probs), np.inf)
+                least = int(losses.argmin())
+                if losses[least] < best.loss:
+                    better = sentence.replace(index, new[least])
+                    best = ScoredSentence(better, log_probs[:, least], float(losses[least]))
                     evaluator.record(visits, index, better, best.log_probs)
                     steps.append(_step(index, sentence, best, visits, changes - 1, evaluator))
                     if on_step is not None:
                         on_step(steps[-1])
                 loss, shortfall = objective.full_loss(log_probs), objective.shortfall(log_probs)
-                for of_price, price in zip(ranked, _PRICES, strict=True):
-                    # Of impossible sentences no price says which is nearer to the floor
-                    columns = np.flatnonzero(allowed & np.isfinite(loss) & np.isfinite(shortfall))
-                    priced = loss[columns] + price * shortfall[columns]
-                    for rank in np.argsort(priced, kind="stable")[:_BEAM].tolist():
-                        better = sentence.replace(index, words[columns[rank]])
-                        of_price[better] = float(priced[rank])
-        chosen = (sorted(of_price, key=of_price.__getitem__)[:_BEAM] for of_price in ranked)
-        beam = [*dict.fromkeys(chain.from_iterable(chosen))]
+                # Of impossible sentences no price says which is nearer to the floor
+                loss = np.where(np.isfinite(loss), loss, np.inf)
+                for ranked in cheapest:
+                    ranked.add(sentence, index, new, loss + ranked.price * shortfall)
+        chosen = dict.fromkeys(chain.from_iterable(ranked.best for ranked in cheapest))
+        beam = [Sentence(words, natural.end) for words in chosen]
         yield steps, visits
+
+
+@dataclass
+class _Cheapest:
+    """The sentences that cost least: their loss, and a price of what they miss of the floor.
+
+    Attributes:
+        price: of a nat below the floor, nats.
+    """
+
+    price: float
+    _costs: dict[tuple[str, ...], float] = field(default_factory=dict)  # by a sentence's words
+    _most: float = np.finfo(np.float64).max
+
+    def add(self, sentence: Sentence, index: int, words: Sequence[str], costs: FloatArray) -> None:
+        """Add the sentence with each of some words at a 0-based position, (n_words,) costs."""
+        columns = np.flatnonzero(costs <= self._most)
+        before, after = sentence.words[:index], sentence.words[index + 1 :]
+        for column in columns[np.argsort(costs[columns], kind="stable")[:_BEAM]].tolist():
+            self._costs[*before, words[column], *after] = float(costs[column])
+        if len(self._costs) > 4 * _BEAM:
+            self._costs = self.best
+            self._most = max(self._costs.values())
+
+    @property
+    def best(self) -> dict[tuple[str, ...], float]:
+        """The words of these sentences, and what each costs."""
+        return dict(sorted(self._costs.items(), key=itemgetter(1))[:_BEAM])
 
 
 def _step(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
-_LENGTH, _FREQUENCY = 6, 0.2  # margins, in characters and on the Zipf scale
+_LENGTH, _FREQUENCY = 7, 0.25  # margins, in characters and on the Zipf scale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class SearchSettings:
     same_length: Annotated[
         int | None,
         Help(
-            "Keep the number of characters, within a margin of so many. By default 6 with --frame "
+            "Keep the number of characters, within a margin of so many. By default 7 with --frame "
             "words.",
             at_least=0,
         ),
@@ -71,7 +71,7 @@ class SearchSettings:
         float | None,
         Help(
             "Keep the mean frequency of words (Zipf scale), within a margin of so much. By default "
-            "0.2 with --frame words.",
+            "0.25 with --frame words.",
             at_least=0.0,
         ),
     ] = None

@@ -292,13 +292,19 @@ def synthesize_triplet(
             synthetic sentences.
         seed: of the first search in each direction.
         seeds: how many to try, at most, in a direction that finds nothing, or finds what the other
-            direction has found: seed, seed + 1 and so on. The costs are those of all.
+            direction has found: seed, seed + 1 and so on. The costs are those of all. One where the
+            search leaves nothing to chance: for few changes between models of cheap words.
         restarts: how often and how long to search with each of these; see `synthesize`.
         few_changes: see `synthesize`.
     """
     if seeds < 1:
         raise InputError(f"A search needs 1 seed or more, not {seeds}.")
     (model_1,), (model_2,), natural = load(model_1), load(model_2), as_sentence(natural)
+    judges = () if fluency is None else load(fluency[0])
+    fluency = None if fluency is None else (judges[0], fluency[1])
+    every = (model_1, model_2, *judges)
+    if few_changes is not None and all(model.cheap_replacements for model in every):
+        seeds = 1  # the search leaves nothing to chance
     syntheses: list[Synthesis] = []
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
         # The natural sentence is no result, nor is what the first direction has found already.

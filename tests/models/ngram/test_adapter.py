@@ -77,8 +77,8 @@ def test_probabilities_of_all_words_sum_to_one(trigram: NgramModel) -> None:
     # Scoring "<s> The old ?" without an end: the last place's conditional probability varies.
     context = (BEGIN, *ids.tolist())
     with_each_word = ReplacementScores(trigram.tables)
-    totals = with_each_word((*context, 0), 3)
-    before = with_each_word(context, 2)[ids[1]]
+    totals = with_each_word((*context, 0), 3, np.arange(len(trigram.tables.words)))
+    (before,) = with_each_word(context, 2, ids[1:])
     probabilities = 10 ** (totals - before)
     probabilities[BEGIN] = 0
     assert probabilities.sum() == pytest.approx(1, abs=1e-5)

@@ -151,6 +151,20 @@ def test_allowed_words_are_those_of_plain_loops() -> None:
     np.testing.assert_array_equal(allowed & [w != "Cat" for w in ANIMALS.inner], plain)
 
 
+def test_possible_words_are_asked_about_as_all_are() -> None:
+    """Witness: the same question about the whole vocabulary."""
+    rules = (no_repeats(), without_words({"ox"}), same_length(1), only_words({"cat", "horse"}))
+    candidates = Candidates(ANIMALS, DOG, rules)
+    now = DOG.replace(1, "cat")
+    for sentence, index in ((DOG, 1), (DOG, 4), (now, 2), (now, 4)):
+        asked = dict(
+            zip(candidates.possible[index], candidates.allowed_now(sentence, index), strict=True)
+        )
+        allowed = candidates.allowed(sentence, index)
+        assert [asked.get(word, False) for word in ANIMALS.inner] == allowed.tolist()
+    assert candidates.possible[4] == ("horse", "Cat")  # not the word that stands there
+
+
 def test_words_with_capitals_stand_where_capitals_may() -> None:
     """`The` and `the` both stand inside sentences of a text with headings; a name stands alone."""
     words = Vocabulary(("The", "the", "Ann"), ("the", "The", "THE", "Ann", "iPhone", "I"))
