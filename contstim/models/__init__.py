@@ -1,23 +1,17 @@
 """Language-model adapters and how they score a sentence.
 
-The functions to read, in their order, on the way from `hf:bert@chain`, as `contstim score` is given
-it, to the score of a sentence. In Python `catalog.load_models` stands for those with a star, and
-`load_model` for `parse_models` too. Left out are what runs any step (`steps.step`), checks, what is
-only asked (the family, the store, the plan of a pattern of words and tokens), helpers in the file
-of a stop, and `merging`, which searches beside each other need.
+The functions to read, in their order, on the way from `load_model("hf:bert@chain")` to the score of
+a sentence. Left out are checks, what is only asked (the family, the plan of a pattern of words and
+tokens), helpers in the file of a stop, and `merging`, which searches beside each other need.
 
-    steps.scoring.ScoreSentences *        the command
-    specifications.parse_models           each model once
+    catalog.load_model                    a language model, not a classifier
     specifications.parse_model            family, location and rule
-    catalog.one_at_a_time *               no more networks in memory than one
     catalog.load_scorer                   asks the family's loader
     subwords.load_transformer             causal or masked
-    checkpoints.source.from_anywhere      a folder, the local cache or the hub
-    checkpoints.load_checkpoint           network and tokenizer, shared while in use
+    checkpoints.load_checkpoint           network and tokenizer, shared while in use; from a folder,
+                                          the local cache or the hub (`from_anywhere`)
     masked.adapter.MaskedModel            the rule, and how sentences are cut (rules.chain_plan)
     masked.network.MaskedNetwork          the mask, and how little of the network answers a question
-    scoring.score_each *                  what the store lacks, in blocks, each stored
-    base.LanguageModel.scores *           the contract of scorers
     masked.adapter.MaskedModel.log_probs  the contract of language models
     words.encode_batch                    each sentence's tokens, and the word of each
     masked.network.MaskedNetwork.answer   rows and questions of many plans
@@ -26,6 +20,11 @@ of a stop, and `merging`, which searches beside each other need.
     masked.network.MaskedNetwork.logits   of the places in question
     boundaries.Normaliser.log_probs       log-probabilities of the tokens in question
     masked.plan.Plan.score                their weighted sum
+
+`contstim score` begins with `steps.scoring.ScoreSentences`, `specifications.parse_models` (each
+model once) and `catalog.one_at_a_time` (no more networks in memory than one), which take the place
+of `load_model`; `scoring.score_each` (what the store lacks, in blocks, each stored) and
+`base.LanguageModel.scores` stand before `log_probs`.
 
 base            the contracts: Scorer, LanguageModel, Replacements, Convention
 catalog         load models by their specifications, and the files that they come from

@@ -265,37 +265,54 @@ def _by_beam(
     for changes in range(1, most + 1):
         cheapest = [_Cheapest(price) for price in _PRICES]
         for sentence in beam:
-            for index in candidates.positions:
-                if sentence.words[index] != natural.words[index]:
-                    continue
-                visits += 1
-                words = candidates.possible[index]
-                allowed = candidates.allowed_now(sentence, index)
-                new = [*compress(words, allowed)]
-                if not new:
-                    continue
-                each = []
-                for number in range(len(evaluator.models)):
-                    with evaluator.counted(number) as model:
-                        each.append(model.replacement_log_probs(sentence, index, words))
-                log_probs = np.stack(each)[:, allowed]  # (n_models, n_words)
-                losses = np.where(objective.feasible(log_probs), objective.loss(log_probs), np.inf)
-                least = int(losses.argmin())
-                if losses[least] < best.loss:
-                    better = sentence.replace(index, new[least])
-                    best = ScoredSentence(better, log_probs[:, least], float(losses[least]))
-                    evaluator.record(visits, index, better, best.log_probs)
-                    steps.append(_step(index, sentence, best, visits, changes - 1, evaluator))
-                    if on_step is not None:
-                        on_step(steps[-1])
-                loss, shortfall = objective.full_loss(log_probs), objective.shortfall(log_probs)
-                # Of impossible sentences no price says which is nearer to the floor
-                loss = np.where(np.isfinite(loss), loss, np.inf)
-                for ranked in cheapest:
-                    ranked.add(sentence, index, new, loss + ranked.price * shortfall)
+            new, log_probs = _every_change(sentence, candidates, evaluator)
+            visits += len(candidates.positions) - (changes - 1)
+            if not new:
+                continue
+            losses = np.where(objective.feasible(log_probs), objective.loss(log_probs), np.inf)
+            least = int(losses.argmin())
+            if losses[least] < best.loss:
+                index, word = new[least]
+                better = sentence.replace(index, word)
+                best = ScoredSentence(better, log_probs[:, least], float(losses[least]))
+                evaluator.record(visits, index, better, best.log_probs)
+                steps.append(_step(index, sentence, best, visits, changes - 1, evaluator))
+                if on_step is not None:
+                    on_step(steps[-1])
+            loss, shortfall = objective.full_loss(log_probs), objective.shortfall(log_probs)
+            # Of impossible sentences no price says which is nearer to the floor
+            loss = np.where(np.isfinite(loss), loss, np.inf)
+            for ranked in cheapest:
+                ranked.add(sentence, new, loss + ranked.price * shortfall)
         chosen = dict.fromkeys(chain.from_iterable(ranked.best for ranked in cheapest))
         beam = [Sentence(words, natural.end) for words in chosen]
         yield steps, visits
+
+
+def _every_change(
+    sentence: Sentence, candidates: Candidates, evaluator: Evaluator
+) -> tuple[list[tuple[int, str]], FloatArray]:
+    """All sentences with one new word more.
+
+    Returns:
+        The 0-based position and the new word of each, and log-probabilities, (n_models,
+        n_sentences), nats.
+    """
+    new: list[tuple[int, str]] = []
+    log_probs: list[FloatArray] = []
+    for index in candidates.positions:
+        if sentence.words[index] != candidates.natural.words[index]:
+            continue
+        words, allowed = candidates.possible[index], candidates.allowed_now(sentence, index)
+        if not allowed.any():
+            continue
+        new += [(index, word) for word in compress(words, allowed)]
+        each = []
+        for number in range(len(evaluator.models)):
+            with evaluator.counted(number) as model:
+                each.append(model.replacement_log_probs(sentence, index, words)[allowed])
+        log_probs.append(np.stack(each))
+    return new, np.concatenate(log_probs, axis=1) if new else np.empty((len(evaluator.models), 0))
 
 
 @dataclass
@@ -310,12 +327,12 @@ class _Cheapest:
     _costs: dict[tuple[str, ...], float] = field(default_factory=dict)  # by a sentence's words
     _most: float = np.finfo(np.float64).max
 
-    def add(self, sentence: Sentence, index: int, words: Sequence[str], costs: FloatArray) -> None:
-        """Add the sentence with each of some words at a 0-based position, (n_words,) costs."""
-        columns = np.flatnonzero(costs <= self._most)
-        before, after = sentence.words[:index], sentence.words[index + 1 :]
+    def add(self, sentence: Sentence, new: Sequence[tuple[int, str]], costs: FloatArray) -> None:
+        """Add the sentence with each of some words at 0-based positions, (n_words,) costs."""
+        words, columns = sentence.words, np.flatnonzero(costs <= self._most)
         for column in columns[np.argsort(costs[columns], kind="stable")[:_BEAM]].tolist():
-            self._costs[*before, words[column], *after] = float(costs[column])
+            index, word = new[column]
+            self._costs[*words[:index], word, *words[index + 1 :]] = float(costs[column])
         if len(self._costs) > 4 * _BEAM:
             self._costs = self.best
             self._most = max(self._costs.values())
