@@ -62,7 +62,7 @@ class WordFrequencies:
 
     def zipf(self, word: str) -> float:
         """A word's place on the Zipf scale; words that were never counted have the lowest."""
-        return self._zipfs.get(word.lower()) or self._zipf_of(0)
+        return self._zipfs.get(word.lower(), self._zipf_of(0))
 
     def mean_zipf(self, sentence: Sentence) -> float:
         """The mean over a sentence's words."""

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 _ROUNDING = 2.0**-21  # relative: four times the rounding of a number in single precision
 _SIDES = {False: ("good", "bad"), True: ("natural", "changed")}  # by `near`
 _WHOLE = "full-sentence"  # of the methods by which `evaluate blimp` compares, the one of sentences
+PREFIX_FIELDS = {
+    "one_prefix": ("prefix", "word_good", "word_bad"),
+    "two_prefix": ("prefix_good", "prefix_bad", "word"),
+}
+"""By method: BLiMP's fields of prefix and critical words, called `one_prefix_prefix` and so on; the
+flag that a pair has them is `one_prefix_method`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,11 @@ class MinimalPairScores:
     models: tuple[str, ...]
     log_probs: FloatArray
     near: bool = False
+
+    @property
+    def good_name(self) -> str:
+        """Adjective for the good sentence: natural or acceptable."""
+        return "natural" if self.near else "acceptable"
 
     @cached_property
     def ties(self) -> BoolArray:

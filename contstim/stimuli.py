@@ -425,7 +425,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
 
 
 def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
-    """The columns of trials.csv: the fields of `Trial`, in that order; empty ones are left out."""
+    """The columns of trials.csv: the fields of `Trial`; optional ones without content left out."""
     columns = columns_of(Trial, trials)
     if {*columns["scale"]} <= {Scale.CONFIDENCE}:
         del columns["scale"]

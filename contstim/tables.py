@@ -55,7 +55,7 @@ TABLE_KINDS = (".csv", ".parquet", ".jsonl")
 def columns_of(kind: type[DataclassInstance], rows: Iterable[object]) -> dict[str, list[Any]]:
     """The fields of a dataclass as columns; sentences and members of enums as their texts.
 
-    A sentence that there is not is an empty text.
+    None in a field `Sentence | None` is an empty text.
 
     Args:
         kind: the dataclass, which names the columns where there are no rows.

@@ -122,29 +122,31 @@ class TagTable:
     _fitting: dict[tuple[str, str, tuple[str, ...], bool], BoolArray] = field(
         default_factory=dict, init=False, repr=False
     )
+    _shares: dict[tuple[str, bool], Mapping[str, float]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def __repr__(self) -> str:
         return f"<TagTable {self.name}: {len(self._counts):,} words>"
 
-    def shares(self, word: str, *, initial: bool = False) -> dict[str, float]:
+    def shares(self, word: str, *, initial: bool = False) -> Mapping[str, float]:
         """Shares of a word's occurrences with each tag; empty for a word that is not listed.
 
         Args:
             word: as it is written.
             initial: whether it starts a sentence, where a capital does not tell a name.
         """
-        return self._shares_of(word, initial)
-
-    @cached_property
-    def _shares_of(self) -> Callable[[str, bool], dict[str, float]]:
-        return lru_cache(maxsize=_WORDS)(self._count_shares)
-
-    def _count_shares(self, word: str, initial: bool) -> dict[str, float]:
+        key = word, initial
+        if key in self._shares:
+            return self._shares[key]
         counts = Counter(self._counts.get(word))
         if word != word.lower() and (initial or not counts):
             counts.update(self._counts.get(word.lower()))
         total = counts.total()
-        return {tag: count / total for tag, count in counts.items()}
+        shares = {tag: count / total for tag, count in counts.items()}
+        if len(self._shares) < _WORDS:
+            self._shares[key] = shares
+        return shares
 
     def kinds(self, word: str, tag: str) -> list[str]:
         """The kinds of a word with a tag, the main one first; none for words like most."""

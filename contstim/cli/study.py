@@ -190,8 +190,8 @@ def verify(
 
     Records beside the files hold checksums of what each command read and wrote. Named are files
     that were changed by hand, that were made of something that has changed since, or that are
-    missing; and files that no record tells of. In an archive that was run it says whether results
-    are the same again. The exit status is 1 if anything is wrong.
+    missing; and files that no record tells of. In an archive that was run it says whether the
+    results are those of the archive. The exit status is 1 if a file is wrong.
 
     Example: `contstim verify my-study`
     """

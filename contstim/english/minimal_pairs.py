@@ -32,6 +32,7 @@ from contstim.english.paradigm import shipped_paradigms
 from contstim.english.sampling import CONTENT, PATIENCE, Derivation, Sampler, is_sensible
 from contstim.errors import InputError
 from contstim.files import write_text
+from contstim.minimal_pair_scores import PREFIX_FIELDS
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
@@ -41,13 +42,6 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 __all__ = ["Generator", "LabelledPair", "generate_pairs", "refuse_other_pairs", "write_pairs"]
-
-PREFIX_FIELDS = {
-    "one_prefix": ("prefix", "word_good", "word_bad"),
-    "two_prefix": ("prefix_good", "prefix_bad", "word"),
-}
-"""By method: BLiMP's fields of prefix and critical words, called `one_prefix_prefix` and so on; the
-flag that a pair has them is `one_prefix_method`."""
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from zlib import crc32
 import numpy as np
 
 from contstim.documents import read_json_lines
-from contstim.english.minimal_pairs import PREFIX_FIELDS
 from contstim.errors import InputError
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings
-from contstim.minimal_pair_scores import SentencePair
+from contstim.minimal_pair_scores import PREFIX_FIELDS, SentencePair
 from contstim.models.base import Continuation
 from contstim.sentence import Sentence
 from contstim.stimuli import optional_text

@@ -5,12 +5,12 @@ a sentence. Left out are checks, what is only asked (the family, the plan of a p
 tokens), helpers in the file of a stop, and `merging`, which searches beside each other need.
 
     catalog.load_model                    a language model, not a classifier
-    specifications.parse_model            family, location and rule
     catalog.load_scorer                   asks the family's loader
+    specifications.parse_model            family, location and rule
     subwords.load_transformer             causal or masked
     checkpoints.load_checkpoint           network and tokenizer, shared while in use; from a folder,
                                           the local cache or the hub (`from_anywhere`)
-    masked.adapter.MaskedModel            the rule, and how sentences are cut (rules.chain_plan)
+    masked.adapter.MaskedModel            the rule (`rules.chain_plan`), and how sentences are cut
     masked.network.MaskedNetwork          the mask, and how little of the network answers a question
     masked.adapter.MaskedModel.log_probs  the contract of language models
     words.encode_batch                    each sentence's tokens, and the word of each

@@ -107,7 +107,7 @@ def is_merged() -> bool:
 
 
 def answer(call: NetworkCall) -> Any:
-    """The result of a call, where `is_merged`, in a batch with others.
+    """The result of a call in a batch with others; asked only where `is_merged`.
 
     Raises:
         Exception: whatever the network raises.

@@ -61,7 +61,7 @@ class DesignSettings:
     text: Annotated[Path | None, Help("Text, counts or model that word frequencies are of.")] = None
 
 
-class MakeDesign(Step[Design], name="design", version=3):
+class MakeDesign(Step[Design], name="design", version=4):
     """Turn stimuli into the trials of an experiment, shared out to groups.
 
     Of a triplet people compare the two synthetic sentences, with `--twins` also the natural one

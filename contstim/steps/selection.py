@@ -147,8 +147,8 @@ def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter
     mixed = sum((a.end == "?") != (b.end == "?") for a, b in sides)
     if mixed:
         reporter.say(
-            f"  In {mixed:,} {of_all} a question stands against a statement, because one model "
-            "rejects more questions than the other; a review can reject such pairs."
+            f"  In {mixed:,} {of_all} a question stands against a statement; a review can reject "
+            "such pairs."
         )
     if unequal:
         reporter.warn(
@@ -283,7 +283,7 @@ def _remark_objective(
         )
 
 
-class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"):
+class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs", version=2):
     """Select minimal pairs on which two models prefer different sentences.
 
     For every two models each prefers the acceptable sentence in half of the pairs, and paradigms
@@ -318,7 +318,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         # Verdicts stand by models, then by paradigm; (n_model_pairs, n_paradigms, 2)
         alone = np.array([selection.verdicts[f"model_{number}_right"] for number in (1, 2)]).T
         by_models = alone.reshape(-1, len({pair.paradigm for pair in scores.pairs}), 2)
-        n_pairs, better = len(scores.pairs), "natural" if scores.near else "acceptable"
+        n_pairs, better = len(scores.pairs), scores.good_name
         rows = [
             (*two, n_pairs, *counts.sum(axis=0).tolist(), int((counts == 0).all(axis=1).sum()))
             for two, counts in zip(combinations(scores.models, 2), by_models, strict=True)

@@ -101,7 +101,8 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
         reporter: told how many checksums have been computed.
 
     Raises:
-        InputError: it is not a folder, or there is not a single record in it.
+        InputError: it is not a folder, there is not a single record in it, or its `archive.json` is
+            damaged.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder: name one with files that contstim wrote.")
@@ -133,9 +134,17 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
             sentence = "no record tells how it came about."
             if name in of_archive:
                 same = checksum(path) == f"sha256:{of_archive[name]}"
-                state = FileState.HOLDS if same else state
+                # Texts are there to be filled in, and a run writes the study's page anew
+                other = state if path.suffix in (".md", ".html") else FileState.EDITED
+                state = FileState.HOLDS if same else other
                 sentence = f"{'as' if same else 'not as'} {MANIFEST} lists it."
             files.append(CheckedFile(name, state, sentence))
+    for name in of_archive:
+        if not (folder / name).exists() and known.isdisjoint(
+            (folder / name, *(folder / name).parents)
+        ):
+            sentence = f"{MANIFEST} lists it, and it is gone."
+            files.append(CheckedFile(name, FileState.MISSING, sentence))
     order = list(FileState)
     files.sort(key=lambda file: (order.index(file.state), file.path))
     return FolderCheck(tuple(files), _done_again(folder, now))

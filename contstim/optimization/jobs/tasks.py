@@ -269,7 +269,6 @@ class TripletTask(WorkerTask[SearchContext]):
                 )
         if reason:
             return Outcome("inadmissible", reason)
-        few_changes = self.question.few_changes
         began = perf_counter()
         try:
             with counting(Tally()) as tally, merged():
@@ -284,7 +283,7 @@ class TripletTask(WorkerTask[SearchContext]):
                     seed=self.seed,
                     seeds=SEEDS,
                     restarts=self.question.budget,
-                    few_changes=few_changes,
+                    few_changes=self.question.few_changes,
                 )
         except ContstimError:
             # Whether the sentence is to blame is asked only where a search has failed.
@@ -292,7 +291,7 @@ class TripletTask(WorkerTask[SearchContext]):
                 if model.log_probs([self.natural])[0] == -np.inf:
                     return Outcome("inadmissible", f"{model.name} gives it probability zero")
             raise
-        reason = triplet.alike
+        reason, few_changes = triplet.alike, self.question.few_changes
         if few_changes is not None and not triplet.distinct:
             most = {s.reject: max((p.drop for p in s.frontier), default=0.0) for s in syntheses}
             nats = ", ".join(f"{drop:.1f} where {name} rejects" for name, drop in most.items())

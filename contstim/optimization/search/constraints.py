@@ -41,7 +41,7 @@ class Constraint:
         allowed: given the natural sentence, the sentence as it stands, a 0-based position and
             words, which of these may replace the word that stands there, (n_words,).
         fixed: 0-based positions that are never to change.
-        lasting: whether it depends on the natural sentence alone, however the sentence stands.
+        lasting: whether it allows the same words however the sentence stands.
     """
 
     name: str
@@ -294,7 +294,7 @@ class Candidates:
 
     @cached_property
     def possible(self) -> dict[int, tuple[str, ...]]:
-        """By 0-based position, the words that lasting constraints allow there."""
+        """By 0-based position, the new words that lasting constraints allow there."""
         lasting = [constraint for constraint in self.constraints if constraint.lasting]
         words = {index: self.vocabulary.at(index) for index in self.positions}
         return {
@@ -303,7 +303,7 @@ class Candidates:
         }
 
     def allowed_now(self, sentence: Sentence, index: int) -> BoolArray:
-        """Mask of the possible words that may replace that at a 0-based position, (n_words,)."""
+        """Mask of the possible words that may replace the natural one at a position, (n_words,)."""
         others = [constraint for constraint in self.constraints if not constraint.lasting]
         return self._allowed(others, sentence, index, self.possible[index])
 

@@ -32,9 +32,10 @@ from contstim.reviews import differing
 from contstim.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from contstim.arrays import BoolArray, FloatArray
+    from contstim.models.base import LanguageModel
     from contstim.optimization.search.evaluator import Evaluator
     from contstim.optimization.search.recipes import Recipe
 
@@ -160,7 +161,7 @@ def climb_by_changes(
         objective.evaluator, objective.accepting, objective.limits, start.loss - goal.enough
     )
     most = min(goal.max_changes or int(len(natural) * _NEW), len(candidates.positions))
-    if all(model.cheap_replacements for model in objective.evaluator.models):
+    if tries_all_words(objective.evaluator.models):
         levels = _by_beam(candidates, likeliest, most, on_step)
     else:
         levels = _by_climbs(candidates, likeliest, recipe, most, rng, on_step)
@@ -185,6 +186,11 @@ def climb_by_changes(
                 end = step.sentence, step.log_probs, visits, ENOUGH
                 return Climb(start, tuple(steps), *end), tuple(frontier)
     return Climb(start, tuple(steps), natural, start.log_probs, visits, TOO_FEW), tuple(frontier)
+
+
+def tries_all_words(models: Iterable[LanguageModel]) -> bool:
+    """True if a search between models tries all words, and so leaves nothing to chance."""
+    return all(model.cheap_replacements for model in models)
 
 
 _Level: TypeAlias = tuple[list[Step], int]
@@ -255,7 +261,7 @@ def _by_beam(
 
     For models that score all words of a position exactly at next to no cost. Sentences below the
     floor are kept as well: a further word may bring them back. They are ranked by the loss and what
-    they miss of the floor, at several prices a nat.
+    they miss of the floor, at two prices a nat.
     """
     natural, evaluator = candidates.natural, objective.evaluator
     best = objective.assess(natural, evaluator.log_probs(natural))

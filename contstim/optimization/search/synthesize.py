@@ -13,7 +13,7 @@ from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.evaluator import Evaluator
-from contstim.optimization.search.few_changes import TOO_FEW, climb_by_changes
+from contstim.optimization.search.few_changes import TOO_FEW, climb_by_changes, tries_all_words
 from contstim.optimization.search.objectives import Objective, PairObjective
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE, SearchResult, SearchSummary, best_of
@@ -292,8 +292,8 @@ def synthesize_triplet(
             synthetic sentences.
         seed: of the first search in each direction.
         seeds: how many to try, at most, in a direction that finds nothing, or finds what the other
-            direction has found: seed, seed + 1 and so on. The costs are those of all. One where the
-            search leaves nothing to chance: for few changes between models of cheap words.
+            direction has found: seed, seed + 1 and so on. The costs are those of all. One where a
+            search for few changes leaves nothing to chance.
         restarts: how often and how long to search with each of these; see `synthesize`.
         few_changes: see `synthesize`.
     """
@@ -302,9 +302,8 @@ def synthesize_triplet(
     (model_1,), (model_2,), natural = load(model_1), load(model_2), as_sentence(natural)
     judges = () if fluency is None else load(fluency[0])
     fluency = None if fluency is None else (judges[0], fluency[1])
-    every = (model_1, model_2, *judges)
-    if few_changes is not None and all(model.cheap_replacements for model in every):
-        seeds = 1  # the search leaves nothing to chance
+    if few_changes is not None and tries_all_words((model_1, model_2, *judges)):
+        seeds = 1
     syntheses: list[Synthesis] = []
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
         # The natural sentence is no result, nor is what the first direction has found already.

@@ -155,7 +155,6 @@ class _Candidates:
         from scipy.sparse import csr_array, eye_array
 
         self._scores, self._question = scores, question
-        self._first = "natural" if scores.near else "acceptable"
         self.groups = list(permutations(scores.models, 2))
         wrong, right = np.array(list(permutations(range(len(scores.models)), 2))).T
         verdicts = self._usable(question.floor, excluded)
@@ -170,7 +169,7 @@ class _Candidates:
         self.most = self._most(of_cells, need, question.per_paradigm)
         # Rules by number, of groups, cells, sentences and words; which of them concern a candidate
         limits = {
-            f"{right} prefers the {self._first} one, {wrong} the other": (need, need)
+            f"{right} prefers the {self._scores.good_name} one, {wrong} the other": (need, need)
             for wrong, right in self.groups
         }
         for group, most in zip([*limits], self.most, strict=True):
@@ -234,7 +233,8 @@ class _Candidates:
         if lacking:
             raise self.infeasible(
                 f"for every two models {need:,} are needed on which only the first prefers the "
-                f"{self._first} one, and as many on which only the second does; {listed(lacking)}"
+                f"{self._scores.good_name} one, and as many on which only the second does; "
+                f"{listed(lacking)}"
             )
         return [int(tries[first]) for first in (can >= need).argmax(axis=1)]
 

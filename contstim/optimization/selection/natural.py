@@ -166,7 +166,7 @@ class _Part:
         for models in combinations(table.models, 2):
             # Sentence 1 is rejected by model 1, so it is of the source (model 1, model 2).
             sides = (rows[of_source[source]].tolist() for source in (models, models[::-1]))
-            matches = match_by_length(table.sentences, *sides)
+            matches = match_sentences(table.sentences, *sides)
             new += [self.stratum.pair(models, rows) for rows in matches]
         return [*self.standing, *new]
 
@@ -264,7 +264,7 @@ def _prices(stratum: Stratum, arcs: Arcs, chosen: IntArray, needs: IntArray) -> 
     return flow.dual_prices(costs, source[chosen], cheapest)
 
 
-def match_by_length(
+def match_sentences(
     sentences: Sequence[Sentence] | None, rows_1: Iterable[int], rows_2: Iterable[int]
 ) -> list[tuple[int, int]]:
     """Match rows one to one: as few questions as can be with statements, then by length.

@@ -373,7 +373,8 @@ class MinimalPairQuestion:
     """
 
     per_pair: Annotated[
-        int, Help("Minimal pairs for two models; each alone prefers the first in half.", at_least=2)
+        int,
+        Help("Minimal pairs for two models; each alone is right about half of them.", at_least=2),
     ] = 20
     objective: Annotated[
         MinimalPairObjective,

@@ -5,7 +5,8 @@
                                                             environment.json, constraints.txt
                                                             datasheet, methods, preregistration
                                                             psych-ds/, README.md
-    contstim run, where study.zip was unpacked --> results/ --> compared with archived-results/
+    contstim run, where study.zip was unpacked --> results/
+    contstim verify                                         compared with archived-results/
 
 archive          writes the whole, with the system, hardware and versions to install
 inputs           the user's files that a study reads, and where they stand in an archive

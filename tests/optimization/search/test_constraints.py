@@ -165,6 +165,28 @@ def test_possible_words_are_asked_about_as_all_are() -> None:
     assert candidates.possible[4] == ("horse", "Cat")  # not the word that stands there
 
 
+@given(st.data())
+def test_lasting_constraints_ask_nothing_of_the_sentence_as_it_stands(data: st.DataObject) -> None:
+    """Property, of all constraints that a study may have: the mask of the natural sentence."""
+    natural = Sentence.parse("Ann often sees an old dog")
+    vocabulary = Vocabulary(
+        ("Ann", "The", "the"), ("often", "sees", "sleeps", "an", "a", "old", "new", "dog", "The")
+    )
+    settings = SearchSettings(fix=("old",), allow=("dog", "new"), exclude=("often",), max_changes=1)
+    rule = capitals(vocabulary)
+    assert rule is not None
+    rules = (*settings.constraints(natural, every_fix=True), rule, no_repeats())
+    assert {rule.name for rule in rules if rule.lasting} == {
+        *("fixed", "only_words", "without_words", "same_tags", "capitals")
+    }
+    index = data.draw(st.integers(0, len(natural) - 1))
+    now = Sentence(tuple(data.draw(st.sampled_from(vocabulary.inner)) for _ in natural.words))
+    words = vocabulary.at(index)
+    for rule in (rule for rule in rules if rule.lasting):
+        mask, mask_now = (rule.allowed(natural, each, index, words) for each in (natural, now))
+        np.testing.assert_array_equal(mask, mask_now)
+
+
 def test_words_with_capitals_stand_where_capitals_may() -> None:
     """`The` and `the` both stand inside sentences of a text with headings; a name stands alone."""
     words = Vocabulary(("The", "the", "Ann"), ("the", "The", "THE", "Ann", "iPhone", "I"))

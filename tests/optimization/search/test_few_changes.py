@@ -85,20 +85,31 @@ def test_single_changes_are_the_best_and_pairs_nearly_so(
 
 
 def test_a_search_that_leaves_nothing_to_chance_is_not_tried_again(
-    bigram: NgramModel, trigram: NgramModel, naturals: list[Sentence], few_words: Vocabulary
+    bigram: NgramModel,
+    trigram: NgramModel,
+    naturals: list[Sentence],
+    few_words: Vocabulary,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Witness: a single search of each direction; nothing is worth a thousand nats."""
+    """Witness: the number of searches; nothing is worth a thousand nats."""
+    asked: list[int] = []
+
+    def counted_search(*models: Any, seed: int, **options: Any) -> Any:
+        asked.append(seed)
+        return synthesize(*models, seed=seed, **options)
+
+    monkeypatch.setattr("contstim.optimization.search.synthesize.synthesize", counted_search)
     never = FewChanges(enough=1_000.0)
-    costs = [
-        [
-            each.costs
-            for each in synthesize_triplet(
-                bigram, trigram, naturals[0], few_words, few_changes=never, seeds=seeds
-            )[1:]
-        ]
-        for seeds in (1, 3)
-    ]
-    assert costs[0] == costs[1]
+    pair, natural = (bigram, trigram), naturals[0]
+    synthesize_triplet(*pair, natural, few_words, few_changes=never, seeds=3)
+    assert asked == [0, 0]  # once in each direction
+    asked.clear()
+    judge = (TableModel(1), -1e9)  # its words are not cheap
+    natural, words = NATURAL, WORDS
+    synthesize_triplet(
+        TableModel(2), TableModel(3), natural, words, fluency=judge, few_changes=never, seeds=3
+    )
+    assert asked == [0, 1, 2] * 2
 
 
 def test_result_reaches_enough_with_the_fewest_words_and_is_the_likeliest(

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError
-from contstim.optimization.selection.natural import match_by_length
+from contstim.optimization.selection.natural import match_sentences
 from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
 from tests.examples import examples
@@ -156,7 +156,7 @@ def test_matching_is_the_best_of_all_permutations(lengths: list[int]) -> None:
         return sum(abs(lengths[one] - lengths[two]) for one, two in matched)
 
     witness = min(apart(list(zip(rows_1, order, strict=True))) for order in permutations(rows_2))
-    assert apart(match_by_length(sentences, rows_1, rows_2)) == witness
+    assert apart(match_sentences(sentences, rows_1, rows_2)) == witness
 
 
 @given(st.text("!?.", min_size=2, max_size=10))
@@ -169,12 +169,12 @@ def test_matching_sets_as_few_questions_against_statements_as_any_permutation(ma
         return sum((marks[one] == "?") != (marks[two] == "?") for one, two in matched)
 
     witness = min(mixed(zip(rows_1, order, strict=True)) for order in permutations(rows_2))
-    assert mixed(match_by_length(sentences, rows_1, rows_2)) == witness
+    assert mixed(match_sentences(sentences, rows_1, rows_2)) == witness
 
 
 def test_matching_counts_characters_without_end_marks_and_breaks_ties_by_row() -> None:
     sentences = list(map(Sentence.parse, ["ccc", "bb", "aa.", "dd!", "ccc?", "ee"]))
-    assert match_by_length(sentences, [2, 0, 1], [5, 4, 3]) == [(1, 3), (2, 5), (0, 4)]
+    assert match_sentences(sentences, [2, 0, 1], [5, 4, 3]) == [(1, 3), (2, 5), (0, 4)]
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,12 @@ def test_every_file_of_an_archive_is_listed_with_its_checksum(unpacked: Path) ->
     (unpacked / "methods.md").write_text("filled in")
     verified = run(unpacked, "verify")
     assert (verified.returncode, "not as archive.json lists it" in verified.stdout) == (0, True)
+    (unpacked / "environment.json").unlink()
+    verified = run(unpacked, "verify")
+    assert (verified.returncode, "lists it, and it is gone" in verified.stdout) == (1, True)
+    (unpacked / "environment.json").write_text("{}")
+    verified = run(unpacked, "verify")
+    assert (verified.returncode, "edited" in verified.stdout) == (1, True)
 
 
 def test_the_same_study_makes_the_same_zip(study: Path, tmp_path: Path) -> None:
