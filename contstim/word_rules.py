@@ -225,9 +225,8 @@ class TextWords:
     dropped: tuple[DroppedWord, ...] = field(repr=False)
 
     def counts(self) -> dict[Reason, int]:
-        """Number of words left out for each reason, most frequent reason first."""
-        words = {(each.word, each.reason) for each in self.dropped}
-        return dict(Counter(reason for _, reason in sorted(words)).most_common())
+        """Number of words left out for each reason, of either place, most frequent reason first."""
+        return dict(Counter(each.reason for each in self.dropped).most_common())
 
 
 def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: int = 1) -> TextWords:

@@ -66,7 +66,7 @@ def stimuli_report(
     explanation = f"{_EXPLANATION.format(_RANKS * has_ranks)}{_POINTER * has_tags}."
     parts: list[Part] = [report.Paragraph(explanation, note=True)]
     if flagged is not None:
-        parts.append(report.Paragraph(flagged.text))
+        parts.append(report.Paragraph(f"{flagged.text} contstim review shows which."))
         if triplets := [each for each in every if isinstance(each, Triplet)]:
             # The share with flags is of all stimuli; how many nats are enough the selection says
             parts.append(figures_table(figures_of(triplets, None, flagged.table, enough=None)))

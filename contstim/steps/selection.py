@@ -177,7 +177,7 @@ class SelectionSettings(TripletRules):
 
 
 class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
-    """Select triplets of a natural and two synthetic sentences, those that read best.
+    """Select triplets of a natural and two synthetic sentences, those with the fewest new words.
 
     Of the triplets in which each model finds the sentence that it rejects less likely by enough
     nats, those with the fewest new words of another part of speech, and then with the fewest new

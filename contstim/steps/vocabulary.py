@@ -200,7 +200,8 @@ def _tell_of_dropped(
     words: TextWords, table: Path, reporter: Reporter, *, keeps_names: bool
 ) -> None:
     """Say what of a text is not in its vocabulary."""
-    reporter.say(f"{table}: {counted(len(words.dropped), 'word')} of the text left out")
+    at = "counted at the start of sentences and inside"
+    reporter.say(f"{table}: {counted(len(words.dropped), 'word')} of the text left out, {at}")
     for reason, number in words.counts().items():
         reporter.say(f"  {number:>9,} {reason}")
     if words.with_address:

@@ -550,7 +550,7 @@ class StudyFacts:
         dropped = self.vocabulary.get("words", {}).get("dropped", 0)
         unequal = self.vocabulary.get("same_token_count")
         counts: dict[str, dict[str, int]] = {
-            "words": self.vocabulary.get("left_out", {}),
+            "words, at the start of sentences and inside": self.vocabulary.get("left_out", {}),
             "natural sentences": self.record(places.NATURAL).get("left_out", {}),
             "natural sentences passed over": self.passed_over,
             "participants": self.excluded,
