@@ -101,7 +101,7 @@ def not_in(sentences: Iterable[Sentence]) -> SentenceRule:
     """Not a sentence of another text, such as a model's training text; end marks do not count."""
     seen = {sentence.words for sentence in sentences}
     return SentenceRule(
-        "it stands in the excluded text",
+        "it stands in an excluded text, such as one that a model learned from",
         lambda sentence: sentence.words in seen,
         "another `exclude`",
     )

@@ -192,7 +192,7 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
 def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
     """Meaning of those kinds of flags that need no text and no table."""
     return {
-        FlagKind.BLOCKED: f"A word is on the block list (`blocked`), which has "
+        FlagKind.BLOCKED: "A word is on the block list, which has "
         f"{counted(len(settings.rules.blocked), 'word')}.",
         FlagKind.DEBRIS: "A word is not one by its spelling: it holds a digit or another sign, or "
         "is a single letter, an abbreviation, or a part that was cut off.",
@@ -208,7 +208,7 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
         else "Not looked for: name a model that is none of those compared with --judge.",
         FlagKind.AGREEING: "Both models prefer the same sentence; of a triplet, a model finds the "
         f"one that it is to reject less than {_SMALL:g} nat less likely than the natural one. "
-        "Trials are looked at with --scores alone.",
+        "Trials are looked at only where their scores are given (--scores).",
         FlagKind.LENGTH: f"A synthetic sentence is more than {_CHARACTERS} characters longer or "
         "shorter than its natural one. All models find longer sentences less likely.",
     }
@@ -387,9 +387,9 @@ def _fitting_table(
         reason = "Not looked for: most words have no part of speech. Give a table with --tags."
         return None, dict.fromkeys(kinds, reason)
     explanations = (
-        f"{_MISFITS} new words of a sentence or more, or more than half of them, are of another "
-        f"part of speech than those they replaced: so are all but {MISFIT:.0%} of their uses, by "
-        f"{table.name}. People agree on fewer of such items.",
+        f"{_MISFITS} new words of a sentence or more, or more than half of them, hardly ever have "
+        f"the part of speech of the words that they replaced: in less than {MISFIT:.0%} of their "
+        f"uses, by {table.name}. People agree on fewer of such items.",
         f"Parts of speech follow one another {SELDOM} times more seldom than by chance, and in the "
         "natural sentence others did."
         if table.pairs

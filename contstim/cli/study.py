@@ -190,8 +190,9 @@ def verify(
 
     Records beside the files hold checksums of what each command read and wrote. Named are files
     that were changed by hand, that were made of something that has changed since, or that are
-    missing; and files that no record tells of. In an archive that was run it says whether the
-    results are those of the archive. The exit status is 1 if a file is wrong.
+    missing; and files that no record tells of. A file is "given" if no command of the folder wrote
+    it, and "goes on changing" if commands add to it, as to a database. In an archive that was run
+    it says whether the results are those of the archive. The exit status is 1 if a file is wrong.
 
     Example: `contstim verify my-study`
     """
@@ -252,9 +253,10 @@ def archive(
     )
     for doubt in manifest.as_it_is:
         warn(doubt)
+    packed = " before packing" * (out.suffix == ".zip")
     size = sum(file.size for file in manifest.files) / 1e6
     remark(
-        f"{out}: {counted(len(manifest.files), 'file')}, {size:,.1f} MB before packing. "
+        f"{out}: {counted(len(manifest.files), 'file')}, {size:,.1f} MB{packed}. "
         f"{counted(questions, 'question')} in its texts are left to you (To fill in).",
         quiet=quiet,
     )

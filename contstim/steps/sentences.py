@@ -144,24 +144,24 @@ class FoundSentences:
         """Lines that say how many sentences the text has, and how many stay after each rule.
 
         Args:
-            needs: of a study, so that a column says whether so many would do; None for none.
+            needs: of a study, so that each line says whether so many would do; None for none.
         """
 
         def lacking(count: int) -> str:
-            """A further column: whether so many would do."""
+            """The end of a line: whether so many would do."""
             if needs is None:
                 return ""
             lacks = needs.in_all - count
-            return f" {f'{lacks:,} too few' if lacks > 0 else 'enough':>17}"
+            return f": {lacks:,} too few" if lacks > 0 else ": enough"
 
         remaining = self.in_text
-        yield f"  {remaining:>9,}{lacking(remaining)} in the text"
+        yield f"  {remaining:>9,} in the text{lacking(remaining)}"
         for why in dict.fromkeys((*(rule.reason for rule in self.rules), *self.left_out)):
             if number := self.left_out[why]:
                 remaining -= number
                 yield (
-                    f"  {remaining:>9,}{lacking(remaining)} without those left out because {why} "
-                    f"({number:,})"
+                    f"  {remaining:>9,} without {number:,}, each left out because {why}"
+                    f"{lacking(remaining)}"
                 )
 
 

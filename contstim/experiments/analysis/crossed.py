@@ -305,7 +305,7 @@ def variance_components(blocks: Sequence[Block], lacking: str = "") -> VarianceC
     single = [len(b.items) / b.means * (b.influence**2).sum(axis=-1) for b in blocks]
     residual = np.concatenate(single, axis=-1).mean(axis=-1) + np.maximum(0.0, person - answers)
     if (variance == 0).all() and (residual < _TINY).all():
-        note = "no scatter: every answer says the same"
+        note = "no scatter, since everybody of a group has the same value"
     different = len(np.unique(np.concatenate([block.items for block in blocks])))
     each = different / max(block.means for block in blocks)
     of_items = (items, items_freedom) if sum(spare) else (nan, nan)

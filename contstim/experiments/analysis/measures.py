@@ -206,7 +206,7 @@ class Measure:
 
 ACCURACY = Measure(
     "accuracy",
-    "share of human choices predicted",
+    "share of choices predicted",
     0.5,
     0.0,
     accuracy,
@@ -215,7 +215,7 @@ ACCURACY = Measure(
 )
 COSINE = Measure(
     "signed-rank-cosine",
-    "signed-rank cosine with human ratings",
+    "signed-rank cosine with ratings",
     0.0,
     -1.0,
     signed_rank_cosine,

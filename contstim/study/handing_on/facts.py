@@ -26,10 +26,12 @@ from contstim.files import checksum
 from contstim.models.catalog import hub_commit, parameter_count
 from contstim.models.specifications import parse_model
 from contstim.records import record_path
+from contstim.reporting.templates import in_a_row
 from contstim.reviews import Decision, ItemKind, Review, read_reviews
 from contstim.scale import Scale
 from contstim.scores import ScoreTable
 from contstim.steps.design import word_frequencies
+from contstim.steps.training import TrainNgram
 from contstim.steps.vocabulary import VocabularySettings
 from contstim.stimuli import (
     CONTROVERSIAL,
@@ -108,16 +110,21 @@ class StudyFacts:
     @cached_property
     def texts(self) -> list[Row]:
         """Each text: its use, file, number of lines, checksum, or how many embedded sentences."""
-        given = self.study.texts
+        given, models = self.study.texts, [model for model in self.study.models if model.training]
+        learn = [f"the training of {model.name}" for model in models if model.own_text is None]
         uses = [
-            ("models and words", given.training, places.TRAINING),
+            (in_a_row(["words", *learn]), given.training, places.TRAINING),
             ("natural sentences", given.natural, places.NATURAL_TEXT),
         ]
-        uses += [(each.name, each.own_text, each.embedded_text) for each in self.study.models]
+        uses += [(f"the training of {e.name}", e.own_text, e.embedded_text) for e in models]
         # Models that single steps train, such as a judge of sentences
         for name, values in self.study.steps.items():
             if name.startswith("train ") and "text" in values:
-                uses.append((str(values["out"]), str(values["text"]), Path(values["text"])))
+                use = f"the training of {values['out']}"
+                if name == "train ngram":
+                    order = values.get("order", TrainNgram.order)
+                    use += f", an n-gram model of order {order}"
+                uses.append((use, str(values["text"]), Path(values["text"])))
         rows = []
         for use, text, written in uses:
             if text:

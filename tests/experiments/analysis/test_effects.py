@@ -218,16 +218,19 @@ def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
     scores = ScoreTable(made.scores.sentences, ("a", "b"), flat)
     responses = tuple(replace(r, rating=2) for r in made.responses)
     ratings = gather(made.trials, responses, scores)
+    alike = "no scatter, since everybody of a group has the same value"
     for measure in MEASURES:
         result = compare(ratings, Scope.RANDOM, measure, every_contrast("ab"), Sampling(units))
         pair, *ceilings = result.comparisons
         assert (pair["difference"], pair["p_value"], pair["significant"]) == (0.0, 1.0, False)
-        assert pair["interval"].note == "no scatter: every answer says the same"
+        assert pair["interval"].note == alike
         assert pair["interval"].low < 0 < pair["interval"].high
         for value in result.models:  # of items without exception others may be one
             assert value["interval"].low < value["value"] < value["interval"].high
         for test in ceilings:  # everybody is as all others, and the model at chance: no scatter
-            assert test["interval"].note == "no scatter: every answer says the same"
+            assert (
+                test["interval"].note == "no scatter, since everybody of a group has the same value"
+            )
             assert test["testable"] == (units != "groups")
 
 

@@ -206,7 +206,8 @@ def test_the_methods_state_the_numbers_of_the_tables(section: str, results: Path
         f"vocabulary of {initial} words for the beginning",
         f"objective {certificate['objective']:.6g}, proven bound {certificate['bound']:.6g}",
         f"This gave {len(rows(results / 'triplets.csv'))} triplets",
-        f"Of these, {len(rows(results / 'selected.csv'))} were selected",
+        f"Of the {len(rows(results / 'triplets.csv'))} triplets, "
+        f"{len(rows(results / 'selected.csv'))} were selected",
         "at least 1 nats on each side, and of those with the fewest new words of another part",
         f"({ngrams} n-grams)",
         "At most 2 words of a sentence were replaced.",

@@ -132,7 +132,7 @@ for (scope in shown) {
   for (each in Filter(function(each) each$scope == scope, results)) {
     y <- match(each$model, models)
     if (is.finite(each$lower)) {
-      rect(each$lower, y - 0.4, each$upper, y + 0.4, col = "grey85", border = NA)
+      rect(each$lower, y - 0.4, each$upper, y + 0.4, col = "grey85", border = "grey85")
     }
     points(each$groups, rep(y, length(each$groups)), pch = 21, bg = "white", col = "grey40",
            cex = 0.8)

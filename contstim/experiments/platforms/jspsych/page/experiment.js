@@ -242,7 +242,8 @@ class Experiment {
   try {
     experiment = new Experiment(study, await contstim.loadTexts(study));
     if (typeof initJsPsych === "undefined" || typeof jsPsychHtmlButtonResponse === "undefined") {
-      throw new Error("jsPsych could not be loaded. Is this computer online?");
+      const remedy = "Is this computer online? Exported with --vendor, the page need not be.";
+      throw new Error(`jsPsych could not be loaded. ${remedy}`);
     }
     await experiment.run();
   } catch (error) {
