@@ -190,9 +190,10 @@ class SimulateResponses(
         trials = read_trials(self.trials)
         random = sum(trial.condition is Condition.RANDOM_NATURAL for trial in trials)
         if self.settings.noise is None and 0 < random < _FEW_PAIRS:
+            times = "a third or three times" if random < 5 else "half or twice"
             reporter.warn(
                 f"noise is calibrated on {counted(random, 'random natural pair')} alone, and may "
-                f"be half or twice as large on others: have {_FEW_PAIRS} or more "
+                f"be {times} as large on others: have {_FEW_PAIRS} or more "
                 "(`random_per_group` of the design), or state `noise` in nats."
             )
         # Noise and ceiling say the same in two ways: `people.noise` is the noise in nats

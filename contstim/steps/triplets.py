@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from contstim.errors import InputError
+from contstim.errors import ContstimError, InputError
 from contstim.files import checksum
 from contstim.matching import figures_of
 from contstim.models.base import record_entry
@@ -38,7 +38,7 @@ from contstim.steps.fields import (
 )
 from contstim.steps.review import flags_of
 from contstim.steps.step import Outcome, Step
-from contstim.stimuli import Triplet, read_stimuli
+from contstim.stimuli import Triplet, read_stimuli, read_triplets
 from contstim.store import AssignedSentence, Store, TripletStore
 from contstim.tables import columns_of, write_table
 from contstim.vocabulary import Vocabulary
@@ -126,6 +126,7 @@ class SearchTriplets(
     def work(self, reporter: Reporter) -> Outcome[TripletResults]:
         """Search, and write the triplets."""
         earlier = {path.as_posix(): checksum(path) for path in self.earlier}
+        stood = _names(self.out)
         models = parse_models(self.models)
         question = self.question()
         if self.frontier is not None and not question.nats:
@@ -189,10 +190,10 @@ class SearchTriplets(
             reporter.say(
                 f"Searches took {wall:,.0f} s, all workers together{parts if network else ''}."
             )
-        if self.review or results.removed:
-            reporter.say(
-                f"As before: {results.kept:,}; removed: {results.removed:,}; new: {results.new:,}."
-            )
+        stand = {triplet.triplet_id for triplet in results.triplets}
+        if stood - stand:
+            same, gone, new = len(stood & stand), len(stood - stand), len(stand - stood)
+            reporter.say(f"As before: {same:,}; removed: {gone:,}; new: {new:,}.")
         seen_facts = tell_contamination(seen, reporter, "natural sentences")
         for warning in results.lacking:
             reporter.warn(warning)
@@ -226,6 +227,14 @@ class SearchTriplets(
             facts["figures"] = figures_of(found, flagged.share, flagged.table, question.nats)
             shown.append(figures_table(facts["figures"]))
         return Outcome(results, facts, complete=results.complete, shown=shown)
+
+
+def _names(table: Path) -> set[str]:
+    """The triplets of a table of before; none where it is not there, or is no such table."""
+    try:
+        return {triplet.triplet_id for triplet in read_triplets(table)}
+    except ContstimError:
+        return set()
 
 
 def _mean(nats: float | None) -> str:

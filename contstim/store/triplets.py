@@ -127,7 +127,8 @@ class Slot(AssignedSentence):
         result: the number of its result in the store; None where there is none yet.
         refused: words, in lower case, that were too many under a cap in that result: it does not
             stand, and the next search may not put them in.
-        rejected: why reviewers rejected its triplet, for good; empty where they did not.
+        rejected: why its triplet is passed over for good: what reviewers said, or that its sentence
+            was gone; empty where it is not.
     """
 
     result: int | None = None

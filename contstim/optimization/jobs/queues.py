@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 3
 
-_GONE = "not among the natural sentences any more, or of words that are not known"
+_GONE = "not among the natural sentences, or of unknown words, now or in an earlier run"
 _IN_VAIN = 3  # searches in vain, at most, for each triplet that a pair of models is to have
 
 

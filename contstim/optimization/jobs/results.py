@@ -40,11 +40,6 @@ class TripletResults:
         assignment: the natural sentences of each pair, with those that were passed over or are held
             ready, but for those that the study cannot use any more.
         found: the results in the store that triplets come from, which knows the way to them.
-        kept: triplets that stood in the store before the run, and do now.
-        removed: triplets that stood there and do not any more, because reviewers rejected them,
-            they hold a word that has been excluded since, or a model, the words or the natural
-            sentences have changed.
-        new: triplets that did not stand there.
         wall_seconds: that the searches of this run took which came to an end, all workers together.
         network_seconds: of these within networks; the rest is everything around them.
     """
@@ -59,9 +54,6 @@ class TripletResults:
     judge: Convention | None
     assignment: tuple[AssignedSentence, ...]
     found: tuple[Result, ...] = field(compare=False)
-    kept: int = field(compare=False)
-    removed: int = field(compare=False)
-    new: int = field(compare=False)
     wall_seconds: float = field(compare=False)
     network_seconds: float = field(compare=False)
 

@@ -99,7 +99,6 @@ def find_triplets(
             raise InputError(f"fix: no sentence has the word or position {text!r}.")
     question, store = question.resolved, TripletStore(database)
     slots = store.slots(question.seed)
-    before = _standing_triplets(slots, store.results(question.seed))
     of_name = {named.name: named.specification for named in models}
     given = [_renamed(row, of_name) for row in assignment]
     ordered = models_in_order(of_name.values(), slots or given)
@@ -158,10 +157,8 @@ def find_triplets(
     names = {named.specification: named.name for named in models}
     if further is not None:
         names.setdefault(further.specification, further.name)
-    stood = {t.triplet_id for t in before if (t.model_1, t.model_2) in words}
     found = [result for some in queue.found.values() for result in some]
     triplets = [_renamed(r.triplet, names) for r in found if r.triplet is not None]
-    stands = {triplet.triplet_id for triplet in triplets if triplet.distinct}
     return TripletResults(
         triplets=tuple(triplet for triplet in triplets if triplet.distinct),
         unchanged=tuple(triplet for triplet in triplets if not triplet.distinct),
@@ -182,9 +179,6 @@ def find_triplets(
             if held.can_use(slot)
         ),
         found=tuple(found),
-        kept=len(stood & stands),
-        removed=len(stood - stands),
-        new=len(stands - stood),
         wall_seconds=searches.wall_seconds,
         network_seconds=searches.network_seconds,
     )
@@ -217,14 +211,6 @@ def _standing(
         or usable[slot.pair](slot.sentence)
         or ((r := results.get(slot.result)) and (r.state == "inadmissible" or r.in_vain))
     ]
-
-
-def _standing_triplets(
-    slots: Iterable[Slot], results: Mapping[int | None, Result]
-) -> list[Triplet]:
-    standing = [results.get(s.result) for s in slots if not s.rejected and not s.refused]
-    found = (r.triplet for r in standing if r is not None)
-    return [triplet for triplet in found if triplet is not None and triplet.distinct]
 
 
 def _inspect(
