@@ -94,6 +94,9 @@ def test_the_sentences_of_a_text_are_those_that_a_run_finds(study: Path) -> None
     assert supply.found is not None
     assert (supply.number, supply.in_text, supply.place) == (n_run, n_text, Path("more.txt"))
     assert not supply.may_be_fewer
+    lines = [*supply.found.lines(StudyNumbers(read_study(study)).needs)]
+    assert [lines[n].split()[0] for n in (0, -1)] == [f"{n_text:,}", f"{n_run:,}"]
+    assert {line.rsplit(": ", 1)[1] for line in lines} == {"enough"}
 
 
 def told_apart(log_probs: np.ndarray) -> tuple[tuple[str, str, int], ...]:

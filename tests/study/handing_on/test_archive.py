@@ -101,6 +101,7 @@ def test_stale_and_edited_stages_are_told_and_archived_only_as_they_are(
     assert not (tmp_path / "no.zip").exists()
     told = run(study, "archive", "--out", str(tmp_path / "folder"), "--as-it-is")
     assert told.returncode == 0, told.stderr
+    assert " MB. " in told.stderr  # of a folder nothing is packed
     for name in ("README.md", "datasheet.md"):
         text = (tmp_path / "folder" / name).read_text()
         assert "results/natural.txt was changed by hand" in text

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
 from contstim.experiments.analysis.effects import Result, Sampling, compare
@@ -52,6 +56,17 @@ def test_bars_dots_and_ceiling_are_the_results(result: Result) -> None:
     groups = result.evaluation.of_groups(result.evaluation.values)
     for name, dot in zip(names, dots, strict=True):
         assert np.asarray(dot.get_xdata()).tolist() == groups[:, "abc".index(name)].tolist()
+
+
+def test_a_ceiling_without_width_is_seen(result: Result) -> None:
+    """Witness: the pixels beside the uppermost bar, where nothing else is drawn."""
+    models = [{**row, "lower": 0.95, "upper": 0.95} for row in result.models]
+    figure = consistency_figure(replace(result, models=models), "groups")
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    across, up = figure.axes[0].transData.transform((0.95, len(models) - 1 + 0.42)).astype(int)
+    pixels = np.asarray(canvas.buffer_rgba())[::-1][up, across - 2 : across + 3, :3]
+    assert pixels.min() < 230
 
 
 def test_lines_of_significance_join_the_better_to_the_worse(result: Result) -> None:
