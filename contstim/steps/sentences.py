@@ -168,7 +168,7 @@ class FoundSentences:
 _STUDY = "Sentences that a study needs"
 
 
-class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=2):
+class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=3):
     """Find natural sentences in a text: whole ones, of one length, without repeated words.
 
     Lines that are no sentences are left out: those that do not start and end like one, that hold

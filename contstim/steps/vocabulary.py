@@ -104,7 +104,7 @@ class VocabularySettings:
 _DEFAULTS = VocabularySettings()
 
 
-class MakeVocabulary(Step[Vocabulary], name="vocabulary"):
+class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=2):
     """Make a vocabulary: words that may start a sentence, stand elsewhere, or occur twice.
 
     A word counts as sentence-initial by how often it starts a sentence, and as inner by how often
