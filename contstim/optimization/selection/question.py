@@ -374,7 +374,7 @@ class MinimalPairQuestion:
 
     per_pair: Annotated[
         int,
-        Help("Minimal pairs for two models; each alone is right about half of them.", at_least=2),
+        Help("Minimal pairs for two models; in half only the one prefers the first.", at_least=2),
     ] = 20
     objective: Annotated[
         MinimalPairObjective,
