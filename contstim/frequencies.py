@@ -62,7 +62,7 @@ class WordFrequencies:
 
     def zipf(self, word: str) -> float:
         """A word's place on the Zipf scale; words that were never counted have the lowest."""
-        return self._zipfs.get(word.lower(), self._zipf_of(0))
+        return self._zipfs.get(word.lower(), self._lowest)
 
     def mean_zipf(self, sentence: Sentence) -> float:
         """The mean over a sentence's words."""
@@ -71,6 +71,10 @@ class WordFrequencies:
     @cached_property
     def _zipfs(self) -> dict[str, float]:
         return {word: self._zipf_of(n) for word, n in self._folded.items()}
+
+    @cached_property
+    def _lowest(self) -> float:
+        return self._zipf_of(0)
 
     def _zipf_of(self, n: int) -> float:
         # + 1: Laplace's; + 3: from a million words to a thousand million

@@ -57,7 +57,7 @@ class Source:
         Raises:
             ModelError: it asks for more parts than can be built, or for code that is not allowed.
         """
-        config, tokenizer_config = self._configurations()
+        config, tokenizer_config = _configurations(self.location, local=self.local)
         for name, value in _numbers(config):
             if _COUNT.search(name) and value > _MOST_PARTS:
                 raise ModelError(
@@ -75,14 +75,6 @@ class Source:
             name = tokenizer_config.get("tokenizer_class")
             if name is not None and tokenizer_class_from_name(str(name)) is None:
                 raise _code_error(self.location, tokenizer_config)
-
-    def _configurations(self) -> tuple[Any, Any]:
-        """The content of `config.json` and of `tokenizer_config.json`."""
-        from transformers import PreTrainedConfig
-        from transformers.models.auto.tokenization_auto import get_tokenizer_config
-
-        config, _ = PreTrainedConfig.get_config_dict(self.location, local_files_only=self.local)
-        return config, get_tokenizer_config(self.location, local_files_only=self.local)
 
 
 def from_anywhere(
@@ -186,6 +178,15 @@ def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, int]]:
         yield name, config
 
 
+def _configurations(location: str, *, local: bool) -> tuple[Any, Any]:
+    """The content of `config.json` and of `tokenizer_config.json`."""
+    from transformers import PreTrainedConfig
+    from transformers.models.auto.tokenization_auto import get_tokenizer_config
+
+    config, _ = PreTrainedConfig.get_config_dict(location, local_files_only=local)
+    return config, get_tokenizer_config(location, local_files_only=local)
+
+
 def _code_error(location: str, *configurations: Any) -> ModelError:
     """The refusal of a checkpoint that wants to run code of its own."""
     code = ", ".join(sorted({name for part in configurations for name in _code_of(part)}))
@@ -257,8 +258,7 @@ def foreign_errors(location: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         if isinstance(error, ValueError) and "trust_remote_code" in str(error):
-            read = Source(location, local=True, trust_remote_code=False)
-            raise _code_error(location, *read._configurations()) from error
+            raise _code_error(location, *_configurations(location, local=True)) from error
         if isinstance(error, Exception) and out_of_memory(error):  # of a GPU, say
             raise ModelError(
                 f"{location} needs more memory than there is. Use dtype bfloat16, quantize int8 or "
