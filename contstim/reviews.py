@@ -235,7 +235,7 @@ def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[Reviewed
 
 
 def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:
-    """Write review.csv (or `.parquet`, `.jsonl`): the fields of `ReviewedItem`, in that order.
+    """Write review.csv (or `.tsv`, `.parquet`, `.jsonl`): the fields of `ReviewedItem`, in order.
 
     Raises:
         InputError: the file cannot be written.

@@ -334,14 +334,14 @@ def check_trials(trials: Iterable[Trial]) -> None:
             )
 
 
-_OTHER_TABLES = (".tsv", ".xls", ".xlsx", ".ods", ".npz", ".npy", ".json")
+_OTHER_TABLES = (".xls", ".xlsx", ".ods", ".npz", ".npy", ".json")
 SENTENCE_COLUMNS = ("sentence", "sentence_1", "sentence_2", "natural", "synthetic_1", "synthetic_2")
 
 
 def read_stimuli(path: Path | str) -> list[Sentence]:
     """The sentences of a text file, one a line, or the distinct ones of a table of stimuli.
 
-    A table (.csv, .parquet, .jsonl) has one or more of the columns sentence, sentence_1,
+    A table (.csv, .tsv, .parquet, .jsonl) has one or more of the columns sentence, sentence_1,
     sentence_2, natural, synthetic_1 and synthetic_2, as trials, pairs and triplets do; or, with
     none of these, both good and bad, as minimal pairs do.
 
@@ -375,7 +375,7 @@ def read_stimuli(path: Path | str) -> list[Sentence]:
 
 
 def read_pairs(path: Path | str) -> tuple[Pair, ...]:
-    """Read pairs.csv (or `.parquet`, `.jsonl`), see `Pair`; further columns are ignored.
+    """Read pairs.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Pair`; further columns are ignored.
 
     Raises:
         InputError: the file cannot be read, lacks a column, or holds a value of another type; a
@@ -396,7 +396,9 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
 
 
 def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
-    """Read triplets.csv (or `.parquet`, `.jsonl`), see `Triplet`; further columns are ignored.
+    """Read triplets.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Triplet`.
+
+    Further columns are ignored.
 
     Raises:
         InputError: the file cannot be read, lacks a column, or holds a value of another type, such
@@ -436,7 +438,7 @@ def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
 
 
 def read_trials(path: Path | str) -> tuple[Trial, ...]:
-    """Read trials.csv (or `.parquet`, `.jsonl`), see `Trial`; further columns are ignored.
+    """Read trials.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Trial`; further columns are ignored.
 
     Raises:
         InputError: the file cannot be read, lacks a column, has no rows, or holds a value of

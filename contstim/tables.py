@@ -1,8 +1,8 @@
-"""Tables on disk: CSV, Parquet or JSON lines, by the ending of the file's name.
+"""Tables on disk: CSV, TSV, Parquet or JSON lines, by the ending of the file's name.
 
 CSV is read as spreadsheets of all countries write it: cells separated by commas, semicolons or
 tabs, in UTF-8 or, with a byte order mark, UTF-16; decimal commas where cells are not separated by
-commas. So is `.tsv`, which is not written.
+commas. TSV is written with tabs between quoted cells, and also read where nothing is quoted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from enum import Enum
 from itertools import chain
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias, TypeVar
 
 from contstim.documents import parse_json_lines, read_json_object, refuse_other_format, shortened
 from contstim.errors import InputError
@@ -49,7 +49,7 @@ Those of OWASP's page on CSV injection, with the full-width forms that some syst
 _Value = TypeVar("_Value")
 _Column = TypeVar("_Column")
 
-TABLE_KINDS = (".csv", ".parquet", ".jsonl")
+TABLE_KINDS = (".csv", ".tsv", ".parquet", ".jsonl")
 
 
 def columns_of(kind: type[DataclassInstance], rows: Iterable[object]) -> dict[str, list[Any]]:
@@ -100,7 +100,7 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
     """Write named columns of equal length.
 
     CSV is UTF-8 with a header, texts quoted, and numbers in the shortest form that reads back
-    exactly; `.parquet` and `.jsonl` are recognised by the name.
+    exactly; `.tsv`, `.parquet` and `.jsonl` are recognised by the name.
 
     Raises:
         InputError: the file cannot be written, or its name is not a table's.
@@ -120,13 +120,15 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
                     file.write(json.dumps(cells, ensure_ascii=False) + "\n")
         else:
             with partial.open("w", encoding="utf-8", newline="") as file:
-                write_csv(file, columns)
+                write_csv(file, columns, "\t" if kind == ".tsv" else ",")
 
 
-def write_csv(file: TextIO, columns: Mapping[str, Column]) -> None:
+def write_csv(file: TextIO, columns: Mapping[str, Column], delimiter: str = ",") -> None:
     """Write named columns of equal length as CSV; see `write_table`."""
     # Programs that look at quotation marks then do not take the text 1984 for a number
-    writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer = csv.writer(
+        file, delimiter=delimiter, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n"
+    )
     writer.writerow(columns)
     writer.writerows(zip(*map(_plain, columns.values()), strict=True))
 
@@ -154,7 +156,7 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
         InputError: the file is missing, empty, not UTF-8 or UTF-16, cut off, ragged, names a column
             twice, leaves open which sign its decimals have, or its name is not a table's.
     """
-    return _read(Path(path), table_kind(path, (*TABLE_KINDS, ".tsv")), may_be_empty)
+    return _read(Path(path), table_kind(path), may_be_empty)
 
 
 def read_csv(
@@ -305,7 +307,12 @@ def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, 
     first = next(lines, "")
     # The most frequent in the header outside quotation marks, a comma where none is more frequent
     delimiter = max(",;\t", key=_QUOTED.sub("", first).count)
-    reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+    rest: Iterable[str] = chain([first], lines)
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
+    if delimiter == "\t":
+        rest = list(rest)
+        quoting = csv.QUOTE_NONE if _is_unquoted(rest) else csv.QUOTE_MINIMAL
+    reader = csv.reader(rest, delimiter=delimiter, quoting=quoting, strict=True)
     header: list[str] = []
     columns: list[list[Any]] = []
     line = 1  # of the row's beginning: a quoted cell may run over several
@@ -334,6 +341,17 @@ def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, 
         raise InputError(f"{path} names these columns twice: {listed(twice)}.")
     table = dict(zip(header, columns, strict=True))
     return table if delimiter == "," else _with_points(path, table, delimiter)
+
+
+def _is_unquoted(lines: Sequence[str]) -> bool:
+    """Whether quotation marks of a table with tabs belong to the texts, as in many corpora."""
+    try:
+        for _ in csv.reader(lines, delimiter="\t", strict=True):
+            pass
+    except csv.Error:
+        cells = (cell.strip() for line in lines for cell in line.split("\t"))
+        return not any(cell[:1] == cell[-1:] == '"' for cell in cells if len(cell) > 1)
+    return False
 
 
 _QUOTED = re.compile('"[^"]*"')

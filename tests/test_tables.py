@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -257,3 +258,26 @@ def test_tables_are_read_as_spreadsheets_of_all_countries_write_them(
         return
     table = read_table(path)
     assert (table["a"][0], number(table["rt"][0])) == expected
+
+
+def test_a_table_between_tabs_is_read_back_and_by_another_library(tmp_path: Path) -> None:
+    path = tmp_path / "table.tsv"
+    columns: dict[str, list[Any]] = {
+        "sentence": ['She said "no", and\tleft', "1984", "a\nb"],
+        "score": [0.1, -1e-9, 2.0],
+    }
+    write_table(path, columns)
+    assert read_table(path) == {
+        "sentence": columns["sentence"],
+        "score": [str(score) for score in columns["score"]],
+    }
+    assert pd.read_csv(path, sep="\t", dtype={"sentence": str}).to_dict("list") == columns
+
+
+def test_quotation_marks_of_a_corpus_between_tabs_are_part_of_its_texts(tmp_path: Path) -> None:
+    path = tmp_path / "table.tsv"
+    path.write_text('sentence\tn\n"No," he said.\t1\nSo "it" is.\t2\n', encoding="utf-8")
+    assert read_table(path)["sentence"] == ['"No," he said.', 'So "it" is.']
+    path.write_text('sentence\tn\n"No," he said.\t1\n"It is."\t2\n', encoding="utf-8")
+    with pytest.raises(InputError, match="line 2: the row that begins here is not readable CSV"):
+        read_table(path)

@@ -108,7 +108,7 @@ def published_scores(
 
     Args:
         judgements: the sentences to find.
-        path: the table: .csv, .parquet, .jsonl, or an .npz as of `ScoreTable`.
+        path: the table: .csv, .tsv, .parquet, .jsonl, or an .npz as of `ScoreTable`.
         settings: the columns to take, by default all that hold numbers, without indices, lengths,
             labels, columns of the judged sentences, and z-scores of another column; whether
             sentences may lack a score.

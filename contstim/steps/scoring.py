@@ -87,7 +87,7 @@ class ScoreSentences(
             raise InputError("`by` and `boundary_correction` are for `per_word`: give it too.")
         if self.per_word and self.out.suffix.lower() == ".npz":
             raise InputError(
-                "A table of words is not written as .npz; name a .csv, .parquet or .jsonl file."
+                "A table of words is not written as .npz: name one of " + ", ".join(TABLE_KINDS)
             )
         specifications = parse_models(self.models)
         if self.bounds is not None:

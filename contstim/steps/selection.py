@@ -91,7 +91,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=2):
     --earlier pairs.csv --earlier trials.csv --out pairs-2.csv`
     """
 
-    scores: Annotated[Path, Reads("Scores: .csv, .parquet, .jsonl or .npz.")]
+    scores: Annotated[Path, Reads("Scores: .csv, .tsv, .parquet, .jsonl or .npz.")]
     out: Annotated[Path, WritesTable("The table of pairs to write.", beside=(".certificate.json",))]
     settings: PairSettings = PairSettings()
     review: Reviews = ()

@@ -186,7 +186,7 @@ BAD = {
     "cut.txt.gz": gzip.compress(b"a b c\n" * 999)[:-9],
     "zip.npz": b"",
     "null.jsonl": b'{"sentence": null, "a": -1, "b": -2}\n',
-    "sheet.tsv": b"sentence\ta\n",
+    "sheet.xlsx": b"sentence\ta\n",
     "vocabulary/vocab_cap.pkl": b"\x80\x03]q\x00(X\xff\xff\xff\xff",
     "lists.txt": b"The\n",
     "dots.txt": b"The dog ran\n.\n",
@@ -220,7 +220,7 @@ SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
         ("demo --out corpus.txt", "Cannot write"),
         ("score --model kenlm:bigram.arpa --sentences corpus.txt --out .", "not a table"),
         (
-            "score --model kenlm:bigram.arpa --sentences sheet.tsv --out s.csv",
+            "score --model kenlm:bigram.arpa --sentences sheet.xlsx --out s.csv",
             "cannot be read here",
         ),
         ("score --model kenlm:bigram.arpa --sentences null.jsonl --out s.csv", "empty cells"),

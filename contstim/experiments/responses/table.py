@@ -215,7 +215,7 @@ def numbered(responses: Sequence[Response]) -> list[Response]:
 
 
 def write_responses(path: Path | str, responses: Iterable[Response]) -> None:
-    """Write responses.csv (or `.parquet`, `.jsonl`): the fields of `Response`, in that order.
+    """Write responses.csv (or `.tsv`, `.parquet`, `.jsonl`): the fields of `Response`, in order.
 
     Texts that a spreadsheet would run as a formula get an apostrophe in front, which
     `read_responses` takes away.

@@ -60,8 +60,8 @@ def read_cola(path: Path | str) -> list[LabelledSentence]:
     """Read labelled sentences.
 
     CoLA's files as published have four columns between tabs and no header: source, label (1 or 0),
-    the author's mark, sentence. A table (.csv, .parquet, .jsonl), or tabs with a header, needs the
-    columns `label` and `sentence`.
+    the author's mark, sentence. A table (.csv, .tsv, .parquet, .jsonl), or tabs with a header,
+    needs the columns `label` and `sentence`.
 
     Raises:
         InputError: the file cannot be read, lacks a column (names it), has another label, or all
@@ -128,9 +128,12 @@ def _read_labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[Lab
 
 
 def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
-    if path.suffix.lower() in TABLE_KINDS:
+    kind = path.suffix.lower()
+    if kind in TABLE_KINDS and kind != ".tsv":
         return read_table(path)
     rows = [line.split("\t") for line in read_text(path).split("\n") if line]
+    if kind == ".tsv" and rows and any(name.startswith('"') for name in rows[0]):
+        return read_table(path)  # texts of CoLA's files are not quoted
     if not rows:
         raise InputError(f"{path} is empty; expected {', '.join(_COLA)} between tabs.")
     # CoLA's files as published have no header
