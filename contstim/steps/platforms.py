@@ -17,6 +17,7 @@ from contstim.experiments.platforms.platform import (
 from contstim.experiments.responses.alignment import Imported, keep_one, kept_columns
 from contstim.experiments.responses.questionnaire import COLUMNS, questions_beside, write_answers
 from contstim.experiments.responses.table import origin_of, scale_of, write_responses
+from contstim.files import visible_files
 from contstim.options import AnswerScale, Help, Reads, Writes, WritesTable
 from contstim.steps.step import Outcome, Step, page_of, variant
 from contstim.stimuli import on_scale, read_trials, trial_columns
@@ -24,7 +25,12 @@ from contstim.tables import write_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from contstim.reporter import Reporter
+
+_DATA = (".csv", ".tsv", ".txt", ".json", ".jsonl")  # of files in a folder
+_SHOWN = 20  # unreadable rows that a warning names
 
 
 class ExportTrials(Step[Exported], name="export"):
@@ -82,7 +88,7 @@ def export_step(platform: Platform | str) -> type[ExportTrials] | None:
     return step
 
 
-class ImportResponses(Step[Imported], name="import"):
+class ImportResponses(Step[Imported], name="import", version=2):
     """Write what people answered on a platform as a table of responses.
 
     Answers to questions beside the trials, and columns that are kept, stand in `….questions.csv`.
@@ -91,7 +97,9 @@ class ImportResponses(Step[Imported], name="import"):
     platform: ClassVar[str]
     reader: ClassVar[Reader]
 
-    files: Annotated[tuple[Path, ...], Reads("Data of the platform.", argument=True)] = ()
+    files: Annotated[
+        tuple[Path, ...], Reads("Data of the platform.", argument=True, folder=True)
+    ] = ()
     trials: Annotated[Path | None, Reads("What was shown: trials.csv.")] = None
     out: Annotated[Path, WritesTable("The table of responses to write.")]
     trials_out: Annotated[Path | None, WritesTable("The table of trials to write.")] = None
@@ -112,8 +120,9 @@ class ImportResponses(Step[Imported], name="import"):
         reader = self.reader
         if reader.files and not self.files:
             raise InputError(f"`files` names none; there are needed: {reader.files}")
-        if len(self.files) > 1 and not reader.several:
-            raise InputError(f"`files` names {len(self.files)}; a single one is read.")
+        files = _data_files(self.files)
+        if len(files) > 1 and not reader.several:
+            raise InputError(f"`files` names {len(files)}; a single one is read.")
         if reader.files and (self.trials is None) == (self.trials_out is None):
             raise InputError("Give either `trials`, what was shown, or `trials_out`.")
         shown = () if self.trials is None else read_trials(self.trials)
@@ -123,7 +132,7 @@ class ImportResponses(Step[Imported], name="import"):
                 raise InputError("`scale` is that of the trials that were shown: give `trials`.")
             shown = on_scale(shown, scale)
         settings = () if reader.settings is None else (self.settings,)
-        imported = reader.read(self.files, shown, *settings)
+        imported = reader.read(files, shown, *settings)
         if self.keep:
             about = (*imported.questions, *kept_columns(imported, self.keep))
             imported = replace(imported, questions=about)
@@ -142,6 +151,7 @@ class ImportResponses(Step[Imported], name="import"):
             "simulated_participants": origin.simulated,
             "scale": str(scale),
             "notes": list(imported.notes),
+            "unreadable_rows": [str(row) for row in imported.unreadable],
             "problems": [
                 {"problem": str(f.problem), "participant": f.participant, "about": list(f.about)}
                 for f in report.findings
@@ -156,8 +166,35 @@ class ImportResponses(Step[Imported], name="import"):
             questions_beside(self.out).unlink(missing_ok=True)
         for note in imported.notes:
             reporter.say(note)
+        reporter.warn(_unreadable_warning(imported))
         reporter.warn(origin.warning)
         return Outcome(imported, facts, shown=[str(report)])
+
+
+def _data_files(paths: Iterable[Path]) -> list[Path]:
+    """The files themselves, and of folders the files whose names end as those of data do.
+
+    Raises:
+        InputError: if a folder holds none.
+    """
+    files: list[Path] = []
+    for path in paths:
+        inside = visible_files(path) if path.is_dir() else [path]
+        data = [file for file in inside if file == path or file.suffix.lower() in _DATA]
+        if not data:
+            raise InputError(f"{path} holds no data: no file that ends in {', '.join(_DATA)}.")
+        files += data
+    return files
+
+
+def _unreadable_warning(imported: Imported) -> str:
+    """The unreadable rows, the first of them in full; empty if there are none."""
+    if not imported.unreadable:
+        return ""
+    rows = imported.unreadable
+    further = [f"… and {len(rows) - _SHOWN:,} more, in the record"] if len(rows) > _SHOWN else []
+    head = f"{counted(len(rows), 'unreadable row')} left out:"
+    return "\n  ".join([head, *map(str, rows[:_SHOWN]), *further])
 
 
 def import_step(platform: Platform | str) -> type[ImportResponses] | None:

@@ -42,6 +42,24 @@ def exporting(platform: str, folder: Path, out: Path) -> Step[Exported]:
     return step.of({"trials": folder / "trials.csv", "out": out})
 
 
+def test_an_import_of_a_folder_records_the_rows_that_it_leaves_out(tmp_path: Path) -> None:
+    cases = Path(__file__).parents[1] / "experiments" / "platforms" / "cases"
+    text = (cases / "psychopy-standard.csv").read_text(encoding="utf-8-sig")
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "p01.csv").write_text(text, encoding="utf-8")
+    broken = text.replace("p01", "p02").splitlines()[:-1]  # cut off in the last row but one
+    (data / "p02.csv").write_text("\n".join(broken)[:-30], encoding="utf-8")
+    (data / "p02.log").write_text("not data", encoding="utf-8")
+    step, out = import_step("psychopy"), tmp_path / "responses.tsv"
+    assert step is not None
+    step.of({"files": (data,), "trials": cases / "trials.csv", "out": out}).run()
+    n_rows = len(read_responses(out))
+    (unreadable,) = record_of(out)["unreadable_rows"]
+    assert unreadable.startswith(f"{data / 'p02.csv'}, line {len(broken)}:")
+    assert n_rows == 9 + 7
+
+
 def test_a_page_of_review(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     triplets = some_triplets(1)
     write_table(folder / "triplets.csv", columns_of(Triplet, triplets))

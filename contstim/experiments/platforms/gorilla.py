@@ -25,14 +25,20 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, template_path
 from contstim.experiments.platforms.lists import as_html, button_facts, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
+from contstim.experiments.platforms.rows import MISSING, Row, table_rows
 from contstim.experiments.platforms.texts import Language
-from contstim.experiments.responses.alignment import Imported, import_files, recorded
+from contstim.experiments.responses.alignment import (
+    Imported,
+    UnreadableRow,
+    import_files,
+    recorded_or_unreadable,
+)
 from contstim.options import Help, Seed
 from contstim.tables import cells_by_name, listed, read_csv
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.stimuli import Trial
@@ -165,63 +171,76 @@ def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     return imported
 
 
-def _answers(path: Path, position: Counter[str]) -> Iterator[RecordedAnswer | str]:
-    """The answers of a file, and notes on it.
+def _answers(path: Path, position: Counter[str]) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+    """The answers of a file, its unreadable rows, and notes on it.
 
     Args:
         path: of the file.
         position: of each participant's last rating.
     """
-    table = read_csv(path, footer="END OF FILE")
+    rows = table_rows(path, footer="END OF FILE")
+    header = next(row.cells for row in rows if isinstance(row, Row))
     wanted = (_PARTICIPANT, _BUTTON_COLUMNS, ("trial_id",), ("shown_left",))
-    columns = [_folded(path, table, names) for names in wanted]
-    times = table.get("Reaction Time", [""] * len(columns[0]))
+    columns = [_columns_of(path, header, names) for names in wanted]
+    people: dict[str, None] = {}
     rated: set[tuple[str, str]] = set()
-    unrated: dict[tuple[str, str], RecordedAnswer] = {}
+    unrated: dict[tuple[str, str], RecordedAnswer | UnreadableRow] = {}
     others = 0
-    rows = zip(*columns, times, cells_by_name(table), strict=True)
-    for n, (participant, button, trial_id, left, rt_ms, row) in enumerate(rows):
+    for row in rows:
+        if isinstance(row, UnreadableRow):
+            yield row
+            continue
+        try:
+            participant, button, trial_id, left = (_one_value(row, names) for names in columns)
+        except InputError as error:
+            yield UnreadableRow(str(error))
+            continue
+        people[participant] = None
         if not trial_id:
             others += 1
             continue
-        where, key = f"{path}, row {n}", (participant, trial_id)
-        cells = {"participant": participant, "trial_id": trial_id, "left": left, "row": row}
+        key = (participant, trial_id)
+        cells = {
+            "participant": participant,
+            "trial_id": trial_id,
+            "left": left,
+            "row": row.cells,
+        }
         if pressed := _BUTTON.fullmatch(button):
             rated.add(key)
             position[participant] += 1
-            told = {"position": position[participant], "rt_ms": rt_ms}
-            yield recorded(where, **cells, rating=pressed[1], **told)
+            rt_ms = row.cells.get("Reaction Time", "")
+            about = {"position": position[participant], "rt_ms": "" if rt_ms in MISSING else rt_ms}
+            yield recorded_or_unreadable(row.where, **cells, rating=pressed[1], **about)
         elif key not in unrated:
             # A trial has rows of other events too, such as clicks; they matter if none is a rating
-            unrated[key] = recorded(where, **cells, rating="")
+            unrated[key] = recorded_or_unreadable(row.where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
     yield f"{path}: {counted(others, 'row')} of no trial."
-    if idle := {*columns[0]} - {participant for participant, _ in rated | unrated.keys()} - {""}:
+    if idle := people.keys() - {participant for participant, _ in rated | unrated.keys()} - {""}:
         yield f"These participants rated nothing: {', '.join(sorted(idle))}."
 
 
-def _folded(path: Path, table: Mapping[str, list[str]], names: Sequence[str]) -> list[str]:
-    """For each row the value of the first of these names that the table has, in all its columns."""
+def _columns_of(path: Path, header: Iterable[str], names: Sequence[str]) -> list[str]:
+    """The columns of the first of these names that a table has, in all its spreadsheets."""
     plain = {
-        column: _SECOND_SHEET.sub("", column.removeprefix("Spreadsheet: ")) for column in table
+        column: _SECOND_SHEET.sub("", column.removeprefix("Spreadsheet: ")) for column in header
     }
-    columns: list[str] = []
     for name in names:
-        columns = columns or [column for column in table if name in (column, plain[column])]
-    if not columns:
+        if columns := [column for column in plain if name in (column, plain[column])]:
+            return columns
+    raise InputError(f"{path} has no column {' or '.join(names)}; its columns are {listed(plain)}.")
+
+
+def _one_value(row: Row, columns: Sequence[str]) -> str:
+    """The value of a row in columns of which one is filled."""
+    values = {row.cells.get(column, "") for column in columns} - {""}
+    if len(values) > 1:
         raise InputError(
-            f"{path} has no column {' or '.join(names)}; its columns are {listed(table)}."
+            f"{row.where}: {', '.join(columns)} should hold one value, but hold "
+            f"{' and '.join(map(repr, sorted(values)))}."
         )
-    folded = []
-    for n, cells in enumerate(zip(*(table[column] for column in columns), strict=True)):
-        values = {cell.strip() for cell in cells} - {""}
-        if len(values) > 1:
-            raise InputError(
-                f"{path}, row {n}: {', '.join(columns)} should hold one value, but hold "
-                f"{' and '.join(map(repr, sorted(values)))}."
-            )
-        folded.append("".join(values))
-    return folded
+    return "".join(values)
 
 
 PLATFORM = Platform(

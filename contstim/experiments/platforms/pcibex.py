@@ -36,19 +36,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
 
-from contstim.documents import read_text, shortened
+from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, script
 from contstim.experiments.platforms.lists import ListSettings, as_html, button_facts, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
+from contstim.experiments.platforms.rows import Row, read_data
 from contstim.experiments.platforms.texts import button_labels, labels
-from contstim.experiments.responses.alignment import Imported, import_files, recorded
+from contstim.experiments.responses.alignment import (
+    Imported,
+    UnreadableRow,
+    import_files,
+    recorded_or_unreadable,
+)
 from contstim.options import Help
 from contstim.tables import needed_columns, number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from contstim.experiments.responses.alignment import RecordedAnswer
     from contstim.stimuli import Trial
@@ -137,121 +143,148 @@ def import_pcibex(
         settings: defaults where None.
 
     Raises:
-        InputError: a file cannot be read, names no columns, or has no trial; a line says something
-            that cannot be; and see `import_files`.
+        InputError: a file cannot be read, names no columns, or has no trial; and see
+            `import_files`.
     """
     selector = (settings or PcibexReading()).selector
     return import_files(files, trials, lambda path: _trials(path, selector))
 
 
-def _trials(path: Path, selector: str) -> Iterator[RecordedAnswer | str]:
-    """The answers of a file, trial by trial, and a note on its other lines."""
+def _trials(path: Path, selector: str) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+    """The answers of a file, trial by trial, its unreadable rows, and a note on its other lines."""
     # The lines of each trial as one participant went through it
-    runs: dict[tuple[str, ...], list[tuple[str, dict[str, str]]]] = defaultdict(list)
+    runs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     others = 0
-    for where, cells in _lines(path):
+    for line in _lines(path):
+        if isinstance(line, UnreadableRow):
+            yield line
+            continue
+        cells = line.cells
         if not cells.get("trial_id"):
             others += 1
             continue
-        needed_columns(where, cells, (_ITEM, _ELEMENT, _PARAMETER, _VALUE, _EVENT))
+        needed_columns(line.where, cells, (_ITEM, _ELEMENT, _PARAMETER, _VALUE, _EVENT))
         # A participant may send twice: the time of the submission tells the two apart. Who was not
         # named is told by it and the address, of which there is only a hash: twelve digits do.
         sent = cells.get(_TIME, "")
         unnamed = "-".join(filter(None, (cells.get(_ADDRESS, "")[:12], sent)))
         key = (cells.get("participant", "") or unnamed, sent, cells[_ITEM], cells["trial_id"])
-        runs[key].append((where, cells))
+        runs[key].append(line)
     if not runs:
         raise InputError(f"{path} has no line with a trial_id, so nothing in it is a trial.")
     yield f"{path}: {counted(others, 'line')} of no trial."
     # Trials in the order in which they began: an Ibex server numbers items as they are defined
-    beginnings = {run: _beginning(lines) for run, lines in runs.items()}
+    beginnings: dict[tuple[str, ...], tuple[float, float]] = {}
     begun: dict[str, set[tuple[float, float]]] = defaultdict(set)
-    for (participant, *_), beginning in beginnings.items():
-        begun[participant].add(beginning)
     for run, lines in runs.items():
-        position = 1 + sorted(begun[run[0]]).index(beginnings[run])
-        yield from _answers(lines, run[0], position, selector)
+        try:
+            beginnings[run] = _beginning(lines)
+            begun[run[0]].add(beginnings[run])
+        except InputError as error:
+            yield UnreadableRow(str(error))
+    for run, beginning in beginnings.items():
+        position = 1 + sorted(begun[run[0]]).index(beginning)
+        try:
+            selections = _selections(runs[run], selector)
+        except InputError as error:
+            yield UnreadableRow(str(error))
+            continue
+        where, first = runs[run][0].where, runs[run][0].cells
+        for button, rt_ms in selections:
+            yield recorded_or_unreadable(
+                where,
+                participant=run[0],
+                trial_id=first["trial_id"],
+                left=first.get("left", ""),
+                rating=button,
+                position=position,
+                rt_ms=rt_ms,
+                row=first,
+            )
 
 
-def _start(lines: Sequence[tuple[str, Mapping[str, str]]]) -> float:
+def _start(lines: Sequence[Row]) -> float:
     """Time at which a trial began, milliseconds since 1970; nan where no line says so."""
     starts = [
-        each for each in lines if (each[1][_PARAMETER], each[1][_VALUE]) == ("_Trial_", "Start")
+        line
+        for line in lines
+        if (line.cells[_PARAMETER], line.cells[_VALUE]) == ("_Trial_", "Start")
     ]
-    return _number(*starts[-1], _EVENT) if starts else math.nan
+    return _number(starts[-1], _EVENT) if starts else math.nan
 
 
-def _beginning(lines: Sequence[tuple[str, Mapping[str, str]]]) -> tuple[float, float]:
+def _beginning(lines: Sequence[Row]) -> tuple[float, float]:
     """Time at which a trial began, or of its first line, and the number of its item."""
     start = _start(lines)
-    first = _number(*lines[0], _EVENT) if math.isnan(start) else start
-    return first, _number(*lines[0], _ITEM)
+    first = _number(lines[0], _EVENT) if math.isnan(start) else start
+    return first, _number(lines[0], _ITEM)
 
 
-def _answers(
-    lines: Sequence[tuple[str, Mapping[str, str]]], participant: str, position: int, selector: str
-) -> Iterator[RecordedAnswer]:
-    """An answer for each selection in the lines of a trial; one without a rating if none is."""
-    where, first = lines[0]
-    start, selected = _start(lines), []
-    for _, cells in lines:
-        said = (cells[_ELEMENT], cells.get("PennElementName"), cells[_PARAMETER])
-        if said == ("Selector", selector, "Selection") and cells[_VALUE] not in ("NA", ""):
-            selected.append((cells[_VALUE], _number(where, cells, _EVENT)))
-    for button, time in selected or [("", math.nan)]:
-        yield recorded(
-            where,
-            participant=participant,
-            trial_id=first["trial_id"],
-            left=first.get("left", ""),
-            rating=button,
-            position=position,
-            rt_ms="" if math.isnan(time - start) else time - start,
-            row=first,
-        )
+def _selections(lines: Sequence[Row], selector: str) -> list[tuple[str, float | str]]:
+    """Button and reaction time (ms) of each selection in a trial; empty ones if there is none."""
+    start, selections = _start(lines), list[tuple[str, float | str]]()
+    for line in lines:
+        cells = line.cells
+        event = (cells[_ELEMENT], cells.get("PennElementName"), cells[_PARAMETER])
+        if event == ("Selector", selector, "Selection") and cells[_VALUE] not in ("NA", ""):
+            rt_ms = _number(line, _EVENT) - start
+            selections.append((cells[_VALUE], "" if math.isnan(rt_ms) else rt_ms))
+    return selections or [("", "")]
 
 
-def _number(where: str, cells: Mapping[str, str], name: str) -> float:
+def _number(row: Row, name: str) -> float:
     try:
-        return number(cells[name])
+        return number(row.cells[name])
     except ValueError:
-        raise InputError(
-            f"{where}: {shortened(cells[name])} under {name} is not a number."
-        ) from None
+        value = shortened(row.cells[name])
+        raise InputError(f"{row.where}: {value} under {name} is not a number.") from None
 
 
-def _lines(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+def _lines(path: Path) -> Iterator[Row | UnreadableRow]:
     """Each line of data, its values by the names that the comments above it give."""
     names: dict[int, str] = {}  # of columns, by their numbers from 1
-    for place, line in enumerate(read_text(path).split("\n"), start=1):
+    text = read_data(path)
+    lines = text.split("\n")
+    for place, line in enumerate(lines, start=1):
         # A spreadsheet program that saved the file may have put quotes around comments.
         if line.startswith(("#", '"#')):
-            comment = _COLUMN.match(line.strip().strip('"'))
-            if "...First 7..." in line:
-                names = {1: _TIME, 2: _ADDRESS, 4: _ITEM}
-                names |= {int(n): name for n, name in _SIMPLE.findall(line.strip().strip('"'))}
-            elif "are in groups of" in line:
-                raise InputError(
-                    f"{path}, line {place}: columns are named for groups of lines. Set "
-                    "SIMPLE_RESULTS_FILE_COMMENTS = True on the Ibex server, and download again."
-                )
-            elif comment:
-                # What other lines logged after this column is not said of the next ones.
-                names = {n: name for n, name in names.items() if n < int(comment[1])}
-                names[int(comment[1])] = _OF_IBEX.get(comment[2], comment[2])
-        elif line.strip():
+            names = _renamed(names, line.strip().strip('",'), f"{path}, line {place}")
+        elif line.strip(", "):
             if not names:
                 raise InputError(f"{path} names no columns (`# 1. …`); is it from PCIbex?")
+            cells = line.split(",")
+            if place == len(lines) and len(cells) < max(names):  # others end in a line end
+                lengths = f"{counted(len(cells), 'value')} for {max(names)} columns"
+                yield UnreadableRow(f"{path}, line {place}: the file is cut off here, {lengths}.")
+                continue
             # Commas are split before `%2C` becomes one; columns count from 1.
-            cells = dict(enumerate(line.split(","), start=1))
-            yield (
+            yield Row(
                 f"{path}, line {place}",
                 {
-                    name: "" if cells[n] in ("NULL", "undefined") else unquote(cells[n]).strip()
+                    name: ""
+                    if cells[n - 1] in ("NULL", "undefined")
+                    else unquote(cells[n - 1]).strip()
                     for n, name in names.items()
-                    if n in cells
+                    if n <= len(cells)
                 },
             )
+
+
+def _renamed(names: dict[int, str], line: str, where: str) -> dict[int, str]:
+    """Names of columns after a comment."""
+    if "...First 7..." in line:
+        first = {1: _TIME, 2: _ADDRESS, 4: _ITEM}
+        return first | {int(n): name for n, name in _SIMPLE.findall(line)}
+    if "are in groups of" in line:
+        raise InputError(
+            f"{where}: columns are named for groups of lines. Set "
+            "SIMPLE_RESULTS_FILE_COMMENTS = True on the Ibex server, and download again."
+        )
+    if comment := _COLUMN.match(line):
+        # What other lines logged after this column is not said of the next ones.
+        names = {n: name for n, name in names.items() if n < int(comment[1])}
+        names[int(comment[1])] = _OF_IBEX.get(comment[2], comment[2])
+    return names
 
 
 PLATFORM = Platform(

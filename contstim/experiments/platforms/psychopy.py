@@ -17,7 +17,9 @@ Data (*Data outputs*, *Keyboard*, *Mouse*, *Slider*): a CSV file for each partic
 each trial. The columns of the conditions come back with each row; a component `rating` writes
 `rating.keys` and `rating.rt` (Keyboard), `rating.response` and `rating.rt` (Slider), or
 `rating.clicked_name` and `rating.time` (Mouse); times are in seconds; what the start-up dialogue
-asked is a column. Newer versions write the values of a mouse as lists in brackets.
+asked is a column. Newer versions write the values of a mouse as lists in brackets. Cells with a
+comma or a line end are quoted, and quotation marks within them are not doubled (`saveAsWideText` in
+`psychopy/data/experiment.py`; issue 7718), for which reason the script saves no sentences.
 """
 
 from __future__ import annotations
@@ -32,11 +34,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import ExportFolder, read_rows, script
+from contstim.experiments.platforms.folder import ExportFolder, script
 from contstim.experiments.platforms.lists import ListSettings, button_facts, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
+from contstim.experiments.platforms.rows import MISSING, Row, table_rows
 from contstim.experiments.platforms.texts import button_labels, labels
-from contstim.experiments.responses.alignment import Imported, import_files, recorded
+from contstim.experiments.responses.alignment import (
+    Imported,
+    NoTrialsError,
+    UnreadableRow,
+    import_files,
+    recorded_or_unreadable,
+)
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.options import Help
 from contstim.tables import listed
@@ -61,8 +70,7 @@ _DATE_WORD = re.compile(
 )
 _LISTED = 20  # sentences that a refusal names
 
-# What a missing answer is called by pandas, Python, JavaScript, and a mouse without a click.
-_EMPTY = ("", "None", "NaN", "nan", "undefined", "null", "[]")
+_EMPTY = (*MISSING, "[]")  # the last of a mouse without a click
 # A key (4, num_4), a value of a slider (4.0) or the name of a button (b4, ['b4']).
 _BUTTON = re.compile(r"\[?['\"]?[A-Za-z_ -]*([0-9])(?:\.0+)?['\"]?\]?")
 
@@ -128,13 +136,13 @@ def _problems(trial: Trial) -> Iterator[str]:
 def psychopy_cell(text: str) -> str:
     """The text as a cell that PsychoPy and PsychoJS both show as it is.
 
-    A no-break space before it, which is not seen, quotes what begins like a formula, stands in
-    round brackets, or is a word for missing or true.
+    A no-break space before it, which is not seen, quotes what begins like a formula or with a
+    quotation mark, stands in round brackets, or is a word for missing or true.
 
     Args:
         text: which quoting helps (`unquotable`).
     """
-    if text.lower() in _WORDS or _ROUND.fullmatch(text):
+    if text.lower() in _WORDS or _ROUND.fullmatch(text) or text.startswith('"'):
         return NO_BREAK_SPACE + text
     return escape_formula(text, NO_BREAK_SPACE)
 
@@ -179,43 +187,59 @@ def import_psychopy(
         settings: defaults where None.
 
     Raises:
-        InputError: a file cannot be read, has no trial, or no column of the component; a rating is
-            none of 1 to 6; and see `import_files`.
+        InputError: a file cannot be read, has no trial, or no column of the component; and see
+            `import_files`.
     """
     component = (settings or PsychopyReading()).component
     return import_files(files, trials, lambda path: _answers(path, component))
 
 
-def _answers(path: Path, component: str) -> Iterator[RecordedAnswer | str]:
-    """The answers of a file, and notes on it."""
-    rows = read_rows(path)
-    trial_rows = [(n, row) for n, row in enumerate(rows) if row.get("trial_id", "")]
+def _answers(path: Path, component: str) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+    """The answers of a file, its unreadable rows, and notes on it."""
+    rows = table_rows(path)
+    readable = [row for row in rows if isinstance(row, Row)]
+    trial_rows = [row for row in readable if row.cells.get("trial_id", "")]
     if not trial_rows:
-        raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
-    rating, time = _columns(path, list(rows[0]), component)
-    if len(trial_rows) < len(rows):
-        yield f"{path}: {counted(len(rows) - len(trial_rows), 'row')} of no trial."
-    if not any(row.get("participant") for _, row in trial_rows):
+        is_of_psychopy = {"participant", "expName", "trial_id"} & readable[0].cells.keys()
+        kind = NoTrialsError if is_of_psychopy else InputError
+        raise kind(f"{path} has no row with a trial_id, so nothing in it is a trial.")
+    rating, time = _columns(path, [*trial_rows[0].cells], component)
+    if len(trial_rows) < len(readable):
+        yield f"{path}: {counted(len(readable) - len(trial_rows), 'row')} of no trial."
+    if not any(row.cells.get("participant") for row in trial_rows):
         yield f"{path} names no participant: it is one, called {path.stem}."
     position: Counter[str] = Counter()
     # Rows stand in the order of presentation, so each person's are numbered as they come.
-    for n, row in trial_rows:
-        where = f"{path}, row {n}"
-        participant = row.get("participant") or path.stem
-        position[participant] += 1
-        button = _button(where, row[rating])
-        # A mouse lists the times of all its clicks; the first one is the answer's.
-        seconds = row.get(time, "").strip("[]").split(",")[0].strip()
-        yield recorded(
-            where,
-            participant=participant,
-            trial_id=row["trial_id"],
-            left=row.get("left", ""),
-            rating=button,
-            position=position[participant],
-            rt_s=seconds if button and seconds not in _EMPTY else "",
-            row=row,
-        )
+    for row in rows:
+        if isinstance(row, UnreadableRow):
+            yield row
+        elif row.cells.get("trial_id", ""):
+            participant = row.cells.get("participant") or path.stem
+            position[participant] += 1
+            yield _answer(row, participant, position[participant], rating, time)
+
+
+def _answer(
+    row: Row, participant: str, position: int, rating: str, time: str
+) -> RecordedAnswer | UnreadableRow:
+    cell = row.cells.get(rating, "")
+    button = "" if cell in _EMPTY else _BUTTON.fullmatch(cell)
+    if button is None:
+        reason = f"{shortened(cell)} is not a rating: nothing that ends in 1 to 6."
+        return UnreadableRow(f"{row.where}: {reason}")
+    # A mouse lists the times of all its clicks; the first one is the answer's.
+    seconds = row.cells.get(time, "").strip("[]").split(",")[0].strip()
+    return recorded_or_unreadable(
+        row.where,
+        participant=participant,
+        trial_id=row.cells["trial_id"],
+        left=row.cells.get("left", ""),
+        # the digit at the end of a key, a slider's value or a button's name
+        rating=button and button[1],
+        position=position,
+        rt_s=seconds if button and seconds not in _EMPTY else "",
+        row=row.cells,
+    )
 
 
 def _columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, str]:
@@ -228,18 +252,6 @@ def _columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, s
             f"{path} has no column {' or '.join(ratings)}; its columns are {listed(columns)}."
         )
     return rating, next((name for name in times if name in columns), "")
-
-
-def _button(where: str, cell: str) -> str:
-    """The digit at the end of a key, a slider's value or a button's name; empty for no answer."""
-    if cell in _EMPTY:
-        return ""
-    button = _BUTTON.fullmatch(cell)
-    if not button:
-        raise InputError(
-            f"{where}: {shortened(cell)} is not a rating: nothing that ends in 1 to 6."
-        )
-    return button[1]
 
 
 PLATFORM = Platform(

@@ -12,9 +12,10 @@ structure of its own files (QSF) Qualtrics documents nowhere, so that none can b
 
 Data (*Understanding Your Dataset*, *Timing*): a row for each participant, a column for each
 question. A CSV export has three rows of headers: names of columns, texts of questions, and JSON
-with import identifiers; `ResponseId` names a response; `Status` (and `DistributionChannel`) tell
-previews; a timing question has columns that end in `_First Click`, `_Last Click`, `_Page Submit`
-(seconds) and `_Click Count`.
+with import identifiers; other programs leave out the last or both of the latter. An option exports
+questions that were seen and not answered as -99. `ResponseId` names a response; `Status` and
+`DistributionChannel` mark previews; a timing question has columns that end in `_First Click`,
+`_Last Click`, `_Page Submit` (seconds) and `_Click Count`.
 """
 
 from __future__ import annotations
@@ -27,8 +28,15 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, read_rows
 from contstim.experiments.platforms.lists import as_html, stimulus_lists
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
+from contstim.experiments.platforms.rows import MISSING, Row, table_rows
 from contstim.experiments.platforms.texts import Language, button_labels, labels
-from contstim.experiments.responses.alignment import Imported, import_files, recorded
+from contstim.experiments.responses.alignment import (
+    Imported,
+    UnreadableRow,
+    import_files,
+    recorded,
+    recorded_or_unreadable,
+)
 from contstim.options import Help, Seed
 from contstim.tables import needed_columns
 
@@ -42,6 +50,9 @@ KEY = ("tag", "list_name", "group", "trial_id", "left", "position")
 
 # What the key says of an answer; its other columns are for people, and need not be there.
 _SHOWN = ("trial_id", "left", "position")
+_UNANSWERED = (*MISSING, "-99")  # the last of a question that was seen, where exports code these
+# Columns in which participants have a date or a number
+_NUMBERED = ("StartDate", "EndDate", "RecordedDate", "Progress", "Duration (in seconds)")
 # Status comes as a number or in words, by the kind of export.
 _PREVIEW = {"Status": ("1", "9", "17", "Survey Preview"), "DistributionChannel": ("preview",)}
 
@@ -136,14 +147,15 @@ def import_qualtrics(
 
     Args:
         files: exported with numeric values. A question that a participant left empty is not a
-            response; `Imported.report` names who did not answer every trial of their group.
-            Previews are left aside and named.
+            response; `Imported.report` names who did not answer every trial of their group. One
+            that was seen and not answered, -99 in some exports, is a missing rating. Previews are
+            left aside and named.
         trials: what was exported.
         settings: the key, and who is who.
 
     Raises:
-        InputError: a file cannot be read, lacks a column, or has no question of the key; a rating
-            is not a number; and see `import_files`.
+        InputError: a file cannot be read, lacks a column, or has no question of the key; and see
+            `import_files`.
     """
     questions = _read_key(settings.key)
     return import_files(files, trials, lambda path: _answers(path, questions, settings))
@@ -151,45 +163,60 @@ def import_qualtrics(
 
 def _answers(
     path: Path, questions: Mapping[str, Mapping[str, str]], settings: QualtricsReading
-) -> Iterator[RecordedAnswer | str]:
-    """The answers of a file, and notes on it."""
-    rows, name = read_rows(path), settings.participant
-    needed_columns(path, rows[0], [name])
-    # The row of import identifiers is the last header; exports without it have none but the names.
-    headers = [row[name].startswith('{"ImportId"') for row in rows[:2]]
-    rows = rows[headers.index(True) + 1 if True in headers else 0 :]
-    asked = [tag for tag in questions if rows and tag in rows[0]]
-    if rows and not asked:
+) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+    """The answers of a file, its unreadable rows and cells, and notes on it."""
+    every, name = table_rows(path), settings.participant
+    rows = [row for row in every if isinstance(row, Row)]
+    yield from (row for row in every if isinstance(row, UnreadableRow))
+    columns = rows[0].cells
+    needed_columns(path, columns, [name])
+    asked = [tag for tag in questions if tag in columns]
+    if not asked:
         raise InputError(
             f"{path} has no column of the questions in {settings.key} ({next(iter(questions))}, "
             "…); is it of the same export?"
         )
-    if rows and len(asked) < len(questions):
+    if len(asked) < len(questions):
         missing = len(questions) - len(asked)
         yield f"{missing:,} questions of {settings.key} are not columns of {path}."
     previews, idle = [], []
-    for person in rows:
-        participant = person[name]
+    for row in rows[_n_headers(rows, asked) :]:
+        person, participant = row.cells, row.cells[name]
         if any(person.get(column, "") in words for column, words in _PREVIEW.items()):
             previews.append(participant)
             continue
         # Most questions are those of other lists, which this person never saw.
-        answered = [tag for tag in asked if person[tag]]
-        for tag in answered:
-            yield recorded(
-                f"{path}, {tag} of {participant or 'nobody'}",
+        seen = [tag for tag in asked if person[tag]]
+        for tag in seen:
+            # when the page was left
+            seconds = person.get(f"{timing_tag(tag)}_Page Submit", "")
+            yield recorded_or_unreadable(
+                f"{row.where}, {tag} of {participant or 'nobody'}",
                 participant=participant,
-                rating=person[tag],  # exported as the text of a choice, it is no number
-                rt_s=person.get(f"{timing_tag(tag)}_Page Submit", ""),  # when the page was left
+                # exported as the text of a choice, it is no number
+                rating="" if person[tag] in _UNANSWERED else person[tag],
+                rt_s="" if seconds in _UNANSWERED else seconds,
                 **questions[tag],
                 row=person,
             )
-        if not answered:
+        if all(person[tag] in _UNANSWERED for tag in seen):
             idle.append(participant)
     if previews:
         yield f"{len(previews):,} previews of {path} were left aside: {', '.join(previews)}."
     if idle:
         yield f"These participants rated nothing: {', '.join(idle)}."
+
+
+def _n_headers(rows: Sequence[Row], asked: Sequence[str]) -> int:
+    """How many rows below the names of the columns hold texts of questions or identifiers."""
+    # The row of import identifiers is the last header
+    for number, row in enumerate(rows[:2], start=1):
+        if any(cell.startswith('{"ImportId"') for cell in row.cells.values()):
+            return number
+    # Without it, a row of texts has no date, count or rating where participants have one
+    names = (name for name in (*_NUMBERED, *asked) if name in rows[0].cells)
+    cells = [cell for name in names if (cell := rows[0].cells[name])]
+    return int(bool(cells) and not any(cell.lstrip("-")[:1].isdigit() for cell in cells))
 
 
 def _read_key(key: Path) -> dict[str, dict[str, str]]:

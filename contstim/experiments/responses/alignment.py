@@ -65,6 +65,32 @@ class RecordedAnswer(BaseModel):
     row: Any = None
 
 
+class NoTrialsError(InputError):
+    """A file of the platform in which nobody was shown a trial; others beside it are read."""
+
+
+@dataclass(frozen=True)
+class UnreadableRow:
+    """A row of data that is left out.
+
+    Attributes:
+        message: file, line and reason.
+    """
+
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | UnreadableRow:
+    """An answer of these cells, or what is wrong with one of them."""
+    try:
+        return recorded(where, **cells)
+    except InputError as error:
+        return UnreadableRow(str(error))
+
+
 def recorded(where: str, **cells: object) -> RecordedAnswer:
     """An answer of these cells.
 
@@ -86,6 +112,7 @@ class Imported:
         responses: in the order of the files.
         notes: what was decided and what was left aside.
         unmatched: ratings that belong to none of the trials; they are not in responses.
+        unreadable: rows that are left out, with file, line and reason.
         questions: what people answered to questions beside the trials.
         rows: each answer's participant, and its row where the reader gives it.
     """
@@ -94,6 +121,7 @@ class Imported:
     responses: tuple[table.Response, ...]
     notes: tuple[str, ...] = ()
     unmatched: tuple[ResponseFinding, ...] = ()
+    unreadable: tuple[UnreadableRow, ...] = ()
     questions: tuple[QuestionAnswer, ...] = ()
     rows: tuple[tuple[str, Mapping[str, Any]], ...] = field(default=(), repr=False, compare=False)
 
@@ -107,48 +135,125 @@ class Imported:
 def import_files(
     files: Iterable[Path | str],
     trials: Sequence[Trial],
-    read: Callable[[Path], Iterable[RecordedAnswer | QuestionAnswer | str]],
+    read: Callable[[Path], Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str]],
 ) -> Imported:
     """Find the trial of every answer, and turn its rating to the trial's canonical order.
+
+    Unreadable rows are left out, among them ratings outside the scale of their trial.
 
     Args:
         files: of the platform.
         trials: what was shown.
-        read: the answers of a file, those to questions, and notes on it, which are texts.
+        read: yields the answers of a file, its unreadable rows, answers to questions, and notes on
+            the file, which are texts.
 
     Raises:
-        InputError: no answer finds a trial, and what `read` raises.
+        InputError: if more than half of the trials' rows in a file are unreadable, if ratings
+            seem to count from another number than the scale, if no answer finds a trial, and what
+            `read` raises.
     """
     by_id = {trial.trial_id: trial for trial in trials}
-    responses: list[table.Response] = []
-    notes: list[str] = []
-    lost: dict[str, dict[str, str]] = defaultdict(dict)  # by participant, where each trial stands
-    questions: list[QuestionAnswer] = []
-    rows: list[tuple[str, Mapping[str, Any]]] = []
-    for each in (each for file in files for each in read(Path(file))):
-        if isinstance(each, str):
-            notes.append(each)
-        elif isinstance(each, QuestionAnswer):
-            questions.append(each)
-        elif trial := by_id.get(each.trial_id):
-            responses.append(_canonical(each, trial))
-            rows.append((each.participant, each.row or {}))
-        else:
-            lost[each.participant].setdefault(each.trial_id, each.where)
-    if not responses:
-        places = (place for of_person in lost.values() for place in of_person.items())
-        trial_id, where = next(places, ("", ""))
-        example = f"{shortened(trial_id)} ({where})" if where else "none"
+    paths = list(files)
+    contents = []
+    for path in paths:
+        try:
+            contents.append(_content(path, read(Path(path)), by_id))
+        except NoTrialsError as error:
+            if len(paths) == 1:
+                raise
+            contents.append(_FileContent(notes=[str(error)]))
+    answers = [answer for content in contents for answer in content.answers]
+    matched = [(answer, by_id[answer.trial_id]) for answer in answers if answer.trial_id in by_id]
+    others = [answer for answer in answers if answer.trial_id not in by_id]
+    if not matched:
+        first = f"{shortened(others[0].trial_id)} ({others[0].where})" if others else "none"
         raise InputError(
-            f"No answer belongs to any of the {len(trials):,} trials; the first is {example}. Are "
+            f"No answer belongs to any of the {len(trials):,} trials; the first is {first}. Are "
             "these the trials that were shown?"
         )
-    unknown = (
-        ResponseFinding(Problem.UNKNOWN_TRIAL, participant, tuple(trials_of))
-        for participant, trials_of in lost.items()
+    unknown: dict[str, dict[str, None]] = defaultdict(dict)  # trials by participant, each once
+    for answer in others:
+        unknown[answer.participant][answer.trial_id] = None
+    return Imported(
+        tuple(trials),
+        tuple(_canonical(answer, trial) for answer, trial in matched),
+        tuple(note for content in contents for note in content.notes),
+        tuple(
+            ResponseFinding(Problem.UNKNOWN_TRIAL, participant, tuple(trials_of))
+            for participant, trials_of in unknown.items()
+        ),
+        tuple(row for content in contents for row in content.unreadable),
+        tuple(dict.fromkeys(answer for content in contents for answer in content.questions)),
+        tuple((answer.participant, answer.row or {}) for answer, _ in matched),
     )
-    further = tuple(notes), tuple(unknown), tuple(dict.fromkeys(questions)), tuple(rows)
-    return Imported(tuple(trials), tuple(responses), *further)
+
+
+@dataclass
+class _FileContent:
+    """What a reader yields of a file, by kind."""
+
+    answers: list[RecordedAnswer] = field(default_factory=list)
+    unreadable: list[UnreadableRow] = field(default_factory=list)
+    questions: list[QuestionAnswer] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def _content(
+    file: Path | str,
+    parts: Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str],
+    by_id: Mapping[str, Trial],
+) -> _FileContent:
+    """The content of a file, ratings outside the scale of their trial among the unreadable rows.
+
+    Raises:
+        InputError: see `import_files`.
+    """
+    content = _FileContent()
+    outside: list[RecordedAnswer] = []
+    for part in parts:
+        if isinstance(part, str):
+            content.notes.append(part)
+        elif isinstance(part, QuestionAnswer):
+            content.questions.append(part)
+        elif isinstance(part, UnreadableRow):
+            content.unreadable.append(part)
+        elif (trial := by_id.get(part.trial_id)) and part.rating not in (
+            table.UNRATED,
+            *trial.scale.answers,
+        ):
+            outside.append(part)
+            reason = f"the rating {part.rating} is not on the scale {trial.scale.meaning}."
+            content.unreadable.append(UnreadableRow(f"{part.where}: {reason}"))
+        else:
+            content.answers.append(part)
+    _refuse_shifted_ratings(file, content.answers, outside, by_id)
+    n_rows = len(content.answers) + len(content.unreadable)
+    if 2 * len(content.unreadable) > n_rows:
+        raise InputError(
+            f"{file}: {len(content.unreadable):,} of {counted(n_rows, 'row')} of trials cannot be "
+            f"read, which is more than half. {content.unreadable[0]}"
+        )
+    return content
+
+
+def _refuse_shifted_ratings(
+    file: Path | str,
+    answers: Iterable[RecordedAnswer],
+    outside: Sequence[RecordedAnswer],
+    by_id: Mapping[str, Trial],
+) -> None:
+    """Refuse ratings that count from 0 or 2: those on the scale would be off by one, too."""
+    if len(outside) < 2:
+        return
+    scale = by_id[outside[0].trial_id].scale.answers
+    strays = {answer.rating for answer in outside}
+    ratings = {answer.rating for answer in answers if answer.trial_id in by_id}
+    for stray, absent in ((scale[0] - 1, scale[-1]), (scale[-1] + 1, scale[0])):
+        if strays == {stray} and absent not in ratings:
+            raise InputError(
+                f"{file}: {counted(len(outside), 'rating')} of {stray} and none of {absent}: they "
+                f"seem to be coded off by one. Code them {scale[0]} to {scale[-1]}."
+            )
 
 
 def _canonical(answer: RecordedAnswer, trial: Trial) -> table.Response:

@@ -145,7 +145,7 @@ def test_an_unknown_trial_is_named(folder: Path, tmp_path: Path) -> None:
     assert (lost,) in {f.about for f in report.of(Problem.UNFINISHED)}
 
 
-def test_a_side_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_side_that_is_none_is_named(folder: Path, tmp_path: Path) -> None:
     path = data(folder, tmp_path / "data.csv", PlantedAnswers(TRIALS))
     rows = read_csv_rows(path)
     next(row for row in rows if row["Zone Name"].startswith("resp"))["shown_left"] = "3"
@@ -153,8 +153,8 @@ def test_a_side_that_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    with pytest.raises(InputError, match="'3' under left is not the sentence shown left, 1 or 2"):
-        import_gorilla([path], TRIALS)
+    (row,) = import_gorilla([path], TRIALS).unreadable
+    assert "'3' under left is not the sentence shown left, 1 or 2" in row.message
 
 
 def rewritten(path: Path, rows: list[dict[str, str]], delimiter: str = ",") -> Path:
@@ -181,8 +181,9 @@ def test_columns_of_two_spreadsheets_are_one(folder: Path, tmp_path: Path, delim
     assert f"{path}: 6 rows of no trial." in found.notes
     rated = next(row for row in rows if row["trial_id"])
     rated["trial_id-ab12"] = "another"
-    with pytest.raises(InputError, match="trial_id, trial_id-ab12 should hold one value"):
-        import_gorilla([rewritten(path, rows)], TRIALS)
+    (unreadable,) = import_gorilla([rewritten(path, rows)], TRIALS).unreadable
+    where = f"{path}, line {rows.index(rated) + 2}"
+    assert unreadable.message.startswith(f"{where}: trial_id, trial_id-ab12")
 
 
 def test_who_stops_rates_twice_or_not_at_all_is_named(folder: Path, tmp_path: Path) -> None:

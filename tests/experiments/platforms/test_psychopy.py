@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -259,12 +260,15 @@ def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path)
     rows[1]["rating.keys"] = "None"
     rows[3]["trial_id"] = "practice-1"
     rows[4]["rating.keys"] = "9"
-    report = import_psychopy([rewrite(path, [*rows, rows[2]])], TRIALS).report
+    found = import_psychopy([rewrite(path, [*rows, rows[2]])], TRIALS)
+    report = found.report
     ids = [r.trial_id for r in planted.responses]
     assert [f.about for f in report.of(Problem.NO_RATING)] == [(ids[0],)]
     assert [f.about for f in report.of(Problem.DUPLICATE)] == [(ids[1],)]
     assert [f.about for f in report.of(Problem.UNKNOWN_TRIAL)] == [("practice-1",)]
-    assert [f.about for f in report.of(Problem.OUTSIDE_SCALE)] == [(f"{ids[3]}: 9",)]
+    (outside,) = found.unreadable
+    assert outside.message.startswith(f"{path}, line 6: the rating 9 is not on the scale")
+    assert ids[3] in {name for f in report.of(Problem.UNFINISHED) for name in f.about}
     assert {f.participant for f in report.findings} == {"ann"}
 
 
@@ -292,13 +296,105 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
         ("left", "3", "'3' under left is not the sentence shown left"),
     ],
 )
-def test_rows_that_cannot_be_read_are_named(
+def test_an_unreadable_row_is_named_and_the_others_are_read(
     folder: Path, tmp_path: Path, column: str, cell: str, message: str
 ) -> None:
-    path = data(folder, tmp_path, PlantedAnswers(TRIALS), "keyboard")[0]
+    planted = PlantedAnswers(TRIALS)
+    path = data(folder, tmp_path, planted, "keyboard", {"ann": "L01"})[0]
     rows = read_csv_rows(path)
     rows[1][column] = cell
-    with pytest.raises(InputError, match=message):
+    found = import_psychopy([rewrite(path, rows)], TRIALS)
+    assert list(found.responses) == planted.responses[1:]
+    (row,) = found.unreadable
+    assert row.message.startswith(f"{path}, line 3: {message}")
+
+
+def test_a_file_of_which_most_rows_are_unreadable_is_refused(folder: Path, tmp_path: Path) -> None:
+    """Half of the rows is not more than half."""
+    path = data(folder, tmp_path, PlantedAnswers(TRIALS), "keyboard", {"ann": "L01"})[0]
+    rows = read_csv_rows(path)
+    half = (len(rows) - 1) // 2
+    for row in rows[1 : half + 1]:
+        row["left"] = "3"
+    assert len(import_psychopy([rewrite(path, rows)], TRIALS).unreadable) == half
+    rows[half + 1]["left"] = "3"
+    with pytest.raises(
+        InputError, match=rf"{half + 1} of {len(rows) - 1} rows .* line 3: '3' under"
+    ):
         import_psychopy([rewrite(path, rows)], TRIALS)
     with pytest.raises(InputError, match="no row with a trial_id"):
         import_psychopy([rewrite(path, [{"participant": "ann", "rating.keys": "1"}])], TRIALS)
+
+
+def test_who_left_before_the_first_trial_does_not_stop_the_others(
+    folder: Path, tmp_path: Path
+) -> None:
+    planted = PlantedAnswers(TRIALS)
+    path = data(folder, tmp_path, planted, "keyboard", {"ann": "L01"})[0]
+    left = rewrite(tmp_path / "left.csv", [{"participant": "bob", "instructions.keys": "space"}])
+    found = import_psychopy([left, path], TRIALS)
+    assert list(found.responses) == planted.responses
+    assert any(note.startswith(f"{left} has no row with a trial_id") for note in found.notes)
+
+
+def test_ratings_that_are_coded_from_0_are_refused(folder: Path, tmp_path: Path) -> None:
+    """Of 0 to 5 only the zeros are outside the scale, and all others would be read off by one."""
+    path = data(folder, tmp_path, PlantedAnswers(TRIALS), "keyboard", {"ann": "L01"})[0]
+    rows = read_csv_rows(path)
+    for n, row in enumerate(rows[1:]):
+        row["rating.keys"] = str(n % 6)
+    with pytest.raises(InputError, match="coded off by one"):
+        import_psychopy([rewrite(path, rows)], TRIALS)
+
+
+PSYCHOPY = r"""
+import csv
+from types import SimpleNamespace as Of
+
+class Entries(list):
+    def addData(self, name, value): self[-1][name] = value
+    def nextEntry(self): pass
+    def addLoop(self, loop): self.loop = loop
+    # As in psychopy/data/experiment.py: cells with a comma are quoted, nothing is doubled
+    def saveAsWideText(self, path, **_):
+        names = list(dict.fromkeys(name for entry in self.loop for name in entry))
+        cells = [names, *([str(entry.get(name, "")) for name in names] for entry in self.loop)]
+        lines = [[f'"{cell}"' if "," in cell else cell for cell in row] for row in cells]
+        with open(path, "w", encoding="utf-8-sig") as file:
+            file.writelines(",".join(line) + ",\n" for line in lines)
+
+class Trials(Entries):
+    def __iter__(self):
+        for n in range(len(self)):
+            yield self[n]
+    def addData(self, name, value):
+        next(row for row in self if name not in row)[name] = value
+
+def read(path):
+    return list(csv.DictReader(open(path, encoding="utf-8-sig", newline="")))
+
+class Anything:
+    def __init__(self, *_, **__): pass
+    def __getattr__(self, _): return lambda *_, **__: None
+
+data = Of(importConditions=read, TrialHandler=lambda rows, **_: Trials(map(dict, rows)),
+          ExperimentHandler=lambda **_: Entries(), getDateStr=lambda: "today")
+event = Of(waitKeys=lambda **_: [("2", 1.5)])
+core, gui, visual = Anything(), Anything(), Of(Window=Anything, TextStim=Anything)
+core.quit, core.Clock = (lambda: None), Anything
+"""
+
+
+def test_data_of_the_script_hold_no_quotation_marks(folder: Path, tmp_path: Path) -> None:
+    """Run with a PsychoPy of a few lines that writes cells as the real one does."""
+    (tmp_path / "psychopy.py").write_text(PSYCHOPY, encoding="utf-8")
+    shutil.copytree(folder, tmp_path / "out")
+    command = [sys.executable, str(tmp_path / "out" / "experiment.py"), "ann", "L02"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    (path,) = (tmp_path / "out" / "data").iterdir()
+    assert '"' not in path.read_text(encoding="utf-8-sig")
+    assert any('"' in text for trial in TRIALS for text in trial.shown)
+    found = import_psychopy([path], TRIALS)
+    assert len(found.responses) == sum(trial.group == 1 for trial in TRIALS)
+    assert not found.unreadable

@@ -1,7 +1,8 @@
 """Data of jsPsych pages: html-button-response trials that carry trial_id and left.
 
-One CSV or JSON file for a participant or for many, or JSON lines of such (as JATOS writes them).
-What our own page saves is among them; there the reaction time is called rt_ms.
+One CSV or JSON file for a participant or for many, or several of them in one file, as JATOS writes
+them; the content says which, not the name. Data of our own page are read too; there the reaction
+time is called rt_ms.
 """
 
 from __future__ import annotations
@@ -10,10 +11,22 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import parse_json, read_text
 from contstim.errors import InputError
-from contstim.experiments.platforms.folder import read_rows
-from contstim.experiments.responses.alignment import Imported, import_files, recorded
+from contstim.experiments.platforms.rows import (
+    MISSING,
+    Row,
+    json_rows,
+    looks_like_json,
+    read_data,
+    table_rows,
+)
+from contstim.experiments.responses.alignment import (
+    Imported,
+    NoTrialsError,
+    UnreadableRow,
+    import_files,
+    recorded_or_unreadable,
+)
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import SIMULATED, UNRATED, unescape_formula
 from contstim.scale import Scale
@@ -57,23 +70,31 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
 
 def _answers(
     path: Path, by_id: Mapping[str, Trial], seen: set[tuple[object, ...]]
-) -> Iterator[RecordedAnswer | QuestionAnswer | str]:
-    """The answers of a file without those that were seen before, and notes on it."""
+) -> Iterator[RecordedAnswer | UnreadableRow | QuestionAnswer | str]:
+    """The answers of a file without those that were seen before, unreadable rows, and notes."""
     rows, column = _read(path)
     if column is None:
         yield f"{path} names no participant: it is one, called {path.stem}."
     shown: Counter[str] = Counter()
-    repeats = 0
-    for index, row in enumerate(rows):
-        participant = path.stem if column is None else _cell(row, column)
-        if not _cell(row, "trial_id"):
-            if question := _cell(row, "question"):
+    others = repeats = 0
+    for row in rows:
+        if isinstance(row, UnreadableRow):
+            yield row
+            continue
+        cells = row.cells
+        participant = path.stem if column is None else _cell(cells, column)
+        if not _cell(cells, "trial_id"):
+            others += 1
+            if question := _cell(cells, "question"):
                 yield QuestionAnswer(
-                    str(participant), str(question), unescape_formula(str(_cell(row, "answer")))
+                    str(participant), str(question), unescape_formula(str(_cell(cells, "answer")))
                 )
             continue
         shown[str(participant)] += 1
-        answer = _answer(f"{path}, row {index}", row, participant, shown[str(participant)], by_id)
+        answer = _answer(row.where, cells, participant, shown[str(participant)], by_id)
+        if isinstance(answer, UnreadableRow):
+            yield answer
+            continue
         about = answer.model_dump(exclude={"where", "row"})
         # nan differs from itself, and two unknown times would make two answers of one.
         key = tuple(None if value != value else value for value in about.values())
@@ -82,7 +103,7 @@ def _answers(
         else:
             seen.add(key)
             yield answer
-    yield f"{path}: {counted(len(rows) - shown.total(), 'row')} of no trial."
+    yield f"{path}: {counted(others, 'row')} of no trial."
     if repeats:
         yield f"{path}: left aside {counted(repeats, 'row')}, identical to an earlier one."
 
@@ -93,7 +114,12 @@ def _answer(
     participant: object,
     position: int,
     by_id: Mapping[str, Trial],
-) -> RecordedAnswer:
+) -> RecordedAnswer | UnreadableRow:
+    """The answer of a row, or why it is unreadable.
+
+    Raises:
+        InputError: the row states two ratings, for then others may be coded as wrongly.
+    """
     cells = {
         "participant": participant,
         "trial_id": _cell(row, "trial_id"),
@@ -104,7 +130,9 @@ def _answer(
         **{name: _cell(row, name) for name in (SIMULATED, "input", "blurs", "away_ms")},
         "row": row,
     }
-    answer = recorded(where, **cells, rating=_cell(row, "rating"))
+    answer = recorded_or_unreadable(where, **cells, rating=_cell(row, "rating"))
+    if isinstance(answer, UnreadableRow):
+        return answer
     trial = by_id.get(answer.trial_id)
     # An unknown trial is named later, with others
     scale = trial.scale if trial else Scale.CONFIDENCE
@@ -112,13 +140,15 @@ def _answer(
     rating = answer.rating if answer.left == 1 else scale.mirrored(answer.rating)
     response = _cell(row, "response")
     if response != "":
-        given = recorded(f"{where}, response", **cells, rating=response).rating
-        if answer.rating != UNRATED and rating != given + scale.answers[0]:
+        pressed = recorded_or_unreadable(f"{where}, response", **cells, rating=response)
+        if isinstance(pressed, UnreadableRow):
+            return pressed
+        if answer.rating != UNRATED and rating != pressed.rating + scale.answers[0]:
             raise InputError(
                 f"{where}: the rating {answer.rating} with sentence {answer.left} left does not "
-                f"fit the response {given} (from 0, from the left)."
+                f"fit the response {pressed.rating} (from 0, from the left)."
             )
-        rating = given + scale.answers[0]
+        rating = pressed.rating + scale.answers[0]
     return answer.model_copy(update={"rating": rating})
 
 
@@ -127,39 +157,25 @@ def _cell(row: Mapping[str, Any], name: str) -> Any:
     value = row.get(name)
     if isinstance(value, bool | list | dict):
         return value  # which readers refuse
-    text = "" if value is None else str(value).strip()
-    return "" if text == "null" else text
+    text = str(value).strip()
+    return "" if text in MISSING else text
 
 
-def _read(path: Path) -> tuple[list[dict[str, Any]], str | None]:
+def _read(path: Path) -> tuple[list[Row | UnreadableRow], str | None]:
     """The rows of a file, and the column that names participants; None where none does."""
-    if path.suffix.lower() == ".csv":
-        rows, runs = [dict[str, Any](row) for row in read_rows(path)], 1
-    else:
-        values = _values(path)
-        # A list is what one run of the page saved; answers sent one by one are objects without it.
-        rows = [row for value in values for row in (value if isinstance(value, list) else [value])]
-        if not all(isinstance(row, dict) for row in rows):
-            raise InputError(f"{path} must hold lists of objects, as jsPsych's data in JSON.")
-        runs = sum(isinstance(value, list) for value in values)
-    if not any(_cell(row, "trial_id") for row in rows):
-        raise InputError(f"{path} has no row with a trial_id, so nothing in it is a trial.")
-    named = (name for name in PARTICIPANT if any(_cell(row, name) for row in rows))
+    text = read_data(path)
+    rows = json_rows(path, text) if looks_like_json(text) else table_rows(path, text)
+    readable = [row for row in rows if isinstance(row, Row)]
+    if not any(_cell(row.cells, "trial_id") for row in readable):
+        is_of_jspsych = any({"trial_type", "trial_id"} & row.cells.keys() for row in readable)
+        kind = NoTrialsError if is_of_jspsych else InputError
+        raise kind(f"{path} has no row with a trial_id, so nothing in it is a trial.")
+    named = (name for name in PARTICIPANT if any(_cell(row.cells, name) for row in readable))
     column = next(named, None)
     # A file of one run can lend its name to whoever answered; one of several runs cannot.
+    runs = len({row.run for row in readable} - {None})
     if column is None and runs > 1:
         raise InputError(
             f"{path} holds {runs} runs but no participant, under any of {', '.join(PARTICIPANT)}."
         )
     return rows, column
-
-
-def _values(path: Path) -> list[Any]:
-    """The JSON values of a file: one, or one a line, as JATOS writes them."""
-    text = read_text(path)
-    lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    try:
-        parse_json(lines[0][1], path)
-    except (InputError, IndexError):  # the first line is no whole value
-        return [parse_json(text, path)]
-    return [parse_json(line, f"{path}, line {n}") for n, line in lines]

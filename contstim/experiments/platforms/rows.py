@@ -1,0 +1,257 @@
+"""Rows of the data of platforms: an unreadable row is reported, and the others are read.
+
+Programs damage their files in a few ways: undoubled quotation marks (PsychoPy), a header that is
+repeated in the middle and arrays without a separator (JATOS), a last line that is cut off.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from contstim.documents import parse_json, read_text
+from contstim.errors import InputError
+from contstim.experiments.responses.alignment import UnreadableRow
+from contstim.files import reading
+from contstim.tables import listed
+from contstim.wording import counted, repeated
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+TRIAL = "trial_id"
+"""The column that names the trial of a row."""
+
+MISSING = ("", "NA", "N/A", "#N/A", "None", "NaN", "nan", "null", "undefined")
+"""What a missing value is called by spreadsheets, R, pandas, Python and JavaScript."""
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_THOUSANDS_AND_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+")
+# Where JSON may begin again after a damaged value: an array of objects, or a line
+_NEXT_VALUE = re.compile(r'\n(?=\s*[\[{])|(?=\[\s*\{\s*")')
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of data.
+
+    Attributes:
+        where: file and line, for messages.
+        cells: values by the names of the columns; texts of a table have no spaces around them.
+        run: the run of the experiment that wrote the row; None for a row on its own.
+    """
+
+    where: str
+    cells: Mapping[str, Any]
+    run: Hashable = None
+
+
+def read_data(path: Path) -> str:
+    """Text of a file in UTF-8, or in UTF-16 with a byte order mark; its lines end with LF.
+
+    Raises:
+        InputError: if the file cannot be read, or is in another encoding.
+    """
+    with reading(path):
+        with path.open("rb") as start:
+            is_wide = start.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE)
+        text = path.read_text(encoding="utf-16") if is_wide else read_text(path)
+    # Files that were joined have byte order marks in the middle
+    return text.replace("\ufeff", "")
+
+
+def looks_like_json(text: str) -> bool:
+    """Whether a text begins as lists and objects of JSON do."""
+    return text.lstrip()[:1] in ("[", "{")
+
+
+def table_rows(
+    path: Path, text: str | None = None, *, footer: str | None = None
+) -> list[Row | UnreadableRow]:
+    """Read the rows of a CSV file whose cells are separated by commas, semicolons or tabs.
+
+    Blank rows are left out. A header in the middle begins a new run. If cells are not separated by
+    commas, columns may have decimal commas.
+
+    Args:
+        path: the file.
+        text: its text, if it has been read.
+        footer: first cell of a row that is left out.
+
+    Raises:
+        InputError: if the file cannot be read, has no readable row, or names a column twice.
+    """
+    lines = list(io.StringIO(read_data(path) if text is None else text))
+    delimiter, at = _delimiter(lines)
+    header: list[str] = []
+    rows: list[Row | UnreadableRow] = []
+    run = 0
+    while at < len(lines):
+        where = f"{path}, line {at + 1}"
+        cells, n_lines = _record(lines, at, delimiter, header, footer)
+        at += n_lines
+        if isinstance(cells, str):
+            rows.append(UnreadableRow(f"{where}: {cells}"))
+        elif not any(cells) or cells[0] == footer:
+            continue
+        elif not header or _is_header(cells, header):
+            header, run = cells, run + 1
+            if twice := sorted({*repeated(header)} - {""}):
+                raise InputError(f"{path} names these columns twice: {listed(twice)}.")
+        else:
+            rows.append(Row(where, dict(zip(header, cells, strict=False)), run))
+    if not header:
+        raise InputError(f"{path} is empty; expected a header and rows.")
+    if not any(isinstance(row, Row) for row in rows):
+        example = f": {listed(rows, 1)}" if rows else "."
+        raise InputError(f"{path} has a header and no rows{example}")
+    return rows if delimiter == "," else _with_points(rows, delimiter)
+
+
+def _delimiter(lines: Sequence[str]) -> tuple[str, int]:
+    """The sign between cells, and the index of the line of the header."""
+    first = lines[0] if lines else ""
+    if declared := re.fullmatch(r'"?sep=([,;\t])"?\s*', first):  # as Excel writes and reads it
+        return declared[1], 1
+    return max(",;\t", key=re.sub('"[^"]*"', "", first).count), 0
+
+
+def _is_header(cells: Sequence[str], header: Sequence[str]) -> bool:
+    return cells == header or (TRIAL in header and TRIAL in cells)
+
+
+def _record(
+    lines: Sequence[str], at: int, delimiter: str, header: Sequence[str], footer: str | None
+) -> tuple[list[str] | str, int]:
+    """The cells of the record that begins at a line, or why it is unreadable; how many lines."""
+    rest = (lines[index] for index in range(at, len(lines)))
+    reader = csv.reader(rest, delimiter=delimiter, strict=True)
+    try:
+        cells = [cell.strip() for cell in next(reader)]
+        # A row may end in signs between cells where the header does not
+        fits = len(cells) >= len(header) and not any(cells[len(header) :])
+        is_no_data = not header or not any(cells) or cells[0] == footer or _is_header(cells, header)
+        if fits or is_no_data:
+            return cells, reader.line_num
+        problem = f"{counted(len(cells), 'value')} for {len(header)} columns."
+    except csv.Error as error:
+        problem = f"the row that begins here is not readable CSV ({error})."
+    # One line alone, so that a missing quotation mark does not lose the rows that follow
+    cells = _split_at_outer_quotes(lines[at].rstrip("\n"), delimiter)
+    return (cells if len(cells) == len(header) else problem, 1)
+
+
+def _split_at_outer_quotes(line: str, delimiter: str) -> list[str]:
+    """The cells of a line in which quotation marks within cells are not doubled.
+
+    A quotation mark with a comma and a space after it is one within a text. Nothing is returned for
+    a line with an odd quotation mark.
+    """
+    pattern = re.compile(f'"(?P<quoted>.*?)"(?={delimiter}(?! )|$)|(?P<bare>[^{delimiter}]*)')
+    cells, at = [], 0
+    while at <= len(line):
+        cell = pattern.match(line, at)
+        assert cell is not None  # an empty cell matches, too
+        if cell[0].count('"') % 2:
+            return []
+        cells.append((cell["quoted"] or cell["bare"] or "").strip())
+        at = cell.end() + 1
+    return cells
+
+
+def _with_points(rows: Sequence[Row | UnreadableRow], delimiter: str) -> list[Row | UnreadableRow]:
+    """The rows with points for decimal commas, except in columns whose commas part thousands."""
+    columns: dict[str, list[str]] = {}
+    for row in rows:
+        for name, cell in row.cells.items() if isinstance(row, Row) else ():
+            if "," in cell:
+                columns.setdefault(name, []).append(cell)
+    decimal = {
+        name
+        for name, cells in columns.items()
+        if not any(map(_THOUSANDS_AND_POINT.fullmatch, cells))
+        # Tables with tabs come from all countries
+        and not (delimiter == "\t" and all(map(_THOUSANDS.fullmatch, cells)))
+    }
+
+    def cell_with_point(name: str, cell: str) -> str:
+        is_decimal = name in decimal and _DECIMAL_COMMA.fullmatch(cell)
+        return cell.replace(",", ".") if is_decimal else cell
+
+    return [
+        replace(row, cells={name: cell_with_point(name, cell) for name, cell in row.cells.items()})
+        if isinstance(row, Row)
+        else row
+        for row in rows
+    ]
+
+
+def json_rows(path: Path, text: str) -> list[Row | UnreadableRow]:
+    """Read the objects of JSON values, each of which may be a list of them or hold such lists.
+
+    Values may follow each other on lines of their own or without any separator. An object that
+    lists the rows of a run gives its other values to each of them.
+
+    Args:
+        path: the file, for messages.
+        text: its text.
+
+    Raises:
+        InputError: if it holds values, but no readable object.
+    """
+    rows: list[Row | UnreadableRow] = []
+    run, is_inside, line, lines_until, at = 0, False, 1, 0, 0
+    while at < len(text):
+        sign, end = text[at], at + 1
+        if sign in "[]":
+            run, is_inside = run + (sign == "["), sign == "["
+        elif sign not in " \t\n,}":
+            line, lines_until = line + text.count("\n", lines_until, at), at
+            where = f"{path}, line {line}, value {len(rows) + 1}"
+            try:
+                _, end = json.JSONDecoder().raw_decode(text, at)
+                value = parse_json(text[at:end], where, constants=True)
+                if isinstance(value, dict):
+                    rows += _rows_within(value, where, (run,) if is_inside else ())
+                elif value is not None:  # null stands for an empty result
+                    rows.append(UnreadableRow(f"{where}: not an object."))
+            except (ValueError, RecursionError) as error:
+                reason = getattr(error, "msg", "") or f"{error}"
+                rows.append(UnreadableRow(f"{where}: not readable JSON ({reason})."))
+                if end == at + 1:
+                    following = _NEXT_VALUE.search(text, end)
+                    end = following.end() if following else len(text)
+        at = end
+    if rows and not any(isinstance(row, Row) for row in rows):
+        raise InputError(f"{path} must hold lists of objects, as jsPsych's data. {rows[0]}")
+    return rows
+
+
+def _rows_within(
+    value: Mapping[str, Any], where: str, run: tuple[Hashable, ...]
+) -> Iterator[Row | UnreadableRow]:
+    """The object itself, or the rows that it holds if these are trials."""
+    parts = {} if TRIAL in value else {k: v for k, v in value.items() if _holds_trials(v)}
+    if not parts:
+        yield Row(where, value, run or None)
+        return
+    about = {k: v for k, v in value.items() if not isinstance(v, list | dict)}
+    for name, part in parts.items():
+        for row in part if isinstance(part, list) else [part]:
+            if isinstance(row, dict):
+                yield from _rows_within(about | row, where, (*run, where, name))
+            else:
+                yield UnreadableRow(f"{where}, {name}: not an object.")
+
+
+def _holds_trials(value: object) -> bool:
+    if isinstance(value, dict):
+        return TRIAL in value or any(map(_holds_trials, value.values()))
+    return isinstance(value, list) and any(map(_holds_trials, value))

@@ -1,0 +1,212 @@
+"""Files as platforms and spreadsheets write them; witness: the README of the example files."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.platforms.gorilla import import_gorilla
+from contstim.experiments.platforms.jspsych import import_jspsych
+from contstim.experiments.platforms.pcibex import import_pcibex
+from contstim.experiments.platforms.psychopy import import_psychopy
+from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qualtrics
+from contstim.experiments.responses.checks import Problem
+from contstim.stimuli import read_trials
+
+CASES = Path(__file__).with_name("cases")
+TRIALS = read_trials(CASES / "trials.csv")
+IDS = [trial.trial_id for trial in TRIALS]
+
+
+# Participants, and how many of the nine trials each rated
+@pytest.mark.parametrize(
+    ("name", "people", "rated"),
+    [
+        ("jatos-appended-components.txt", 1, 9),
+        ("jatos-csv-two-headers.txt", 2, 9),
+        ("jatos-empty-result-between.txt", 2, 9),
+        ("jatos-json-concatenated-no-newline.txt", 2, 9),
+        ("jatos-json-lines.txt", 2, 9),
+        ("psychopy-blank-rows-of-outer-loops.csv", 1, 9),
+        ("psychopy-quotes-not-doubled.csv", 1, 9),
+        ("psychopy-standard.csv", 1, 9),
+        ("qualtrics-numeric.csv", 2, 9),
+        ("qualtrics-only-question-header.csv", 2, 9),
+        ("qualtrics-unanswered-as--99.csv", 2, 8),
+    ],
+)
+def test_a_file_as_its_platform_writes_it_is_read(name: str, people: int, rated: int) -> None:
+    if name.startswith("qualtrics"):
+        key = QualtricsReading(CASES / "qualtrics-key.csv")
+        found = import_qualtrics([CASES / name], TRIALS, key)
+    else:
+        read = import_psychopy if name.startswith("psychopy") else import_jspsych
+        found = read([CASES / name], TRIALS)
+    ratings = {
+        who: [r for r in found.responses if r.participant == who and r.rating > 0]
+        for who in found.report.participants
+    }
+    assert list(map(len, ratings.values())) == [rated] * people
+    assert found.unreadable == ()
+    assert {f.problem for f in found.report.errors} <= {Problem.NO_RATING, Problem.UNFINISHED}
+    assert len(found.report.of(Problem.NO_RATING)) == (0 if rated == 9 else people)
+
+
+def test_of_qualtrics_one_row_of_headers_is_enough(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    tags = "L01Q001,L01Q002,L01Q003"
+    path.write_text(f"ResponseId,{tags}\nR_1,1,3,NA\nR_2,2,,-99\n", encoding="utf-8")
+    found = import_qualtrics([path], TRIALS, QualtricsReading(CASES / "qualtrics-key.csv"))
+    # L01Q002 shows sentence 2 left, so 3 from the left is 4 from sentence 1
+    ratings = [(r.participant, r.rating) for r in found.responses]
+    assert ratings == [("R_1", 1), ("R_1", 4), ("R_1", -1), ("R_2", 2), ("R_2", -1)]
+
+
+def row(n: int, **cells: object) -> dict[str, object]:
+    """A trial of a jsPsych page; the left sentence is the first, and the button 1 + n % 6."""
+    about = {"trial_id": IDS[n], "left": 1, "response": n % 6, "rt": 900.5 + n}
+    return {**about, "participant": "p1", **cells}
+
+
+FOUR = [row(n) for n in range(4)]
+LINES = "\n".join(map(json.dumps, FOUR))
+BROKEN = LINES.splitlines()
+CSV = "\n".join(
+    [",".join(FOUR[0]), *(",".join(map(str, cells.values())) for cells in FOUR)],
+)
+HEADER, *ROWS = CSV.splitlines()
+JSON = json.dumps(FOUR)
+EXCEL = CSV.replace(",", ";").replace(".5", ",5")
+UNNAMED = [{k: v for k, v in cells.items() if k != "participant"} for cells in FOUR]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        JSON,
+        json.dumps(FOUR, indent=2),
+        LINES,
+        ",\n".join(BROKEN) + ",\n",
+        json.dumps(FOUR[:2]) + json.dumps(FOUR[2:]),
+        json.dumps(FOUR[:2]) + "\n[]\nnull\n\n" + json.dumps(FOUR[2:], indent=4),
+        json.dumps([FOUR[:2], FOUR[2:]]),
+        json.dumps({"trials": FOUR}),
+        json.dumps({"participant": "p1", "data": {"trials": UNNAMED}}),
+        json.dumps([{"trials": FOUR[:2]}, {"trials": FOUR[2:]}]),
+        JSON.rstrip("]"),
+        json.dumps([{"view_history": [{"page_index": 0}]}, *FOUR]),
+        json.dumps([{k: str(v) for k, v in cells.items()} for cells in FOUR]),
+        CSV,
+        CSV.replace("\n", "\r"),
+        CSV.replace("\n", "\r\n\r\n") + "\r\n,,,,\r\n",
+        "\n".join([HEADER, *ROWS[:2], HEADER, *ROWS[2:]]),
+        "\n".join([HEADER, *ROWS[:2], "left,trial_id,participant,rt,response"])
+        + "".join(f"\n1,{IDS[n]},p1,{900.5 + n},{n % 6}" for n in (2, 3)),
+        "\n".join(f"{line}," for line in CSV.splitlines()),
+        "\n".join(f'"{line}"'.replace(",", '","') for line in CSV.splitlines()),
+        EXCEL,
+        "sep=;\n" + EXCEL,
+        EXCEL.replace(";", "\t"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_data_of_pages_are_read_in_every_form(tmp_path: Path, text: str, encoding: str) -> None:
+    """Lines, lists, objects and tables, whatever the name of the file says."""
+    path = tmp_path / "results.txt"
+    path.write_bytes(text.encode(encoding))
+    found = import_jspsych([path], TRIALS)
+    assert [(r.trial_id, r.rating, r.rt_ms) for r in found.responses] == [
+        (IDS[n], n + 1, 900.5 + n) for n in range(4)
+    ]
+    assert {r.participant for r in found.responses} == {"p1"}
+    assert found.unreadable == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "lost"),
+    [
+        (LINES[:-20], 4, 3),  # cut off, as after a crash
+        (JSON[:-20], 1, 3),
+        (json.dumps(FOUR, indent=2)[:-20], 23, 3),
+        (LINES.replace(BROKEN[1], BROKEN[1][:30]), 2, 1),
+        (LINES.replace(BROKEN[1], BROKEN[1][:-1] + ', "trial_id": "again"}'), 2, 1),
+        (LINES.replace(BROKEN[1], "undefined"), 2, 1),
+        (json.dumps(FOUR[:3])[:-20] + json.dumps(FOUR[3:]), 1, 2),
+        (json.dumps([FOUR[0], row(1, response=9), *FOUR[2:]], indent=2), 9, 1),
+        (json.dumps([FOUR[0], row(1, response=math.inf), *FOUR[2:]]), 1, 1),
+        (json.dumps([FOUR[0], row(1, response=True), *FOUR[2:]]), 1, 1),
+        (CSV.replace(ROWS[1], ROWS[1] + ",x"), 3, 1),
+        (CSV[:-9], 5, 3),
+        (CSV.replace(ROWS[1], '"' + ROWS[1]), 3, 1),
+        (EXCEL.replace("901,5", "1.901,5"), 3, 1),
+    ],
+)
+def test_one_unreadable_row_does_not_lose_the_others(
+    tmp_path: Path, text: str, line: int, lost: int
+) -> None:
+    path = tmp_path / "results.txt"
+    path.write_text(text, encoding="utf-8")
+    found = import_jspsych([path], TRIALS)
+    assert [r.trial_id for r in found.responses] == [IDS[n] for n in range(4) if n != lost]
+    (unreadable,) = found.unreadable
+    assert unreadable.message.startswith(f"{path}, line {line}")
+
+
+@pytest.mark.parametrize("missing", ["null", '"null"', "NaN", '""'])
+def test_a_missing_answer_is_none(tmp_path: Path, missing: str) -> None:
+    path = tmp_path / "results.txt"
+    path.write_text(JSON.replace('"response": 1', f'"response": {missing}'), encoding="utf-8")
+    found = import_jspsych([path], TRIALS)
+    assert [r.rating for r in found.responses] == [1, -1, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "runs", [json.dumps(UNNAMED) * 2, json.dumps({"a": UNNAMED, "b": UNNAMED}), 2 * f"{CSV[:-3]}\n"]
+)
+def test_runs_without_names_are_not_taken_for_one_participant(tmp_path: Path, runs: str) -> None:
+    path = tmp_path / "results.txt"
+    path.write_text(runs.replace("participant", "code"), encoding="utf-8")
+    with pytest.raises(InputError, match="holds 2 runs but no participant"):
+        import_jspsych([path], TRIALS)
+
+
+def test_files_of_other_platforms_keep_their_readable_rows(tmp_path: Path) -> None:
+    gorilla = tmp_path / "gorilla.csv"
+    names = "Participant Private ID;Zone Name;trial_id;shown_left;Reaction Time"
+    events = [f"7;resp{n + 1};{IDS[n]};1;900,5" for n in range(4)]
+    events[1] = events[1].replace("900,5", "soon")
+    text = "\r".join([names, ";;;;", *events[:3], names, events[3], "END OF FILE"])
+    gorilla.write_bytes(text.encode("utf-16"))
+    found = import_gorilla([gorilla], TRIALS)
+    assert [(r.rating, r.rt_ms) for r in found.responses] == [(1, 900.5), (3, 900.5), (4, 900.5)]
+    assert [row.message.partition(":")[0] for row in found.unreadable] == [f"{gorilla}, line 4"]
+
+
+def test_a_cut_off_or_odd_line_of_pcibex_is_named(tmp_path: Path) -> None:
+    names = "Order number of item,PennElementType,PennElementName,Parameter,Value,EventTime"
+    comments = [f"# {n}. {name}." for n, name in enumerate([*names.split(","), "trial_id"], 1)]
+    comments += ["# 8. left.", "# 9. participant."]
+    lines = [f"{n},Selector,rating,Selection,{n + 1},100,{IDS[n]},1,a%2C b" for n in range(4)]
+    lines[1] = lines[1].replace(",100,", ",soon,")
+    path = tmp_path / "results.csv"
+    path.write_text("\r\n".join([*comments, *lines])[:-9], encoding="utf-8-sig")
+    found = import_pcibex([path], TRIALS)
+    assert [(r.participant, r.rating) for r in found.responses] == [("a, b", 1), ("a, b", 3)]
+    places = sorted(row.message.partition(":")[0] for row in found.unreadable)
+    assert places == [f"{path}, line 11", f"{path}, line 13"]
+
+
+def test_quotation_marks_with_commas_stay_within_their_cell(tmp_path: Path) -> None:
+    """As PsychoPy writes them; where they leave two readings, the row is left out."""
+    path = tmp_path / "data.csv"
+    cells = [f"{IDS[n]},1,{n + 1}" for n in range(4)]
+    texts = ['"It is "no", and"', '""no", yes"', '"no" he said', '"a ","b, "c"']
+    body = "".join(f"{text},{rest},\n" for text, rest in zip(texts, cells, strict=True))
+    path.write_text(f"sentence,trial_id,left,rating.keys,\n{body}", encoding="utf-8")
+    found = import_psychopy([path], TRIALS)
+    assert [(r.trial_id, r.rating) for r in found.responses] == [(IDS[n], n + 1) for n in range(3)]
+    assert found.unreadable[0].message.startswith(f"{path}, line 5")
