@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.evaluation.criteria import AcceptabilityEvaluation, Apart
+    from contstim.evaluation.criteria import AcceptabilityEvaluation, Apart, ScoredSentences
     from contstim.evaluation.folder import Columns
     from contstim.reporting.report import Part
 
@@ -190,8 +190,16 @@ def correlation_figure(evaluation: AcceptabilityEvaluation) -> Figure:
     return heat_map(short, short, matrix, title=title, middle=0.0, numbers="decimals")
 
 
-def scatter_figure(evaluation: AcceptabilityEvaluation) -> Figure:
-    """A panel a model: a dot a sentence, and the line that fits judgements best."""
+def scatter_figure(
+    evaluation: ScoredSentences, *, unit: str = "z-score", judgement: str = "judgement"
+) -> Figure:
+    """A panel for each model: a dot for each sentence, and the line of least squares.
+
+    Args:
+        evaluation: scores and judgements.
+        unit: label of the axis of scores.
+        judgement: label of the axis of judgements.
+    """
     names = short_names(evaluation.models)
     side = max(2.2, 0.5 + widest(names))
     figure, grid = panels(len(names), _ACROSS, side, 2.1, sharey=True)
@@ -205,7 +213,7 @@ def scatter_figure(evaluation: AcceptabilityEvaluation) -> Figure:
             ends = np.array([np.nanmin(scores), np.nanmax(scores)])
             axes.plot(ends, line["intercept"] + line["slope"] * ends, color=ORANGE, lw=1.2)
         axes.set_title(f"{names[column]}\nr = {line['pearson']:.2f}", loc="left", fontsize="small")
-        axes.set_xlabel("z-score")
+        axes.set_xlabel(unit)
     for axes in grid[0, ::_ACROSS]:
-        axes.set_ylabel("judgement")
+        axes.set_ylabel(judgement)
     return figure

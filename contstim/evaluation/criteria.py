@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -260,7 +260,23 @@ def delta_correlations(
     return names, pearson_matrix(np.column_stack([evaluation.people, evaluation.deltas]))
 
 
-def fits(evaluation: AcceptabilityEvaluation) -> Iterator[Row]:
+class ScoredSentences(Protocol):
+    """Scores and judgements of the same sentences."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+
+    @property
+    def sentence_scores(self) -> FloatArray:
+        """Shape (n_sentences, n_models); nan if there is none."""
+
+    @property
+    def sentence_judgements(self) -> FloatArray:
+        """Shape (n_sentences,); nan if there is none."""
+
+
+def fits(evaluation: ScoredSentences) -> Iterator[Row]:
     """Scores against judgements, a row for each model, over all sentences that have both.
 
     Slope and intercept are of the line by least squares, judgement units for a unit of score;

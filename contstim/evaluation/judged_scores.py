@@ -11,7 +11,7 @@ import numpy as np
 
 from contstim.documents import shortened
 from contstim.errors import ScoreError, SentenceError
-from contstim.evaluation.acceptability import is_missing, number_or_nan
+from contstim.evaluation.acceptability import JUDGEMENT, is_missing, number_or_nan
 from contstim.evaluation.scores import LeftOut, score_readable
 from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
 from contstim.scores import MOST_MODELS, ScoreTable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _NO_SCORES = frozenset(
     {"", "unnamed: 0", "index", "row", "length", "sent_length", "n_tokens"}
     | {"id", "sentence", "judgement", "item", "label", "phenomenon"}
-    | {"gramm_id", "ungramm_id", "discard"}
+    | {"gramm_id", "ungramm_id", "discard", "participant", *JUDGEMENT}
 )
 _STOPS = str.maketrans("", "", "".join(END_MARKS))
 

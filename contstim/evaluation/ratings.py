@@ -1,0 +1,178 @@
+"""Scores of single sentences against people's ratings: correlations with their intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contstim.correlation import pearson, spearman
+from contstim.errors import InputError
+from contstim.evaluation.acceptability_report import scatter_figure
+from contstim.evaluation.folder import Findings, page_table, table_of
+from contstim.evaluation.scores import LeftOut
+from contstim.reporting.report import Paragraph
+from contstim.tables import columns_of, frame_of
+from contstim.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pandas import DataFrame
+
+    from contstim.arrays import BoolArray, FloatArray
+    from contstim.evaluation.acceptability import Judgements
+    from contstim.evaluation.judged_scores import JudgedScores
+
+    Row = dict[str, Any]
+
+_NORMAL_QUANTILE = 1.959964  # of 97.5 %
+INTERVALS = {
+    "pearson": "Fisher's z",
+    "spearman": "Fisher's z with the variance of Bonett & Wright (2000)",
+    "kendall": "Fisher's z with the variance of Fieller, Hartley & Pearson (1957)",
+}
+"""Method of each coefficient's 95 % interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class RatingEvaluation:
+    """Scores and ratings of the same sentences.
+
+    Attributes:
+        judgements: sentences with their ratings, without pairs.
+        scores: of these sentences.
+    """
+
+    judgements: Judgements
+    scores: JudgedScores
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return self.scores.models
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files that ratings and scores were read from."""
+        return (*self.judgements.files, *self.scores.files)
+
+    @property
+    def sentence_scores(self) -> FloatArray:
+        """Scores in each model's unit, shape (n_sentences, n_models); nan if there is none."""
+        return self.scores.values
+
+    @property
+    def sentence_judgements(self) -> FloatArray:
+        """Ratings, shape (n_sentences,); nan if there is none."""
+        return self.judgements.values
+
+    @property
+    def compared(self) -> BoolArray:
+        """Mask of sentences with a rating and a score under every model, shape (n_sentences,)."""
+        both = np.column_stack([self.sentence_judgements, self.sentence_scores])
+        mask: BoolArray = np.logical_and.reduce(np.isfinite(both), axis=1)
+        return mask
+
+    def correlations(self) -> list[Row]:
+        """A row for each model: Pearson's r, Spearman's rho, Kendall's tau-b and 95 % intervals.
+
+        Coefficients are nan if scores or ratings do not vary, intervals also below five sentences.
+        """
+        from scipy.stats import kendalltau
+
+        ratings, n = self.sentence_judgements[self.compared], int(self.compared.sum())
+        rows: list[Row] = []
+        for model, scores in zip(self.models, self.sentence_scores[self.compared].T, strict=True):
+            rho = spearman(scores, ratings)
+            tau = math.nan if math.isnan(rho) else float(kendalltau(scores, ratings).statistic)
+            row: Row = {"model": model, "sentences": n}
+            for name, value, variance in (
+                ("pearson", pearson(scores, ratings), 1 / (n - 3) if n > 4 else math.nan),
+                ("spearman", rho, (1 + rho**2 / 2) / (n - 3) if n > 4 else math.nan),
+                ("kendall", tau, 0.437 / (n - 4) if n > 4 else math.nan),
+            ):
+                low, high = _interval(value, variance)
+                row |= {name: value, f"{name}: low": low, f"{name}: high": high}
+            rows.append(row)
+        return rows
+
+    def to_frame(self) -> DataFrame:
+        """Table of correlations.csv as a data frame."""
+        return frame_of(table_of(self.correlations()))
+
+
+def _interval(value: float, variance: float) -> tuple[float, float]:
+    """The 95 % interval of a coefficient, normal after Fisher's transformation."""
+    with np.errstate(divide="ignore"):  # a coefficient of 1 has an interval without width
+        distance = _NORMAL_QUANTILE * math.sqrt(variance)
+        low, high = np.tanh(np.arctanh(value) + np.array([-distance, distance]))
+    return float(low), float(high)
+
+
+def evaluate_ratings(judgements: Judgements, scores: JudgedScores) -> RatingEvaluation:
+    """Put scores and ratings of the same sentences together.
+
+    Raises:
+        InputError: if fewer than three sentences have a rating and a score under every model.
+    """
+    evaluation = RatingEvaluation(judgements, scores)
+    n = int(evaluation.compared.sum())
+    if n < 3:
+        raise InputError(
+            f"{counted(n, 'sentence')} of {len(judgements.sentences):,} have a rating and a score "
+            "under every model; a correlation needs 3. Rate more sentences in `data`."
+        )
+    return evaluation
+
+
+def rating_findings(evaluation: RatingEvaluation) -> Findings:
+    """Correlations as a page, a scatter plot, and tables.
+
+    correlations    coefficients and intervals by model
+    sentences       each sentence's rating and scores
+    left_out        sentences without a score, and why
+    """
+    judgements = evaluation.judgements
+    scores = zip(evaluation.models, evaluation.sentence_scores.T.tolist(), strict=True)
+    tables = {
+        "correlations": table_of(evaluation.correlations()),
+        "sentences": {
+            "id": list(judgements.sentences),
+            "sentence": [sentence.text for sentence in judgements.texts],
+            "rating": judgements.values.tolist(),
+            **dict(scores),
+        },
+        "left_out": columns_of(LeftOut, evaluation.scores.left_out),
+    }
+    summary = page_table(tables["correlations"])
+    n_sentences, n_compared = len(judgements.sentences), int(evaluation.compared.sum())
+    return Findings(
+        "Ratings",
+        summary,
+        (*_paragraphs(n_sentences, n_compared), summary),
+        tables,
+        partial(_figures, evaluation),
+        {
+            "data_files": [path.name for path in evaluation.files],
+            "sentences": n_sentences,
+            "sentences_compared": n_compared,
+            "intervals": [f"{name}: {method}" for name, method in INTERVALS.items()],
+        },
+    )
+
+
+def _paragraphs(n_sentences: int, n_compared: int) -> Iterator[Paragraph]:
+    methods = "; ".join(f"{name}: {method}" for name, method in INTERVALS.items())
+    yield Paragraph(
+        f"{n_compared:,} of {counted(n_sentences, 'sentence')} have a rating and a score under "
+        f"every model. In brackets 95 % intervals for other sentences of the same kind: {methods}."
+    )
+
+
+def _figures(evaluation: RatingEvaluation) -> dict[str, Any]:
+    return {"scatter": scatter_figure(evaluation, unit="score", judgement="rating")}
