@@ -1,4 +1,4 @@
-"""Sentences that people judged and their minimal pairs, from LI-Adger's files or any table."""
+"""Sentences that people judged, and their minimal pairs if there are any: LI-Adger or any table."""
 
 from __future__ import annotations
 
@@ -26,10 +26,16 @@ if TYPE_CHECKING:
 
 LI_ADGER_SENTENCES = "human_ME_results_li-adger_sentences.csv"
 LI_ADGER_PAIRS = "li-adger_min_pairs.csv"
+JUDGEMENT = ("judgement", "judgment", "rating", "mean_rating", "acceptability", "mean")
+"""Names of the column of plain ratings; the first one is taken before all others."""
 # how spreadsheets, R and pandas write an empty cell
 MISSING = frozenset({"", "#N/A", "N/A", "NA", "nan", "NaN", "None", "null"})
-_ACCEPTABLE = frozenset({"1", "1.0", "true", "yes", "acceptable", "grammatical", "good", "g", "ok"})
-_UNACCEPTABLE = frozenset({"0", "0.0", "false", "no", "unacceptable", "ungrammatical", "bad"})
+_ACCEPTABLE = frozenset(
+    "1 1.0 true t yes y acceptable acc grammatical gram good g ok correct right".split()
+)
+_UNACCEPTABLE = frozenset(
+    "0 0.0 false f no n unacceptable unacc ungrammatical ungram bad ug incorrect wrong".split()
+)
 _NOT_DISCARDED = frozenset({"0", "0.0", "false", "no"})
 _MARKS = frozenset("*?#%()")  # as linguists write them
 _SHOWN = 5  # of the mistakes of a kind
@@ -62,7 +68,7 @@ class Judgements:
         sentences: by identifier.
         values: (n_sentences,), how acceptable people find each: the more, the better; nan where
             unknown.
-        pairs: distinct pairs of these sentences.
+        pairs: distinct pairs of these sentences; none for plain ratings.
         files: where they were read.
         named: whether the identifiers are the data's own, not numbers of its rows.
 
@@ -81,10 +87,6 @@ class Judgements:
         _refuse("These pairs are given twice", map(" / ".join, repeated(both)))
         unknown = {name for pair in both for name in pair} - set(self.sentences)
         _refuse("Pairs name sentences that there are not", sorted(unknown))
-        if not self.pairs:
-            raise InputError(
-                "There are no minimal pairs: give a table of them, or items with both kinds."
-            )
 
     @property
     def texts(self) -> list[Sentence]:
@@ -98,15 +100,17 @@ def _refuse(what: str, names: Iterable[str]) -> None:
 
 
 def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgements:
-    """Read judged sentences and their minimal pairs.
+    """Read judged sentences, and their minimal pairs if there are any.
 
     Args:
         data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and
-            `judgement`, and maybe `id`. Where judgements are not known, the cell is empty or #N/A.
+            `judgement`, and maybe `id`. If a judgement is not known, the cell is empty or #N/A.
         pairs: a table with the columns `gramm_id`, `ungramm_id`, and maybe `phenomenon` and
             `discard`, of which any mark but 0, false or no discards a pair. Without it, every
             acceptable and every unacceptable sentence of an `item` make a pair: the `label` of
-            experts is 1 or 0, acceptable or unacceptable, g or *.
+            experts is 1 or 0, acceptable or unacceptable, g or *. Without `item` and `label`, or
+            with ratings under another name of `JUDGEMENT` and one of the two, the judgements are
+            plain ratings without pairs. Without `id`, the mean of a sentence's ratings counts.
 
     Raises:
         InputError: a file or a column is missing (names it and what there is), a value is of the
@@ -114,6 +118,12 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
     """
     data, pairs = judgement_files(data, pairs)
     table = read_table(data)
+    about_pairs = {"item", "label"} & table.keys()
+    if pairs is None and not (len(about_pairs) == 2 or (about_pairs and "judgement" in table)):
+        sentences, values = _sentences(data, table, _rating_column(data, table))
+        if "id" not in table:
+            sentences, values = _means(sentences, values)
+        return Judgements(sentences, values, (), (data,), named="id" in table)
     sentences, values = _sentences(data, table)
     # Pairs come from a table of their own, or from items: labels then say which sentences are
     # acceptable, and each of these makes a pair with each of the others.
@@ -122,6 +132,11 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
         formed = _pairs_of_table(pairs, read_table(pairs))
     else:
         files, formed = (data,), _pairs_of_items(data, table, list(sentences))
+    if not formed:
+        raise InputError(
+            f"{data} has no minimal pair: no item has sentences of both labels. Give a table of "
+            "pairs (`pairs`)."
+        )
     try:
         return Judgements(sentences, values, formed, files, named="id" in table)
     except InputError as error:
@@ -158,16 +173,46 @@ def is_missing(cell: object) -> bool:
     return cell is None or str(cell).strip() in MISSING
 
 
-def _sentences(path: Path, table: Table) -> tuple[dict[str, Sentence], FloatArray]:
-    texts, cells = needed_columns(path, table, ("sentence", "judgement"))
+def verdict(label: object) -> bool | None:
+    """Whether a label of experts says that a sentence is acceptable; None if it says neither."""
+    text = str(label).strip().lower()
+    if text in _ACCEPTABLE:
+        return True
+    return False if text in _UNACCEPTABLE or (text != "" and set(text) <= _MARKS) else None
+
+
+def _rating_column(path: Path, table: Table) -> str:
+    named = [name for name in JUDGEMENT if name in table]
+    if "judgement" not in named and len(named) > 1:
+        raise InputError(
+            f"{path} has several columns of judgements: {listed(named)}. Call one `judgement`."
+        )
+    return next(iter(named), "judgement")
+
+
+def _sentences(
+    path: Path, table: Table, column: str = "judgement"
+) -> tuple[dict[str, Sentence], FloatArray]:
+    texts, cells = needed_columns(path, table, ("sentence", column))
     ids = parsed(path, "id", table.get("id", range(len(texts))), cell_text, "text")
     _refuse(f"{path}: These identifiers of sentences are given twice", repeated(ids))
     sentences = parsed(path, "sentence", texts, Sentence.parse, "sentence")
-    values = np.array(parsed(path, "judgement", cells, number_or_nan, "number"))
+    values = np.array(parsed(path, column, cells, number_or_nan, "number"))
     if infinite := np.flatnonzero(np.isinf(values)).tolist():
         row = infinite[0]
         raise InputError(f"{path}, row {row}: the judgement {shortened(cells[row])} is not finite.")
     return dict(zip(ids, sentences, strict=True)), values
+
+
+def _means(
+    sentences: Mapping[str, Sentence], values: FloatArray
+) -> tuple[dict[str, Sentence], FloatArray]:
+    """Each distinct sentence with the mean of its known judgements."""
+    judged: dict[Sentence, list[float]] = {}
+    for sentence, value in zip(sentences.values(), values.tolist(), strict=True):
+        judged.setdefault(sentence, []).extend([] if math.isnan(value) else [value])
+    means = np.array([float(np.mean(known)) if known else math.nan for known in judged.values()])
+    return {str(row): sentence for row, sentence in enumerate(judged)}, means
 
 
 def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
@@ -202,11 +247,10 @@ def _pairs_of_items(path: Path, table: Table, ids: Sequence[str]) -> tuple[Judge
     for row, (item, label) in enumerate(zip(items, labels, strict=True)):
         if is_missing(item):
             continue
-        text = str(label).strip().lower()
-        is_bad = text in _UNACCEPTABLE or (text != "" and set(text) <= _MARKS)
-        if not is_bad and text not in _ACCEPTABLE:
+        is_acceptable = verdict(label)
+        if is_acceptable is None:
             raise InputError(f"{path}, row {row}: the label {shortened(label)} is neither 1 nor 0.")
-        sides.setdefault(str(item), ([], []))[is_bad].append(row)
+        sides.setdefault(str(item), ([], []))[not is_acceptable].append(row)
     # every acceptable sentence of an item with every other one: 2 and 3 sentences give 6 pairs
     return tuple(
         JudgedPair(ids[good], ids[bad], str(phenomena[good] or ""))

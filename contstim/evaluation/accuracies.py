@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,15 +169,27 @@ class Accuracies:
 
 
 def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
-    """The share of each paradigm's pairs in which a model prefers the good side."""
-    phenomenon_of = {pair.paradigm: pair.phenomenon for pair in scores.pairs}
+    """The share of each paradigm's pairs in which a model prefers the good side.
+
+    Pairs whose sides are the same do not count.
+
+    Raises:
+        InputError: if no pair counts.
+    """
+    pairs = [*compress(scores.pairs, scores.decisions)]
+    if not pairs:
+        raise InputError(
+            f"Both sides of all pairs are the same ({scores.method}), such as "
+            f"{scores.pairs[0].good.text!r}: give pairs that differ."
+        )
+    phenomenon_of = {pair.paradigm: pair.phenomenon for pair in pairs}
     names = sorted(phenomenon_of, key=lambda name: (phenomenon_of[name], name))
     rows = {name: row for row, name in enumerate(names)}
-    row_of_pair = np.array([rows[pair.paradigm] for pair in scores.pairs], np.int64)
+    row_of_pair = np.array([rows[pair.paradigm] for pair in pairs], np.int64)
     n_pairs = np.bincount(row_of_pair, minlength=len(names))
     # `add.at` adds up pairs of the same row, where `sums[row_of_pair] +=` would keep the last one
     sums = np.zeros((len(names), len(scores.models)))
-    np.add.at(sums, row_of_pair, scores.correct(ties))
+    np.add.at(sums, row_of_pair, scores.correct(ties)[scores.decisions])
     phenomena = tuple(phenomenon_of[name] for name in names)
     return Accuracies(tuple(names), phenomena, n_pairs, scores.models, sums / n_pairs[:, None])
 
@@ -220,11 +234,12 @@ def profile(
         relative: models whose scores are not log-probabilities of sentences, and which have neither
             perplexity nor log-probability.
     """
-    correct, margins = scores.correct(ties), np.abs(scores.margins)  # (n_pairs, n_models)
-    lengths = np.array([len(pair.good) for pair in scores.pairs], np.float64)
+    counts = scores.decisions
+    correct, margins = scores.correct(ties)[counts], np.abs(scores.margins)[counts]
+    lengths = np.array([len(pair.good) for pair in compress(scores.pairs, counts)], np.float64)
     bins: list[Row] = []
     for column, model in enumerate(scores.models):
-        good = scores.log_probs[:, 0, column]  # (n_pairs,), of the good side
+        good = scores.log_probs[counts, 0, column]  # (n_pairs,), of the good side
         features = {"length": lengths, "confidence": margins[:, column]}
         if model not in relative:
             with np.errstate(over="ignore"):  # infinite ones are left out of the bins
@@ -330,6 +345,7 @@ class MinimalPairEvaluation:
         for scores in self.scoring.by_method:
             table = self.accuracies[scores.method]
             limits = table.limits()
+            identical = Counter(pair.paradigm for pair in scores.identical)
             rows += (
                 {
                     "method": scores.method.value,
@@ -337,6 +353,7 @@ class MinimalPairEvaluation:
                     "paradigm": paradigm,
                     "pairs": int(table.n_pairs[row]),
                     "unread": scores.unread[paradigm],
+                    "identical": identical[paradigm],
                     **table.cells(table.values[row], limits[:, row]),
                 }
                 for row, paradigm in enumerate(table.paradigms)

@@ -52,7 +52,14 @@ def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
         tuple(_parts(evaluation, tables)),
         tables,
         partial(minimal_pair_figures, evaluation),
-        {"ties": settings.ties, "sample": settings.sample or "all", "seed": settings.seed},
+        {
+            "ties": settings.ties,
+            "sample": settings.sample or "all",
+            "seed": settings.seed,
+            "identical_pairs": {
+                s.method.value: len(s.identical) for s in evaluation.scoring.by_method
+            },
+        },
     )
 
 
@@ -153,7 +160,8 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
     full, left_out = evaluation.full, evaluation.scoring.left_out
     yield Paragraph(
         f"A model is right where the good side of a pair has the higher score; "
-        f"{_HOW_TIES_COUNT[evaluation.settings.ties]}. Accuracies of phenomena and overall are "
+        f"{_HOW_TIES_COUNT[evaluation.settings.ties]}. Pairs whose sides are the same do not "
+        f"count. Accuracies of phenomena and overall are "
         f"means over paradigms; in brackets 95 % intervals (Wilson's), for other pairs of the same "
         f"paradigms. Columns without intervals are others' results, on pairs of their own number."
     )

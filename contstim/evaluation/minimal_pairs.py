@@ -13,6 +13,7 @@ import numpy as np
 
 from contstim.documents import read_json_lines
 from contstim.errors import InputError
+from contstim.evaluation.pair_columns import PairTable, find_pairs
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings
 from contstim.minimal_pair_scores import PREFIX_FIELDS, SentencePair
 from contstim.models.base import Continuation
@@ -20,6 +21,7 @@ from contstim.sentence import Sentence
 from contstim.stimuli import optional_text
 from contstim.tables import cells_by_name, listed, number, parsed, read_csv, read_table
 from contstim.tables import text as cell_text
+from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -126,7 +128,9 @@ def pair_files(path: Path | str) -> list[Path]:
 
 
 def read_minimal_pairs(
-    files: Iterable[Path | str], settings: MinimalPairSettings = MINIMAL_PAIRS
+    files: Iterable[Path | str],
+    settings: MinimalPairSettings = MINIMAL_PAIRS,
+    say: Callable[[str], object] = lambda _: None,
 ) -> list[MinimalPair]:
     """The pairs of tables in order, or a sample of them.
 
@@ -137,7 +141,8 @@ def read_minimal_pairs(
     Args:
         files: tables.
         settings: names of the columns, and the sample; by default those of the collection (see
-            `COLLECTIONS`), and all pairs.
+            `COLLECTIONS`), else those that `find_pairs` finds, and all pairs.
+        say: is given the columns that were found, once.
 
     Raises:
         InputError: a file cannot be read, is of no known collection while columns are not named, or
@@ -150,18 +155,23 @@ def read_minimal_pairs(
     phenomena: dict[str, str] = {}
     forms: dict[Columns, str] = {}
     paths = list(map(Path, files))
+    file_of_texts: dict[tuple[str, str], Path] = {}
     for file in paths:
         is_json = file.suffix.lower() == ".jsonl"  # whose rows may have different fields
         rows = [r for _, r in read_json_lines(file)] if is_json else cells_by_name(read_table(file))
         if not rows:
             continue
-        columns, collection = _columns(file, rows[0], settings)
-        forms.setdefault(columns, f"{file} is in the form of {collection}")
+        found = _table(file, rows, settings)
+        columns = found.columns
+        if columns not in forms and not found.is_known:
+            say(f"Columns of {file.name}: {found.form}.")
+        forms.setdefault(columns, f"{file} is in the form of {found.form}")
         if len(forms) > 1:
             raise InputError(f"{', '.join(forms.values())}: give one collection, in one form.")
-        for row_number, row in enumerate(rows):
+        for row_number, row in enumerate(found.rows):
             place = f"{file}, row {row_number + 1}"
-            pair = _pair(row, place, columns, default=(file.stem, str(row_number)))
+            number = str(row_number) if found.is_known else f"{file.stem} {row_number}"
+            pair = _pair(row, place, columns, default=(file.stem, number))
             # files of one paradigm may be split, so identifiers are checked over all of them
             key = (pair.paradigm, pair.pair_id)
             if key in places:
@@ -176,30 +186,36 @@ def read_minimal_pairs(
                     f"phenomenon."
                 )
             pairs.append(pair)
-        _refuse_unsegmented(file, pairs[-len(rows) :])
+        _refuse_unsegmented(file, pairs[-len(found.rows) :])
+        if not found.is_known:  # whose pairs have names of their own
+            _refuse_second_version(file, pairs[-len(found.rows) :], file_of_texts)
     if not pairs:
         raise InputError(f"There are no pairs in {listed(paths)}: there are no rows.")
     return sample_pairs(pairs, settings.sample, settings.seed) if settings.sample else pairs
 
 
-def _columns(file: Path, row: Row, settings: MinimalPairSettings) -> tuple[Columns, str]:
-    """Names of the columns of a file, in the order of COLLECTIONS, and the collection's name."""
+def _table(file: Path, rows: Sequence[Row], settings: MinimalPairSettings) -> PairTable:
+    """The rows of a file, one for each pair, and its columns in the order of COLLECTIONS."""
     given = [getattr(settings, name) for name in _COLUMNS]
     fitting: dict[Columns, str] = {}
     for collection, names in COLLECTIONS.items():
         pairs = [*zip(given, names, strict=True)]
         needed = {part for named, name in pairs if named is None for part in name.split("+")}
-        if needed - {""} <= row.keys():
+        if needed - {""} <= rows[0].keys():
             fitting[tuple(name if named is None else named for named, name in pairs)] = collection
-    if len(fitting) != 1:
-        known = (f"{name} ({', '.join(filter(None, of))})" for name, of in COLLECTIONS.items())
-        raise InputError(
-            f"{file} has the columns {listed(row, 50)}, which are those of "
-            f"{' and '.join(fitting.values()) or 'no known collection'}. Known are "
-            f"{'; '.join(known)}. For others, name the columns "
-            f"({', '.join(f'`{name}`' for name in _COLUMNS)})."
-        )
-    return fitting.popitem()
+    if len(fitting) == 1:
+        columns, collection = fitting.popitem()
+        return PairTable(rows, columns, collection, is_known=True)
+    if not fitting and (found := find_pairs(file, rows, settings)):
+        return found
+    known = (f"{name} ({', '.join(filter(None, of))})" for name, of in COLLECTIONS.items())
+    raise InputError(
+        f"{file} has the columns {listed(rows[0], 50)}, which are those of "
+        f"{' and '.join(fitting.values()) or 'no known collection'}. Known are "
+        f"{'; '.join(known)}. For others, name the columns "
+        f"({', '.join(f'`{name}`' for name in _COLUMNS)}; with a row for each sentence "
+        "`sentence_column`, `label_column` and `pair_column`)."
+    )
 
 
 def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
@@ -212,6 +228,20 @@ def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
             "are not segmented into words. Put spaces between words, as a segmenter does, or name "
             "columns that have them (`good_column`, `bad_column`)."
         )
+
+
+def _refuse_second_version(
+    file: Path, pairs: Sequence[MinimalPair], file_of_texts: dict[tuple[str, str], Path]
+) -> None:
+    """Refuse a file most pairs of which are in an earlier one; remember those of the others."""
+    texts = [(pair.good.text, pair.bad.text) for pair in pairs]
+    earlier = [file_of_texts[both] for both in texts if both in file_of_texts]
+    if 2 * len(earlier) > len(texts):
+        raise InputError(
+            f"{file}: {len(earlier):,} of {counted(len(texts), 'pair')} are in {earlier[0]} too. "
+            "Of two versions of a collection, give one."
+        )
+    file_of_texts.update(dict.fromkeys(texts, file))
 
 
 def _pair(row: Row, place: str, columns: Columns, default: tuple[str, str]) -> MinimalPair:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from contstim.models.scoring import score_continuations, score_sentences
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.arrays import BoolArray, FloatArray
     from contstim.evaluation.minimal_pairs import MinimalPair
     from contstim.models.base import Scorer
     from contstim.scores import ScoreTable
@@ -99,11 +101,16 @@ class PairScores(MinimalPairScores):
         """The columns of the table, with the method, so that `read` takes full sentences only."""
         return {"method": [self.method.value] * len(self.pairs)} | super().columns()
 
+    @cached_property
+    def decisions(self) -> BoolArray:
+        """Mask of pairs whose sides differ, (n_pairs,); in others there is nothing to decide."""
+        sides = (pair.sides(self.method) or ("", None) for pair in self.pairs)
+        return np.array([good != bad for good, bad in sides], np.bool_)
+
     @property
     def identical(self) -> list[MinimalPair]:
-        """Pairs whose sides are the same, so that a model cannot be right."""
-        sides = ((pair, pair.sides(self.method) or ("", None)) for pair in self.pairs)
-        return [pair for pair, (good, bad) in sides if good == bad]
+        """Pairs whose sides are the same, which count neither as right nor as wrong."""
+        return [*compress(self.pairs, ~self.decisions)]
 
     def correct(self, ties: TieRule = "wrong") -> FloatArray:
         """1 where the good side has the higher score, else 0; a tie is wrong, or counts one half.

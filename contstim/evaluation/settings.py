@@ -41,6 +41,8 @@ class MinimalPairSettings:
     paradigm_column: Annotated[str | None, Help("The paradigm; '' for the file's name.")] = None
     phenomenon_column: Annotated[str | None, Help("Phenomenon; '' for paradigm.")] = None
     pair_column: Annotated[str | None, Help("The pair; '' for the row's number.")] = None
+    sentence_column: Annotated[str | None, Help("With a row for each sentence: sentences.")] = None
+    label_column: Annotated[str | None, Help("Likewise: 1 and 0, grammatical and not, ….")] = None
     seed: Seed = 0
 
 

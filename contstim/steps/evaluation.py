@@ -20,6 +20,7 @@ from contstim.evaluation.folder import write_findings
 from contstim.evaluation.judged_scores import JudgedScores, model_scores, published_scores
 from contstim.evaluation.learning_curves import train_on_parts
 from contstim.evaluation.minimal_pair_report import minimal_pair_findings
+from contstim.evaluation.ratings import RatingEvaluation, evaluate_ratings, rating_findings
 from contstim.evaluation.scores import pair_scores_from_table, score_pairs
 from contstim.evaluation.settings import (
     ACCEPTABILITY,
@@ -85,7 +86,7 @@ def written_findings(
     return Outcome(value, facts, writes=(*written, *writes), shown=shown, holds=holds)
 
 
-class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate blimp"):
+class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate blimp", version=2):
     """Ask models which sentence of a minimal pair is acceptable (Warstadt et al. 2020).
 
     Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG): accuracy by
@@ -118,7 +119,10 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             raise InputError("Learning curves need both `sizes` and `text`.")
         # Before models are loaded: a wrong folder or column is told at once
         files = minimal_pairs.pair_files(self.data)
-        pairs = minimal_pairs.read_minimal_pairs(files, self.settings)
+        found_columns: list[str] = []
+        pairs = minimal_pairs.read_minimal_pairs(files, self.settings, found_columns.append)
+        for columns in found_columns:
+            reporter.say(columns)
         answers, summary = minimal_pairs.published_files(self.data, self.people, self.published)
         agreement = minimal_pairs.read_human_agreement(answers)
         accuracies = minimal_pairs.read_published_accuracies(summary)
@@ -147,6 +151,13 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
         for (_, method), reason in scoring.refusals.items():
             reporter.warn(f"{method}: {reason}")
         _tell_left_out("sentence", {o.sentence for o in scoring.left_out}, reporter)
+        for scores in scoring.by_method:
+            if scores.identical:
+                number, example = counted(len(scores.identical), "pair"), scores.identical[0]
+                reporter.say(
+                    f"Not counted ({scores.method}): {number} whose sides are the same, such as "
+                    f"{example.good.text!r} ({example.paradigm}, {example.pair_id})."
+                )
         return written_findings(
             evaluation,
             minimal_pair_findings(evaluation),
@@ -155,6 +166,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             models=models,
             data=[*files, *filter(None, (answers, summary, self.scores, self.text))],
             pairs=len(pairs),
+            columns=found_columns,
         )
 
     def _train_on_parts(
@@ -174,10 +186,14 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
         )
 
 
-class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate acceptability"):
+class EvaluateAcceptability(
+    _Evaluation[AcceptabilityEvaluation | RatingEvaluation], name="evaluate acceptability"
+):
     """Say how well models follow gradient judgements of acceptability.
 
-    Counts the minimal pairs that meet the BLiMP criterion (the acceptable sentence scores higher)
+    Plain ratings, a table with the columns sentence and rating, are correlated with the scores.
+    Minimal pairs (LI-Adger's folder, a table with item and label, or `--pairs`) are evaluated too.
+    It counts those that meet the BLiMP criterion (the acceptable sentence scores higher)
     and the Acceptability Delta Criterion at each δ: scores, as z-scores over all sentences, differ
     in the same direction as people's judgements and by nearly as much. Writes tables (CSV),
     figures (PNG, PDF) and a page. An interrupted run goes on where it stopped.
@@ -197,7 +213,7 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
         """The judgements."""
         return judgement_files(self.data, self.pairs)
 
-    def work(self, reporter: Reporter) -> Outcome[AcceptabilityEvaluation]:
+    def work(self, reporter: Reporter) -> Outcome[AcceptabilityEvaluation | RatingEvaluation]:
         """Score the sentences, and write the findings."""
         if not (self.models or self.scores):
             raise InputError("Give what to evaluate: `models`, or `scores` with a table.")
@@ -217,11 +233,17 @@ class EvaluateAcceptability(_Evaluation[AcceptabilityEvaluation], name="evaluate
                 progress = self.execution.progress(reporter, len(set(judgements.texts)))
                 with self.opened() as store:
                     parts.append(model_scores(judgements, models, store=store, progress=progress))
-        evaluation = evaluate_acceptability(judgements, JudgedScores.joined(parts), self.settings)
+        scores = JudgedScores.joined(parts)
+        _tell_left_out("sentence", {o.sentence for o in scores.left_out}, reporter)
+        if not judgements.pairs:
+            ratings = evaluate_ratings(judgements, scores)
+            return written_findings(
+                ratings, rating_findings(ratings), self.out, models=models, data=ratings.files
+            )
+        evaluation = evaluate_acceptability(judgements, scores, self.settings)
         for reason, number in evaluation.excluded_for().items():
             if number:
                 reporter.say(f"Not evaluated: {counted(number, 'pair')}, {reason}.")
-        _tell_left_out("sentence", {o.sentence for o in evaluation.scores.left_out}, reporter)
         findings = acceptability_findings(evaluation)
         return written_findings(
             evaluation, findings, self.out, models=models, data=evaluation.files

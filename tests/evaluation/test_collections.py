@@ -119,7 +119,7 @@ def test_columns_that_are_named_win_over_the_collections(tmp_path: Path) -> None
 
 
 def unknown(folder: Path) -> None:
-    (folder / "x.csv").write_text("right,wrong\nIt rains.,It rain.\n", encoding="utf-8")
+    (folder / "x.csv").write_text("first,second\nIt rains.,It rain.\n", encoding="utf-8")
 
 
 def ambiguous(folder: Path) -> None:
@@ -152,7 +152,7 @@ def japanese(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        (unknown, r"columns right, wrong, .* no known collection\. Known are BLiMP \(sentence_go"),
+        (unknown, r"columns first, second, .* no known collection\. Known are BLiMP \(sentence_go"),
         (ambiguous, "which are those of BLiMP and ZhoBLiMP"),
         (mixed_collections, r"ba_1\.jsonl is in .* of ZhoBLiMP, .*tense\.csv is in .* of RuBLiMP"),
         (

@@ -1,0 +1,218 @@
+"""Columns of tables of minimal pairs that no known collection has: one row or two rows a pair.
+
+good          bad             phenomenon        a row for each pair: two columns of sentences
+The dog is.   The dog are.    agreement
+
+item   label   sentence         phenomenon      two rows for each pair: one of each verdict
+1      1       The dog is.      agreement
+1      0       The dog are.     agreement
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import InputError
+from contstim.evaluation.acceptability import is_missing, verdict
+from contstim.tables import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from contstim.evaluation.settings import MinimalPairSettings
+
+    Row = Mapping[str, Any]
+    _Pairs = list[tuple[str, int, int]]
+
+_ADJECTIVES = (
+    *(("good", "bad"), ("acceptable", "unacceptable"), ("grammatical", "ungrammatical")),
+    *(("correct", "incorrect"), ("correct", "wrong"), ("right", "wrong"), ("gram", "ungram")),
+)
+_PATTERNS = ("{}", "sentence_{}", "{}_sentence", "{}_sen", "{}_sent", "sent_{}", "text_{}")
+_SIDES = (
+    *((p.format(good), p.format(bad)) for (good, bad), p in product(_ADJECTIVES, _PATTERNS)),
+    *(("sen", "wrong_sen"), ("sentence", "wrong_sentence")),
+)
+_SENTENCE = ("sentence", "sentences", "text", "sent", "sen", "stimulus", "string")
+_CONDITION = ("condition", "cond")
+_LABEL = (
+    *("acceptable", "acceptability", "grammatical", "grammaticality", "label", "verdict"),
+    *("is_acceptable", "is_grammatical", "correct", "correctness", "type", *_CONDITION),
+)
+_ITEM = ("pair_id", "pairid", "pair", "item_id", "itemid", "item", "item_number", "item_nr", "id")
+_PARADIGM = ("uid", "paradigm", "pid", "phenomenon", "category", "linguistic_phenomenon")
+_PHENOMENON = ("phenomenon", "linguistic_phenomenon", "linguistics_term", "category")
+_GOOD, _BAD, _PAIR = "good sentence", "bad sentence", "pair"  # of rows put together
+_REMEDY = (
+    "Name the columns: `good_column` and `bad_column`, or, for a row for each sentence, "
+    "`sentence_column`, `label_column` and `pair_column`"
+)
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """Rows of pairs, and the columns that hold their parts.
+
+    Attributes:
+        rows: one for each pair.
+        columns: of the acceptable sentence, the other one, the paradigm, the phenomenon and the
+            pair's name; empty for what no column says.
+        form: the collection, or the columns in words.
+        is_known: whether it is in the form of a known collection.
+    """
+
+    rows: Sequence[Row]
+    columns: tuple[str, ...]
+    form: str
+    is_known: bool = False
+
+
+def find_pairs(file: Path, rows: Sequence[Row], settings: MinimalPairSettings) -> PairTable | None:
+    """Find the pairs of a table by the names and values of its columns.
+
+    Columns that the settings name are what they are named. Paradigms without a column are files.
+
+    Returns:
+        None if there are no columns of sentences, or of sentences and verdicts.
+
+    Raises:
+        InputError: if several columns may be meant (names them), or if rows of single sentences
+            cannot be put together to one acceptable and one unacceptable sentence each.
+    """
+    paradigm = settings.paradigm_column
+    if paradigm is None:
+        paradigm = next(iter(_columns(rows, None, _PARADIGM)), "")
+    phenomenon = settings.phenomenon_column
+    if phenomenon is None:
+        phenomenon = next(iter(_columns(rows, None, _PHENOMENON)), "")
+    about = f"paradigms under {paradigm}" if paradigm else "the file's name as paradigm"
+    if sides := _sides(file, rows, settings):
+        form = f"acceptable sentences under {sides[0]}, unacceptable ones under {sides[1]}"
+        columns = (*sides, paradigm, phenomenon, settings.pair_column or "")
+        return PairTable(rows, columns, f"{form}, {about}")
+    sentences = _columns(rows, settings.sentence_column, _SENTENCE)
+    labels = _columns(rows, settings.label_column, _LABEL)
+    if not sentences or not any(verdict(rows[0].get(label)) is not None for label in labels):
+        return None
+    joined, form = _pairs_of_rows(file, rows, settings, paradigm)
+    return PairTable(joined, (_GOOD, _BAD, paradigm, phenomenon, _PAIR), f"{form}, {about}")
+
+
+def _sides(
+    file: Path, rows: Sequence[Row], settings: MinimalPairSettings
+) -> tuple[str, str] | None:
+    """The columns of the two sentences; None if there are no two columns of them."""
+    good, bad = settings.good_column, settings.bad_column
+    if good is not None and bad is not None:
+        return good, bad
+    columns = {_plain(name): name for name in rows[0]}
+    found = [
+        (columns[first], columns[second])
+        for first, second in _SIDES
+        if columns.keys() >= {first, second}
+        and good in (None, columns[first])
+        and bad in (None, columns[second])
+        and _has_letters(rows[0][columns[first]])
+    ]
+    if len(found) > 1:
+        raise _ambiguous(file, "pairs", map(" and ".join, found))
+    return found[0] if found else None
+
+
+def _pairs_of_rows(
+    file: Path, rows: Sequence[Row], settings: MinimalPairSettings, paradigm: str
+) -> tuple[Sequence[Row], str]:
+    """A row for each pair, from two rows each, and the columns in words."""
+    sentence = _only(file, "sentences", _columns(rows, settings.sentence_column, _SENTENCE))
+    labels = _columns(rows, settings.label_column, _LABEL)
+    verdicts_by_label: dict[str, list[bool | None]] = {}
+    for name in labels:
+        verdicts = [verdict(row.get(name)) for row in rows]
+        # Columns that say the same are one
+        if {*verdicts} == {True, False} and verdicts not in verdicts_by_label.values():
+            verdicts_by_label[name] = verdicts
+    label = _only(file, "verdicts (1 and 0, grammatical and ungrammatical, …)", verdicts_by_label)
+    items = [
+        name
+        for name in _columns(rows, settings.pair_column, _ITEM)
+        if name != label and len({str(row.get(name)) for row in rows}) < len(rows)
+    ]
+    conditions = [name for name in _columns(rows, None, _CONDITION) if name != label][:1]
+    pairs: list[_Pairs] = []
+    for item in items:
+        # A condition is part of the name only if items are paired in each
+        for key in ([item], [item, *conditions]):
+            if (found := _pairs(rows, [paradigm, *key], label)) is not None:
+                if found not in pairs:
+                    pairs.append(found)
+                    columns = " and ".join(key)
+                break
+    if not items and verdicts_by_label[label] == [True, False] * (len(rows) // 2):
+        pairs = [[(str(n), n, n + 1) for n in range(0, len(rows), 2)]]
+        columns = "no column (two consecutive rows are a pair)"
+    if len(pairs) > 1:
+        raise _ambiguous(file, "names of pairs", items)
+    if not pairs:
+        named = f"the columns {listed(items)}" if items else "no column of items"
+        raise InputError(
+            f"{file} has {len(rows):,} rows of single sentences, and {named} that would put each "
+            f"acceptable one together with one other under {label}. Name the column of pairs "
+            "(`pair_column`) and that of paradigms (`paradigm_column`)."
+        )
+    joined = [
+        {**rows[good], _GOOD: rows[good][sentence], _BAD: rows[bad][sentence], _PAIR: name}
+        for name, good, bad in pairs[0]
+    ]
+    return joined, f"sentences under {sentence}, verdicts under {label}, pairs under {columns}"
+
+
+def _pairs(rows: Sequence[Row], key: Sequence[str], label: str) -> _Pairs | None:
+    """Name and rows of each pair; None unless all groups are one row of each verdict."""
+    groups: dict[tuple[str, ...], dict[bool | None, list[int]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for n, row in enumerate(rows):
+        cells = tuple("" if is_missing(row.get(name)) else str(row[name]) for name in key)
+        groups[cells][verdict(row[label])].append(n)
+    if any(len(rows_of[True]) != 1 or len(rows_of[False]) != 1 for rows_of in groups.values()):
+        return None
+    return [
+        (" ".join(cells[1:]), rows_of[True][0], rows_of[False][0])
+        for cells, rows_of in groups.items()
+    ]
+
+
+def _columns(rows: Sequence[Row], named: str | None, names: Iterable[str]) -> list[str]:
+    """The named column, or all that have one of these names."""
+    if named:
+        return [named]
+    columns = {_plain(name): name for name in rows[0]}
+    return [columns[name] for name in names if name in columns]
+
+
+def _only(file: Path, what: str, columns: Collection[str]) -> str:
+    if len(columns) > 1:
+        raise _ambiguous(file, what, columns)
+    if not columns:
+        raise InputError(f"{file} has no column of {what} in every row. {_REMEDY}.")
+    return next(iter(columns))
+
+
+def _ambiguous(file: Path, what: str, columns: Iterable[str]) -> InputError:
+    return InputError(
+        f"{file} has several columns that may hold {what}: {'; '.join(columns)}. {_REMEDY}."
+    )
+
+
+def _plain(name: str) -> str:
+    """The name of a column without case, spaces and signs."""
+    return re.sub(r"\W+", "_", name.strip().lower())
+
+
+def _has_letters(cell: object) -> bool:
+    return any(letter.isalpha() for letter in str(cell))
