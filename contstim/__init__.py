@@ -85,6 +85,9 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.question import NaturalQuestion as NaturalQuestion
     from contstim.optimization.selection.question import TripletQuestion as TripletQuestion
     from contstim.optimization.selection.triplets import select_triplets as select_triplets
+    from contstim.optimization.selection.verification import (
+        verify_minimal_pairs as verify_minimal_pairs,
+    )
     from contstim.optimization.selection.verification import verify_natural as verify_natural
     from contstim.optimization.selection.verification import verify_triplets as verify_triplets
     from contstim.reporting.review import ReviewPage as ReviewPage

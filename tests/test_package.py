@@ -121,6 +121,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "verify_design",
         "verify_folder",
         "verify_natural",
+        "verify_minimal_pairs",
         "verify_triplets",
         "write_analysis",
         "WriteReviewPage",

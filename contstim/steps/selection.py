@@ -283,13 +283,14 @@ def _remark_objective(
         )
 
 
-class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs", version=2):
+class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs", version=3):
     """Select minimal pairs on which two models prefer different sentences.
 
-    For every two models each prefers the acceptable sentence in half of the pairs, and paradigms
-    have even shares, as far as they hold disagreements: a table beside counts the verdicts in each
-    (`….verdicts.csv`). No sentence stands in two of the chosen pairs, and none of a pair that a
-    review rejects in any.
+    For every two models, each alone prefers the acceptable sentence in half of the pairs. A share
+    is the number of pairs of one paradigm in one half. Shares are as even as possible: the fewest
+    are 0, then the fewest are 1, and so on. Of all such sets, the chosen one has the best
+    objective. No sentence is in two of the chosen pairs, and none is from a pair that a review
+    rejects. A second table (`….verdicts.csv`) counts the verdicts in each paradigm.
 
     Exact: the certificate beside the table holds the objective and its proven bound.
 

@@ -2,15 +2,17 @@
 
 A model's verdict is the sentence of a minimal pair that it finds likelier. Where two models differ,
 one agrees with the grammar and the other does not. Of all minimal pairs and pairs of models there
-may be a million such candidates; few of them matter. A linear program over the best of each
-paradigm gives prices of the rules, with which all others are priced
-(`contstim.optimization.selection.programs`): those that could improve the choice join the program,
-until none is left.
+may be a million such candidates. They are in cells: a cell is a paradigm and a half, the minimal
+pairs on which one model of two is right. Where the candidates of each half allow it, every count of
+a cell is one of two neighbouring numbers, which are rules of a linear program. Where halves need
+the same sentences or words, the most even counts are found first
+(`contstim.optimization.selection.shares`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from importlib import metadata
 from itertools import combinations, permutations
 from math import fsum
@@ -21,20 +23,21 @@ import numpy as np
 
 from contstim.english.tags import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
-from contstim.optimization.selection.programs import LinearRule, best_choice, priced_bound
 from contstim.optimization.selection.question import (
     MinimalPairCertificate,
     MinimalPairQuestion,
     MinimalPairSelection,
 )
+from contstim.optimization.selection.shares import Program, solve, with_even_counts
 from contstim.optimization.selection.triplet_rules import EXACT
+from contstim.optimization.selection.verification import verify_minimal_pairs
 from contstim.scores import doubled_ranks
 from contstim.stimuli import ControversialMinimalPair, Kind, content_id
 from contstim.tables import listed
 from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from contstim.arrays import FloatArray, IntArray
     from contstim.minimal_pair_scores import MinimalPairScores
@@ -42,8 +45,6 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.question import MinimalPairObjective
 
 _SLOPE, _LIMIT = 0.055, 27.0  # a nat, and nats: people's choices between natural sentences in 2023
-_MORE = 3  # of each paradigm, more than may be chosen, that the program begins with
-_SECONDS = 60.0  # for branch and bound
 
 
 def select_minimal_pairs(
@@ -54,8 +55,10 @@ def select_minimal_pairs(
 ) -> MinimalPairSelection:
     """Choose, for every two models, the minimal pairs on which their verdicts differ most.
 
-    For every two models each is right in half of the pairs; paradigms have even shares, as far as
-    they hold disagreements; no sentence stands in two of the chosen pairs.
+    For every two models, each is right in half of the pairs. No sentence is in two of the chosen
+    pairs. A share is the number of pairs of one paradigm in one half. Shares are as even as
+    possible: the fewest are 0, then the fewest are 1, and so on. Of all such sets, the chosen one
+    has the best objective.
 
     Args:
         scores: log-probabilities of both sentences of all minimal pairs under all models.
@@ -72,19 +75,23 @@ def select_minimal_pairs(
     if len(scores.models) < 2:
         raise InputError("Verdicts differ between models: give scores of two or more.")
     candidates = _Candidates(scores, question, frozenset(excluded))
-    choice, chosen = _solve(candidates)
-    by_prices = -candidates.bound(choice.prices)
+    program, choice, columns, most_even = _solve(candidates)
+    by_prices = -program.exact_bound(choice.prices)
+    chosen = columns[columns < len(candidates.costs)]
     objective = fsum(-candidates.costs[chosen])
     bound = min(by_prices, EXACT - choice.bound)
-    rules = candidates.rules(chosen)
-    broken = [rule.name for rule in rules if not rule.lower <= len(rule.members) <= rule.upper]
+    broken = [
+        rule.name
+        for rule in program.rules(columns)
+        if not rule.lower <= sum(rule.weights) <= rule.upper
+    ]
     broken += ["its bound"] * (objective > bound + EXACT)
     if broken:
         raise VerificationError(f"The selection breaks its own rules: {listed(broken)}.")
     certificate = MinimalPairCertificate(
         objective=objective,
         bound=bound,
-        status="optimal" if bound - objective <= 2 * EXACT else "gap",
+        status="optimal" if most_even and bound - objective <= 2 * EXACT else "gap",
         solver=choice.solver,
         version=metadata.version("scipy"),
         tie_rule="among sets that are worth the same the solver's stands",
@@ -93,44 +100,36 @@ def select_minimal_pairs(
         question=question,
         models=scores.models,
         n_pairs=len(scores.pairs),
-        most=tuple((*g, n) for g, n in zip(candidates.groups, candidates.most, strict=True)),
+        shares=candidates.shares(chosen),
         price_bound=by_prices,
         prices=tuple(choice.prices.items()),
     )
     pairs = tuple(map(candidates.stimulus, chosen.tolist()))
-    return MinimalPairSelection(pairs, _verdicts(scores, pairs), certificate)
+    selection = MinimalPairSelection(pairs, _verdicts(scores, pairs), certificate)
+    verify_minimal_pairs(scores, selection, excluded=excluded)
+    return selection
 
 
-def _solve(candidates: _Candidates) -> tuple[Choice, IntArray]:
-    """The best choice, and the chosen candidates, (n_chosen,); no other could improve it."""
-    costs, more, seconds = candidates.costs, _MORE, 0.0
-    some = candidates.best(more)
-    while True:
-        choice = best_choice(costs[some], [*candidates.rules(some)], seconds=seconds)
-        if choice.chosen is None:
-            if len(some) == len(costs):
-                raise candidates.infeasible("pairs of models need the same sentences or words")
-            more *= 8
-            some = np.union1d(some, candidates.best(more))
-            continue
-        chosen = some[choice.chosen]
-        # Those that could improve the linear program; then those that a better whole set could
-        # have, which are dearer than their prices by no more than the set than its bound
-        gap = float(costs[chosen].sum()) - candidates.bound(choice.prices) if seconds else -EXACT
-        near = np.flatnonzero(candidates.reduced(choice.prices) <= gap)
-        if len(every := np.union1d(some, near)) > len(some):
-            some = every
-        elif seconds or choice.whole:
-            return choice, chosen
-        else:
-            seconds = _SECONDS
+def _solve(candidates: _Candidates) -> tuple[Program, Choice, IntArray, bool]:
+    """The program, the best choice, its columns, and whether no shares are more even."""
+    program, most_even = candidates.program(even=True), True
+    solved = solve(program, grow=False)
+    if solved is None:
+        with_levels = with_even_counts(
+            candidates.program(even=False), candidates.available, candidates.total
+        )
+        if with_levels is not None:
+            program, most_even = with_levels
+            solved = solve(program)
+    if solved is None:
+        raise candidates.infeasible("pairs of models need the same sentences or words")
+    return program, *solved, most_even
 
 
 class _Candidates:
     """Minimal pairs and two models whose verdicts on them differ.
 
-    A group of candidates is of two models and which of them is right, a cell of a group and a
-    paradigm.
+    A half is of two models and which of them is right, a cell of a half and a paradigm.
 
     Args:
         scores: of all minimal pairs.
@@ -138,12 +137,13 @@ class _Candidates:
         excluded: words of sentences that no chosen pair may show.
 
     Attributes:
-        groups: (model that is wrong, model that is right) of each.
+        groups: (model that is wrong, model that is right) of each half.
         costs: (n_candidates,) worth, negated.
-        most: of each group, how many of a cell may be chosen.
+        available: rule of a cell, by number → number of pairs that may be chosen.
+        total: number of pairs that are chosen.
 
     Raises:
-        InfeasibleError: a group has too few candidates.
+        InfeasibleError: a half has too few candidates.
     """
 
     def __init__(
@@ -163,25 +163,48 @@ class _Candidates:
         self.costs = -self._worth(question.objective, wrong[self._group], right[self._group])
         names, paradigm = np.unique([pair.paradigm for pair in scores.pairs], return_inverse=True)
         self._cell = self._group * len(names) + paradigm[self._row]
-        n_cells = len(self.groups) * len(names)
-        of_cells = np.bincount(self._cell, minlength=n_cells).reshape(-1, len(names))
-        need = question.per_pair // 2
-        self.most = self._most(of_cells, need, question.per_paradigm)
-        # Rules by number, of groups, cells, sentences and words; which of them concern a candidate
+        need, n_cells = question.per_pair // 2, len(self.groups) * len(names)
+        cap = question.per_paradigm or need
+        sizes = np.bincount(self._cell, minlength=n_cells).clip(max=cap)
+        most = np.repeat(self._most(sizes.reshape(-1, len(names)), need), len(names))
+        self.available = {len(self.groups) + n: k for n, k in enumerate(sizes.tolist()) if k}
+        self.total = need * len(self.groups)
+        # Rules by number, of halves, cells, sentences and words; which of them concern a candidate
         limits = {
             f"{right} prefers the {self._scores.good_name} one, {wrong} the other": (need, need)
             for wrong, right in self.groups
         }
-        for group, most in zip([*limits], self.most, strict=True):
-            limits |= {f"{group}, {name}": (0, most) for name in names.tolist()}
+        cells = [f"{group}, {name}" for group in limits for name in names.tolist()]
+        even = zip(cells, np.minimum(sizes, most - 1).tolist(), most.tolist(), strict=True)
+        self._even = {cell: (least, largest) for cell, least, largest in even}
+        limits |= dict.fromkeys(cells, (0, cap))
         rows, shared, upper = zip(*_shared(scores, question), strict=True)
-        limits |= {name: (0, most) for name, most in zip(shared, upper, strict=True)}
+        limits |= {name: (0, largest) for name, largest in zip(shared, upper, strict=True)}
         numbers = {name: number for number, name in enumerate(limits)}
         entries = np.ones(len(rows)), (rows, [numbers[rule] for rule in shared])
         of_pairs = csr_array(entries, shape=(len(scores.pairs), len(limits)))
         each = eye_array(len(limits), format="csr")
         own = each[self._group] + each[len(self.groups) + self._cell]
-        self._limits, self._matrix = limits, own + of_pairs[self._row]
+        order = np.lexsort((self.costs, self._cell))
+        in_order = self._cell[order]
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order)) - np.searchsorted(in_order, in_order)
+        place -= most[self._cell]
+        self._program = Program(self.costs, csr_array(own + of_pairs[self._row]), limits, place)
+
+    def program(self, *, even: bool) -> Program:
+        """All rules.
+
+        Args:
+            even: whether each share is one of two neighbouring numbers, or all that is available.
+        """
+        own = self._program
+        return replace(own, limits={**own.limits, **self._even}) if even else own
+
+    def shares(self, chosen: IntArray) -> tuple[int, ...]:
+        """How many shares are 1 or more, 2 or more, and so on."""
+        sizes = np.unique(self._cell[chosen], return_counts=True)[1]
+        return tuple(int((sizes >= k).sum()) for k in range(1, sizes.max(initial=0) + 1))
 
     def _usable(self, floor: float | None, excluded: frozenset[tuple[str, ...]]) -> FloatArray:
         """(n_pairs, n_models) 1 for the acceptable sentence, -1 for the other; 0 if not usable."""
@@ -221,10 +244,15 @@ class _Candidates:
             "or give more minimal pairs."
         )
 
-    def _most(self, of_cells: IntArray, need: int, asked: int | None) -> list[int]:
-        """For each group, how many of a cell may be chosen: as few as suffice, or as asked."""
-        tries = np.arange(1, need + 1) if asked is None else np.array([asked])
-        can = np.minimum(of_cells[:, :, None], tries).sum(axis=1)  # (n_groups, n_tries)
+    def _most(self, sizes: IntArray, need: int) -> IntArray:
+        """For each half, the least largest share with which it has enough pairs, (n_groups,).
+
+        Args:
+            sizes: (n_groups, n_paradigms) pairs of each cell that may be chosen.
+            need: pairs of each half.
+        """
+        tries = np.arange(1, need + 1)
+        can = np.minimum(sizes[:, :, None], tries).sum(axis=1)  # (n_groups, n_tries)
         lacking = [
             f"{n:,} can be chosen where {right} does and {other} does not"
             for (other, right), n in zip(self.groups, can[:, -1].tolist(), strict=True)
@@ -236,34 +264,8 @@ class _Candidates:
                 f"{self._scores.good_name} one, and as many on which only the second does; "
                 f"{listed(lacking)}"
             )
-        return [int(tries[first]) for first in (can >= need).argmax(axis=1)]
-
-    def best(self, more: int) -> IntArray:
-        """The best candidates of each cell, so many more than may be chosen, (n,)."""
-        order = np.lexsort((self.costs, self._cell))
-        cells = self._cell[order]
-        rank = np.arange(len(order)) - np.searchsorted(cells, cells)
-        return np.sort(order[rank < np.array(self.most)[self._group[order]] + more])
-
-    def rules(self, some: IntArray, prices: Collection[str] = ()) -> Iterator[LinearRule]:
-        """The rules about some candidates that can be broken, and those that have a price."""
-        part = self._matrix[some].tocsc()
-        for number, (name, (lower, upper)) in enumerate(self._limits.items()):
-            members = part.indices[part.indptr[number] : part.indptr[number + 1]]
-            if lower or len(members) > upper or name in prices:
-                yield LinearRule(name, members.tolist(), [1] * len(members), lower, upper)
-
-    def reduced(self, prices: Mapping[str, float]) -> FloatArray:
-        """(n_candidates,) costs less what the prices give for each."""
-        every = np.array([prices.get(name, 0.0) for name in self._limits])
-        reduced: FloatArray = self.costs - self._matrix @ every
-        return reduced
-
-    def bound(self, prices: Mapping[str, float]) -> float:
-        """The bound on summed costs that prices prove over all candidates."""
-        # Of candidates that are clearly dearer than their prices none counts
-        some = np.flatnonzero(self.reduced(prices) < EXACT)
-        return float(priced_bound(self.costs[some].tolist(), [*self.rules(some, prices)], prices))
+        most: IntArray = tries[(can >= need).argmax(axis=1)]
+        return most
 
     def stimulus(self, candidate: int) -> ControversialMinimalPair:
         """The stimulus that a candidate gives."""

@@ -241,7 +241,8 @@ class SelectionCertificate:
         def in_json(value: Path | frozenset[str]) -> str | list[str]:
             return str(value) if isinstance(value, Path) else sorted(value)
 
-        write_json(path, asdict(self), default=in_json)
+        content = {**asdict(self), "gap": abs(self.objective - self.bound)}
+        write_json(path, content, default=in_json)
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -255,6 +256,7 @@ class SelectionCertificate:
         try:
             content = read_json_object(path)
             refuse_other_format(path, content)
+            content.pop("gap", None)  # follows from objective and bound
             text = json.dumps(content)
             return TypeAdapter(cls).validate_json(text, strict=True, extra="forbid")
         except ValidationError as error:
@@ -381,7 +383,7 @@ class MinimalPairQuestion:
         Help("margin: nats of the less certain model; rank: its rank; evidence: of an answer."),
     ] = "margin"
     per_paradigm: Annotated[
-        int | None, Help("Most of a paradigm in either half; by default as few as do.", at_least=1)
+        int | None, Help("Largest number of pairs of a paradigm in each half.", at_least=1)
     ] = None
     floor: Annotated[
         float | None,
@@ -410,7 +412,10 @@ class MinimalPairCertificate(SelectionCertificate):
         bound: what no set can exceed.
         models: of the scores.
         n_pairs: of the scores.
-        most: (model that is wrong, model that is right, how many of a paradigm may be chosen).
+        status: `optimal`: no shares are more even, and objective and bound differ by at most 2e-6;
+            `gap`: the time ended before one of these was proven.
+        shares: how many shares are 1 or more, 2 or more, and so on. A share is the number of chosen
+            pairs of one paradigm in one half, in which one model of two is right.
         price_bound: what `prices` prove.
         prices: (rule, price), zeros left out.
     """
@@ -418,7 +423,7 @@ class MinimalPairCertificate(SelectionCertificate):
     question: MinimalPairQuestion
     models: tuple[str, ...]
     n_pairs: int
-    most: tuple[tuple[str, str, int], ...]
+    shares: tuple[int, ...]
     price_bound: float
     prices: tuple[tuple[str, float], ...]
 

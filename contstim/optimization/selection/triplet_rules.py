@@ -15,7 +15,7 @@ from contstim.matching import match
 from contstim.optimization.selection.programs import LinearRule
 from contstim.scores import doubled_ranks
 from contstim.sentence import all_but_one
-from contstim.wording import repeated
+from contstim.stimuli import repeated_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -49,8 +49,8 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
     """
     if not triplets:
         raise InputError("There are no triplets to choose from.")
-    if twice := repeated(triplet.triplet_id for triplet in triplets):
-        raise InputError(f"{len(twice):,} triplets stand twice; the first is {twice[0]}.")
+    if twice := repeated_item(triplets):
+        raise InputError(f"The triplet {twice} occurs twice: leave it out once.")
     pairs = by_model_pair(triplets)
     for first, second in pairs:
         if (second, first) in pairs or first == second:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.english.tags import tag_table
 from contstim.errors import VerificationError
 from contstim.optimization.selection.programs import priced_bound
 from contstim.optimization.selection.question import demand
@@ -27,15 +28,24 @@ from contstim.optimization.selection.triplet_rules import (
     triplet_costs,
     usable_triplets,
 )
+from contstim.stimuli import repeated_item
+from contstim.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from contstim.optimization.selection.question import NaturalSelection, TripletSelection
+    from contstim.minimal_pair_scores import MinimalPairScores
+    from contstim.optimization.selection.question import (
+        MinimalPairSelection,
+        NaturalSelection,
+        TripletSelection,
+    )
     from contstim.reviews import Review
     from contstim.scores import ScoreTable
     from contstim.sentence import Sentence
     from contstim.stimuli import Triplet
+
+_SIDES = ("good", "bad")
 
 
 def verify_natural(
@@ -186,6 +196,61 @@ def verify_triplets(
     )
     optimal = abs(bound - value) <= 2 * EXACT and certificate.kept == certificate.kept_bound
     _require((certificate.status == "optimal") == optimal, f"its status is {certificate.status!r}")
+
+
+def verify_minimal_pairs(
+    scores: MinimalPairScores,
+    selection: MinimalPairSelection,
+    *,
+    excluded: Collection[tuple[str, ...]] = (),
+) -> None:
+    """Count chosen minimal pairs against the scores and every rule, one by one.
+
+    Args:
+        scores: the scores that the selection was made from.
+        selection: what `select_minimal_pairs` returned, or what was read back from files.
+        excluded: as in `select_minimal_pairs`.
+
+    Raises:
+        VerificationError: says what is wrong, and with which pair.
+    """
+    certificate, pairs = selection.certificate, selection.pairs
+    question, models = certificate.question, scores.models
+    _require(certificate.models == models, "its certificate is of other models")
+    twice = repeated_item(pairs)
+    _require(not twice, f"the item {twice} is chosen twice")
+    rows = {(pair.paradigm, pair.pair_id): row for row, pair in enumerate(scores.pairs)}
+    lemma = tag_table(question.tags).lemma
+    words: Counter[str] = Counter()
+    for pair in pairs:
+        row, both = rows.get((pair.paradigm, pair.pair_id), 0), (pair.good, pair.bad)
+        source, columns = scores.pairs[row], [*map(models.index, (pair.model_1, pair.model_2))]
+        same = (source.paradigm, source.pair_id) == (pair.paradigm, pair.pair_id)
+        same &= (source.good, source.bad) == both
+        stated = [[getattr(pair, f"log_prob_{side}_model_{m}") for m in (1, 2)] for side in _SIDES]
+        same &= bool((scores.log_probs[row][:, columns] == stated).all())
+        _require(same, f"{pair.trial_id} was not given, or has changed")
+        wrong, right = scores.margins[row, columns]
+        _require(wrong < 0 < right, f"the models of {pair.trial_id} prefer the same sentence")
+        a_word = scores.log_probs[row][:, columns] / np.array([[len(each)] for each in both])
+        above = question.floor is None or bool((a_word >= question.floor).all())
+        _require(above, f"{pair.trial_id} has a sentence below the floor")
+        shown = {sentence.words for sentence in both}
+        _require(shown.isdisjoint(excluded), f"{pair.trial_id} shows a rejected sentence")
+        own = {word.lower() for sentence in both for word in sentence.words}
+        words.update({*map(lemma, own - REPEATABLE_ENGLISH)})
+    halves = Counter((pair.model_1, pair.model_2) for pair in pairs)
+    wanted = dict.fromkeys(permutations(models, 2), question.per_pair // 2)
+    _require(halves == wanted, f"its halves have {dict(halves)} pairs, not {wanted}")
+    texts = Counter(s.bare.lower() for pair in pairs for s in (pair.good, pair.bad))
+    _require(max(texts.values()) == 1, "a sentence is used more than once")
+    capped = question.word_cap is None or max(words.values(), default=0) <= question.word_cap
+    _require(capped, "a word is in more pairs than word_cap allows")
+    sizes = Counter((pair.model_1, pair.model_2, pair.paradigm) for pair in pairs).values()
+    shares = tuple(sum(n >= k for n in sizes) for k in range(1, max(sizes) + 1))
+    _require(certificate.shares == shares, f"its shares are {certificate.shares}, counted {shares}")
+    largest = question.per_paradigm or len(pairs)
+    _require(len(shares) <= largest, f"a share has {len(shares)} pairs, per_paradigm is {largest}")
 
 
 def _require(holds: bool, failure: str) -> None:

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import combinations, permutations
-from math import exp, inf
+from math import exp
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from contstim.arrays import IntArray
@@ -21,7 +23,10 @@ from contstim.optimization.selection import minimal_pairs
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
 from contstim.optimization.selection.programs import Choice
 from contstim.optimization.selection.question import MinimalPairQuestion, MinimalPairSelection
+from contstim.optimization.selection.shares import Program, solve
+from contstim.optimization.selection.verification import verify_minimal_pairs
 from contstim.sentence import Sentence
+from contstim.stimuli import ControversialMinimalPair
 
 NOUNS = ("cats", "dogs", "birds", "cows", "boys")
 
@@ -59,10 +64,17 @@ def worth(scores: MinimalPairScores, row: int, one: int, two: int, objective: st
     return 0.055 * (p[0] - p[1]) * (d[row][one] - d[row][two]) / 2
 
 
-def best_by_hand(scores: MinimalPairScores, question: MinimalPairQuestion) -> float:
-    """Exhaustive search: every set that keeps the rules; -inf where there is none."""
+def best_by_hand(
+    scores: MinimalPairScores, question: MinimalPairQuestion
+) -> tuple[list[int], float] | None:
+    """Exhaustive search over all sets that keep the rules: the most even shares, then the worth.
+
+    Of two lists of shares in ascending order, the one that is larger where they first differ is
+    more even. None where there is no set.
+    """
     need, n_models = question.per_pair // 2, len(scores.models)
     margins = scores.log_probs[:, 0] - scores.log_probs[:, 1]
+    paradigms = sorted({pair.paradigm for pair in scores.pairs})
     groups = []
     for one, two in combinations(range(n_models), 2):
         for right, wrong in ((one, two), (two, one)):
@@ -76,34 +88,50 @@ def best_by_hand(scores: MinimalPairScores, question: MinimalPairQuestion) -> fl
                     >= question.floor
                 )
             ]
-            of = Counter(scores.pairs[row].paradigm for row in rows)
-            most = question.per_paradigm or next(
-                (c for c in range(1, need + 1) if sum(min(c, n) for n in of.values()) >= need), 0
-            )
-            sets = [
-                some
-                for some in combinations(rows, need)
-                if max(Counter(scores.pairs[row].paradigm for row in some).values()) <= most
-            ]
+            sets = []
+            for some in combinations(rows, need):
+                of = Counter(scores.pairs[row].paradigm for row in some)
+                if max(of.values()) <= (question.per_paradigm or need):
+                    sets.append((some, [of[name] for name in paradigms]))
             groups.append((one, two, sets))
 
-    def total(number: int, taken: Counter[str], words: Counter[str]) -> Iterator[float]:
+    def answers(
+        number: int, taken: Counter[str], words: Counter[str]
+    ) -> Iterator[tuple[list[int], float]]:
         if number == len(groups):
-            yield 0.0
+            yield [], 0.0
             return
         one, two, sets = groups[number]
-        for some in sets:
+        for some, shares in sets:
             shown = Counter(scores.pairs[row].good.text for row in some) + taken
-            nouns = words + Counter(scores.pairs[row].good.words[1] for row in some)
+            now = words + Counter(word for row in some for word in content_words(scores.pairs[row]))
             if max(shown.values()) > 1 or (
-                question.word_cap and max(nouns.values()) > question.word_cap
+                question.word_cap and max(now.values()) > question.word_cap
             ):
                 continue
             gain = sum(worth(scores, row, one, two, question.objective) for row in some)
-            for rest in total(number + 1, shown, nouns):
-                yield gain + rest
+            for further, rest in answers(number + 1, shown, now):
+                yield sorted(shares + further), gain + rest
 
-    return max(total(0, Counter(), Counter()), default=-inf)
+    return max(answers(0, Counter(), Counter()), default=None)
+
+
+def content_words(pair: SentencePair | ControversialMinimalPair) -> set[str]:
+    """Lemmas of both sentences but the article."""
+    lemma = tag_table(None).lemma
+    words = {word.lower() for sentence in (pair.good, pair.bad) for word in sentence.words}
+    return {lemma(word) for word in words - {"the"}}
+
+
+def shares_of(selection: MinimalPairSelection) -> list[int]:
+    """Counts of all paradigms in all halves, ascending."""
+    counts = Counter((p.model_1, p.model_2, p.paradigm) for p in selection.pairs)
+    halves = permutations(selection.certificate.models, 2)
+    return sorted(
+        counts[*half, name]
+        for half in halves
+        for name in {*map(str, selection.verdicts["paradigm"])}
+    )
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -116,14 +144,46 @@ def test_chosen_sets_are_the_best_by_exhaustive_search(seed: int) -> None:
         word_cap=3 if seed % 2 else None,
     )
     scores = make_scores(seed, 24 if seed % 5 == 0 else 14, 2 if seed % 5 == 0 else 3)
-    best = best_by_hand(scores, question)
-    if best == -inf:
+    check_against_exhaustive_search(scores, question)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_pairs=st.integers(6, 16),
+    n_paradigms=st.integers(1, 5),
+    per_pair=st.sampled_from([2, 4, 6]),
+    per_paradigm=st.none() | st.integers(1, 3),
+    word_cap=st.none() | st.integers(1, 4),
+)
+def test_shares_are_as_even_as_possible_by_exhaustive_search(
+    seed: int,
+    n_pairs: int,
+    n_paradigms: int,
+    per_pair: int,
+    per_paradigm: int | None,
+    word_cap: int | None,
+) -> None:
+    scores = make_scores(seed, n_pairs, 2, n_paradigms)
+    question = MinimalPairQuestion(per_pair=per_pair, per_paradigm=per_paradigm, word_cap=word_cap)
+    check_against_exhaustive_search(scores, question)
+
+
+def check_against_exhaustive_search(
+    scores: MinimalPairScores, question: MinimalPairQuestion
+) -> None:
+    answer = best_by_hand(scores, question)
+    if answer is None:
         with pytest.raises(InfeasibleError):
             select_minimal_pairs(scores, question)
         return
+    shares, best = answer
     selection = select_minimal_pairs(scores, question)
     check_rules(selection)
+    assert shares_of(selection) == shares
     certificate = selection.certificate
+    levels = range(1, shares[-1] + 1)
+    assert certificate.shares == tuple(sum(n >= level for n in shares) for level in levels)
     assert certificate.objective == pytest.approx(best, abs=1e-9)
     assert certificate.status == "optimal"
     assert certificate.bound == pytest.approx(best, abs=3e-6)
@@ -132,23 +192,17 @@ def test_chosen_sets_are_the_best_by_exhaustive_search(seed: int) -> None:
 def check_rules(selection: MinimalPairSelection) -> None:
     """Count the chosen pairs against every rule, one by one."""
     pairs, question = selection.pairs, selection.certificate.question
-    most = {(wrong, right): n for wrong, right, n in selection.certificate.most}
     groups = Counter((pair.model_1, pair.model_2) for pair in pairs)
-    assert groups == dict.fromkeys(most, question.per_pair // 2)
-    cells = Counter((pair.model_1, pair.model_2, pair.paradigm) for pair in pairs)
-    assert all(n <= most[wrong, right] for (wrong, right, _), n in cells.items())
+    halves = permutations(selection.certificate.models, 2)
+    assert groups == dict.fromkeys(halves, question.per_pair // 2)
+    assert shares_of(selection)[-1] <= (question.per_paradigm or question.per_pair)
     assert max(Counter(s.bare.lower() for p in pairs for s in (p.good, p.bad)).values()) == 1
     for pair in pairs:
         assert pair.log_prob_good_model_1 < pair.log_prob_bad_model_1
         assert pair.log_prob_good_model_2 > pair.log_prob_bad_model_2
-    lemma = tag_table(None).lemma
     if question.word_cap is not None:
-        words = Counter(
-            word
-            for pair in pairs
-            for word in {lemma(w.lower()) for s in (pair.good, pair.bad) for w in s.words}
-        )
-        assert all(n <= question.word_cap for word, n in words.items() if word != "the")
+        words = Counter(word for pair in pairs for word in content_words(pair))
+        assert max(words.values()) <= question.word_cap
 
 
 def test_most_of_the_small_cases_have_an_answer() -> None:
@@ -166,7 +220,9 @@ def test_candidates_left_out_at_first_are_priced_and_join(monkeypatch: pytest.Mo
     """Witness: the program that begins with all candidates."""
     scores, question = make_scores(3, 800, 4, 20), MinimalPairQuestion(word_cap=26)
     few = select_minimal_pairs(scores, question).certificate
-    monkeypatch.setattr(minimal_pairs, "_MORE", 10_000)
+    monkeypatch.setattr(
+        minimal_pairs, "solve", lambda program, **_options: solve(program, more=10_000)
+    )
     selection = select_minimal_pairs(scores, question)
     check_rules(selection)
     every = selection.certificate
@@ -180,22 +236,18 @@ def test_larger_sets_are_worth_what_a_plain_integer_program_finds(seed: int) -> 
     scores, question = make_scores(seed, 200, 3, 6), MinimalPairQuestion(per_pair=6, word_cap=9)
     selection = select_minimal_pairs(scores, question)
     check_rules(selection)
-    most = {(wrong, right): n for wrong, right, n in selection.certificate.most}
     rows: dict[object, list[int]] = {}
     limits: dict[object, int] = {}
     worths: list[float] = []
-    margins, lemma = scores.log_probs[:, 0] - scores.log_probs[:, 1], tag_table(None).lemma
+    margins = scores.log_probs[:, 0] - scores.log_probs[:, 1]
     for row, pair in enumerate(scores.pairs):
         for wrong, right in permutations(range(3), 2):
             if not margins[row, right] > 0 > margins[row, wrong]:
                 continue
             group = scores.models[wrong], scores.models[right]
-            own: dict[object, int] = {group: 3, (*group, scores.pairs[row].paradigm): most[group]}
+            own: dict[object, int] = {group: 3, (*group, scores.pairs[row].paradigm): 1}
             own |= {each.bare.lower(): 1 for each in (pair.good, pair.bad)}
-            words = {word.lower() for each in (pair.good, pair.bad) for word in each.words} - {
-                "the"
-            }
-            own |= {("word", lemma(word)): 9 for word in words}
+            own |= {("word", word): 9 for word in content_words(pair)}
             limits |= own
             for rule in own:
                 rows.setdefault(rule, []).append(len(worths))
@@ -204,7 +256,8 @@ def test_larger_sets_are_worth_what_a_plain_integer_program_finds(seed: int) -> 
     for number, members in enumerate(rows.values()):
         matrix[number, members] = 1
     upper = np.array([limits[rule] for rule in rows])
-    lower = np.array([3 if rule in most else 0 for rule in rows])
+    halves = {*permutations(scores.models, 2)}
+    lower = np.array([3 if rule in halves else 0 for rule in rows])
     solution = milp(
         -np.array(worths),
         integrality=np.ones(len(worths)),
@@ -232,6 +285,43 @@ def test_candidates_that_only_a_whole_set_needs_join_too() -> None:
     )
     certificate = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=2)).certificate
     assert (certificate.objective, certificate.status) == (10, "optimal")
+
+
+def test_a_share_is_one_or_two_where_every_paradigm_has_ten_disagreements() -> None:
+    """Witness: by hand, six pairs of five paradigms."""
+    margins = np.tile([[-1.0, 1.0], [1.0, -1.0]], (50, 1)) * np.arange(1, 101)[:, None]
+    scores = MinimalPairScores(
+        tuple(
+            SentencePair(
+                f"p{n // 20}", str(n), Sentence.parse(f"Good {n}."), Sentence.parse(f"Bad {n}.")
+            )
+            for n in range(100)
+        ),
+        ("m0", "m1"),
+        np.stack([margins - 200, np.full(margins.shape, -200.0)], axis=1),
+    )
+    selection = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=12))
+    assert shares_of(selection) == [1] * 8 + [2] * 2
+    # The likeliest of each paradigm, and the second likeliest of the last one
+    assert selection.certificate.objective == sum(range(19, 100, 20)) * 2 + 5 + 97 + 98
+
+
+def test_shares_are_even_where_halves_need_the_same_sentences() -> None:
+    """Witness: by hand. The one pair of p1 that either half could use is not enough for both."""
+    rows = [("p0", f"good {n}", (-1, 1) if n % 2 else (1, -1)) for n in range(8)]
+    rows += [("p1", "shared", (-1, 1)), ("p1", "shared", (1, -1))]
+    margins = np.array([margin for *_, margin in rows], dtype=float)
+    scores = MinimalPairScores(
+        tuple(
+            SentencePair(p, str(n), Sentence.parse(f"{good}."), Sentence.parse(f"bad {n}."))
+            for n, (p, good, _) in enumerate(rows)
+        ),
+        ("m0", "m1"),
+        np.stack([margins - 20, np.full(margins.shape, -20.0)], axis=1),
+    )
+    selection = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=4))
+    assert shares_of(selection) == [0, 1, 1, 2]
+    assert selection.certificate.shares == (3, 1)
 
 
 def test_verdicts_count_every_pair_and_show_paradigms_without_disagreement() -> None:
@@ -281,14 +371,35 @@ def test_a_set_that_breaks_a_rule_fails_its_check(
     near: bool,
     rule: str,
 ) -> None:
-    solve = minimal_pairs._solve
+    def broken(program: Program, **options: bool) -> tuple[Choice, IntArray]:
+        solved = solve(program, **options)
+        assert solved is not None
+        return solved[0], np.array(tampered(solved[1]))
 
-    def broken(candidates: Any) -> tuple[Choice, IntArray]:
-        choice, chosen = solve(candidates)
-        return choice, np.array(tampered(chosen))
-
-    monkeypatch.setattr(minimal_pairs, "_solve", broken)
+    monkeypatch.setattr(minimal_pairs, "solve", broken)
     with pytest.raises(VerificationError, match=f"breaks its own rules: .*{rule}"):
         select_minimal_pairs(
             replace(make_scores(0, 60, 2), near=near), MinimalPairQuestion(per_pair=4)
         )
+
+
+@pytest.mark.parametrize(
+    ("forge", "failure"),
+    [
+        (lambda pairs: (*pairs[:-1], replace(pairs[0], trial_id="other")), "chosen twice"),
+        (lambda pairs: pairs[:-1], "halves"),
+        (lambda pairs: (replace(pairs[0], pair_id="99"), *pairs[1:]), "was not given"),
+        (
+            lambda pairs: (replace(pairs[0], model_1="m1", model_2="m0"), *pairs[1:]),
+            "was not given",
+        ),
+    ],
+)
+def test_a_forged_selection_fails_its_independent_check(
+    forge: Callable[[tuple[ControversialMinimalPair, ...]], Any], failure: str
+) -> None:
+    scores = make_scores(0, 60, 2)
+    selection = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=4))
+    verify_minimal_pairs(scores, selection)
+    with pytest.raises(VerificationError, match=failure):
+        verify_minimal_pairs(scores, replace(selection, pairs=forge(selection.pairs)))

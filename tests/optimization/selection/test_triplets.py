@@ -269,7 +269,7 @@ def test_nats_beyond_enough_do_not_count_and_the_question_is_stated_whole() -> N
 
 def test_a_decile_that_cannot_be_filled_is_named() -> None:
     triplets = [
-        triplet(i, ("a", "b"), (-1.0 - i, -3.0, -20.0, -20.0), ("Cats sleep.", "One.", "Two."))
+        triplet(i, ("a", "b"), (-1.0 - i, -3.0, -20.0, -20.0), (f"Cats {i}.", "One.", "Two."))
         for i in range(10)
     ]
     with pytest.raises(InfeasibleError, match=r"quartile 2 of p\(n\|b\) for a-b \(1\)"):
@@ -330,7 +330,8 @@ def test_unusable_triplets_are_refused() -> None:
     one = good[0]
     for bad, message in (
         ([], "no triplets"),
-        ([one, one], "stand twice"),
+        ([one, one], "occurs twice"),
+        ([*good, replace(one, triplet_id="t")], "t occurs twice"),
         ([*good, replace(one, triplet_id="t", model_1="b", model_2="a")], "in both orders"),
         ([replace(one, log_prob_natural_model_1=-np.inf)], "not finite"),
         ([replace(one, controversiality=0.0)], "do not belong together"),
