@@ -498,6 +498,25 @@ def read_stimulus_table(
     )
 
 
+def repeated_item(stimuli: Iterable[_Named]) -> str:
+    """Identifier of the first item that occurs twice; empty if there is none.
+
+    Two items of one kind are the same if they have the same identifier, or the same models, group
+    and sentences.
+    """
+    seen: set[tuple[object, ...]] = set()
+    for stimulus in stimuli:
+        kind = type(stimulus)
+        name = stimulus.triplet_id if isinstance(stimulus, Triplet) else stimulus.trial_id
+        texts = [value.text for value in vars(stimulus).values() if isinstance(value, Sentence)]
+        group = stimulus.group if isinstance(stimulus, Trial) else 0
+        keys = {(kind, name), (kind, stimulus.model_1, stimulus.model_2, group, *(texts or [name]))}
+        if not seen.isdisjoint(keys):
+            return name
+        seen |= keys
+    return ""
+
+
 def _check_named(path: Path | str, stimuli: Sequence[_Named], name: str) -> None:
     """Make sure that each has a name of its own, and the models that it is to name."""
     ids = [getattr(stimulus, name) for stimulus in stimuli]

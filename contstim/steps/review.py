@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from contstim.english.tags import tag_table
-from contstim.errors import InputError
+from contstim.errors import InputError, VerificationError
 from contstim.experiments.analysis.reliability import reliabilities_of
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.table import read_responses
@@ -25,7 +25,7 @@ from contstim.reviews import Decision, Review, naturals_of, read_reviews, undeci
 from contstim.scores import ScoreTable
 from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step
-from contstim.stimuli import Pair, Trial, Triplet, read_stimulus_table
+from contstim.stimuli import Pair, Trial, Triplet, read_stimulus_table, repeated_item
 from contstim.vocabulary import REPEATABLE_ENGLISH
 from contstim.wording import counted
 
@@ -235,10 +235,16 @@ class EarlierStimuli:
         """Read tables of pairs, triplets or trials, and reviews.
 
         Raises:
-            InputError: a file cannot be read, or is something else.
+            InputError: a file cannot be read, or is something else; two tables hold the same item.
         """
+        stimuli = tuple(stimulus for path in earlier for stimulus in read_stimulus_table(path))
+        if twice := repeated_item(stimuli):
+            raise InputError(
+                f"`earlier` must name each item once, and {twice} occurs twice. Of several rounds "
+                "name the table of the last round only."
+            )
         return cls(
-            tuple(stimulus for path in earlier for stimulus in read_stimulus_table(path)),
+            stimuli,
             read_reviews(review) if review else None,
             {path.as_posix(): checksum(path) for path in earlier},
         )
@@ -282,6 +288,9 @@ def in_place(
         name: by which a stimulus is known again.
         kind: a new stimulus stands in the row of one of its kind; the rest is appended.
         placed: the stimulus of a row, given the one that stood there.
+
+    Raises:
+        VerificationError: the rows are not the stimuli of the new table, once each.
     """
     by_name = {name(stimulus): stimulus for stimulus in now}
     stood = {name(stimulus) for stimulus in before}
@@ -297,6 +306,8 @@ def in_place(
             rows.append(placed(waiting.popleft(), stimulus))
     for waiting in new.values():
         rows += waiting
+    if Counter(map(name, rows)) != Counter(map(name, now)):
+        raise VerificationError("The table would lack or repeat items: do not use it.")
     return rows
 
 

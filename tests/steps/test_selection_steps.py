@@ -205,6 +205,13 @@ def test_one_row_of_a_review_changes_one_row(tmp_path: Path) -> None:
         out=trials, pairs=pairs, triplets=chosen, sentences=natural, settings=designing, seed=1
     )
     design.run()
+    # Tables of two rounds hold what stayed twice
+    for step, table in ((select, pairs), (choose, chosen), (design, trials)):
+        again = tmp_path / "again.csv"
+        again.write_bytes(table.read_bytes())
+        with pytest.raises(InputError, match="`earlier` must name each item once"):
+            replace(step, out=tmp_path / "refused.csv", earlier=(table, again)).run()
+        assert not (tmp_path / "refused.csv").exists()
     for table, row in ((pairs, 1), (chosen, 2)):
         stimuli = (*read_pairs(pairs), *read_triplets(chosen))
         (item,) = undecided([read_stimulus_table(table)[row]])

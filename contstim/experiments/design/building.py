@@ -25,10 +25,10 @@ from contstim.stimuli import (
     Kind,
     Trial,
     content_id,
+    repeated_item,
     trial_columns,
 )
 from contstim.tables import ShownAsTable, frame_of
-from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -152,7 +152,7 @@ def build_design(
     unplaced = [*map(pair_trial, pairs), *of_triplets]
     unplaced.sort(key=lambda trial: trial.condition is Condition.MINIMAL_PAIR)
     numbers = {"random_per_group": random_per_group, "catch_per_group": catch_per_group}
-    _check(unplaced, numbers, groups if twins and triplets else None)
+    _check([*pairs, *triplets], numbers, groups if twins and triplets else None)
     reviewed = {} if review is None else _reviewed_trials(review, unplaced)
     stood = {name: item for name, item in reviewed.items() if review and not review.rejects(item)}
     # Trials of a condition, model pair and role are a share; random and catch trials, whose
@@ -192,24 +192,28 @@ def build_design(
     return Design(trials, certificate)
 
 
-def _check(unplaced: Sequence[Trial], numbers: Mapping[str, int], for_twins: int | None) -> None:
-    """Make sure that there is something to design, each trial once.
+def _check(
+    items: Sequence[Pair | ControversialMinimalPair | Triplet],
+    numbers: Mapping[str, int],
+    for_twins: int | None,
+) -> None:
+    """Refuse a design of nothing, and items that are given twice.
 
     Args:
-        unplaced: trials of pairs and triplets.
+        items: pairs and triplets.
         numbers: of random pairs and catch trials in a group.
         for_twins: groups, where there are twins.
 
     Raises:
-        InputError: there is nothing, or a number is negative.
+        InputError: there is nothing, an item is given twice, or a number is negative.
         InfeasibleError: groups are too few for twins.
     """
     for name, number in numbers.items():
         if number < 0:
             raise InputError(f"{name} must be 0 or more, not {number}.")
-    if twice := repeated(trial.trial_id for trial in unplaced):
-        raise InputError(f"{len(twice):,} trials are given twice; the first is {twice[0]}.")
-    if not unplaced and not any(numbers.values()):
+    if twice := repeated_item(items):
+        raise InputError(f"The item {twice} is given twice: leave it out once.")
+    if not items and not any(numbers.values()):
         raise InputError(
             "There is nothing to design: give pairs, triplets, minimal pairs or random trials."
         )

@@ -7,7 +7,14 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError, VerificationError
-from contstim.stimuli import FILLERS, Condition, ControversialMinimalPair, Kind, check_trials
+from contstim.stimuli import (
+    FILLERS,
+    Condition,
+    ControversialMinimalPair,
+    Kind,
+    check_trials,
+    repeated_item,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -49,7 +56,9 @@ def verify_design(
         raise VerificationError(f"The design fails its check, do not use it. {error}") from error
     every = trials
     trials = [trial for trial in every if trial.kind_1 is not Kind.INSTRUCTION]  # of no stimuli
+    twice = repeated_item([*pairs, *triplets])
     failures = chain(
+        [f"the item {twice} was given twice"] if twice else [],
         _names(every, groups),
         _instructions(every, groups),
         _comparisons(trials, pairs, triplets, twins=twins),

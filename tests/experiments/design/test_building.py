@@ -215,6 +215,7 @@ def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]
         ({"natural": natural(59)}, InfeasibleError, "60 in all; only 59 are used nowhere else"),
         ({"catch_per_group": -1}, InputError, "0 or more"),
         ({"pairs": [*PAIRS, PAIRS[0]]}, InputError, "given twice"),
+        ({"pairs": [*PAIRS, replace(PAIRS[0], trial_id="x")]}, InputError, "x is given twice"),
         ({"pairs": [replace(PAIRS[0], sentence_1=None)]}, InputError, "has no texts"),
         (
             {"pairs": [replace(p, sentence_2=Sentence.parse("Seen by all.")) for p in PAIRS]},
