@@ -180,7 +180,9 @@ def status(study: StudyFile = _STUDY_FILE) -> None:
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(help="Of a study, or of single commands.")] = Path(),
+    folder: Annotated[
+        Path, typer.Argument(help="A folder of a study or of single commands, or an archive.")
+    ] = Path(),
     every: Annotated[
         bool, typer.Option("--all", help="List files that hold, too, and what they were made of.")
     ] = False,
@@ -191,8 +193,10 @@ def verify(
     Records beside the files hold checksums of what each command read and wrote. Named are files
     that were changed by hand, that were made of something that has changed since, or that are
     missing; and files that no record tells of. A file is "given" if no command of the folder wrote
-    it, and "goes on changing" if commands add to it, as to a database. In an archive that was run
-    it says whether the results are those of the archive. The exit status is 1 if a file is wrong.
+    it, and "goes on changing" if commands add to it, as to a database. An archive, a folder or a
+    zip, is compared with its archive.json, too: a file that was edited, added or removed since is
+    named. In an archive that was run it says whether the results are those of the archive. The exit
+    status is 1 if a file is wrong.
 
     Example: `contstim verify my-study`
     """

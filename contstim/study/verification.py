@@ -21,11 +21,17 @@ from typing import TYPE_CHECKING
 
 from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
-from contstim.files import checksum, is_record, visible_files
+from contstim.files import checksum, is_file, is_record, visible_files
 from contstim.models.catalog import hub_commit
 from contstim.records import Record, path_from
 from contstim.reporter import SILENT, Reporter
-from contstim.study.handing_on.manifest import MANIFEST, read_manifest
+from contstim.study.handing_on.manifest import (
+    ENVIRONMENT,
+    MANIFEST,
+    Manifest,
+    read_manifest,
+    unpacked,
+)
 from contstim.study.places import ARCHIVED, PAGE, STORE
 from contstim.study.states import BEGUN, from_here
 from contstim.study.study import RESULTS
@@ -34,7 +40,7 @@ from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _LONGEST = 60  # characters of a command in a sentence
 _EACH = 3  # files of which the same is to be said, and that have a row each
@@ -45,6 +51,7 @@ class FileState(StrEnum):
 
     EDITED = "edited"
     MISSING = "missing"
+    ADDED = "added"
     UNREADABLE = "unreadable"
     UNFINISHED = "unfinished"
     STALE = "stale"
@@ -94,18 +101,24 @@ class FolderCheck:
 def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     """Compare all files of a folder and its subfolders with the records there.
 
-    Checksums decide, never the time of a file. Hidden files are left out.
+    In an archive, every file is compared with its `archive.json`, too. Checksums decide, never the
+    time of a file. Hidden files are left out.
 
     Args:
-        folder: of a study, or of single commands.
+        folder: of a study, of single commands, or an archive; a zip is unpacked for the time being.
         reporter: told how many checksums have been computed.
 
     Raises:
-        InputError: it is not a folder, there is not a single record in it, or its `archive.json` is
-            damaged.
+        InputError: it is neither a folder nor a zip of an archive, there is not a single record in
+            it, or its `archive.json` is damaged.
     """
+    if folder.suffix.lower() == ".zip" and is_file(folder):
+        with unpacked(folder) as scratch:
+            return verify_folder(scratch, reporter=reporter)
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder: name one with files that contstim wrote.")
+        raise InputError(
+            f"{folder} is neither a folder nor a zip of an archive: name one that contstim wrote."
+        )
     folder = folder.resolve()
     visible = visible_files(folder)
     records, remarks = _read_records(folder, visible)
@@ -123,31 +136,62 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
         reporter.progress("checking", done, len(names))
     files = [*_Chain(folder, records, now).checked(), *remarks]
     known = {*map(Path, now), *(folder / remark.path for remark in remarks)}
+    files += _unrecorded(folder, visible, known)
     manifest = read_manifest(folder)
-    of_archive = {each.name: each.sha256 for each in manifest.files} if manifest else {}
-    for path in visible:
-        own = is_record(path) or path.name == STUDY_FILE or path.name.startswith(STORE.name)
-        own |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
-        own |= manifest is not None and path == folder / MANIFEST
-        if not own and known.isdisjoint((path, *path.parents)):
-            name, state = path_from(folder, path), FileState.UNRECORDED
-            sentence = "no record tells how it came about."
-            if name in of_archive:
-                same = checksum(path) == f"sha256:{of_archive[name]}"
-                # Texts are there to be filled in, and a run writes the study's page anew
-                other = state if path.suffix in (".md", ".html") else FileState.EDITED
-                state = FileState.HOLDS if same else other
-                sentence = f"{'as' if same else 'not as'} {MANIFEST} lists it."
-            files.append(CheckedFile(name, state, sentence))
-    for name in of_archive:
-        if not (folder / name).exists() and known.isdisjoint(
-            (folder / name, *(folder / name).parents)
-        ):
-            sentence = f"{MANIFEST} lists it, and it is gone."
-            files.append(CheckedFile(name, FileState.MISSING, sentence))
+    if manifest is not None:
+        by_path = {file.path: file for file in files}
+        for file in _archived(folder, manifest, visible):
+            before = by_path[file.path].state if file.path in by_path else FileState.UNRECORDED
+            differs = file.state is not FileState.HOLDS
+            # Where both hold, the record says more
+            if before is FileState.UNRECORDED or (before in _FINE and differs):
+                by_path[file.path] = file
+        files = [*by_path.values()]
+    elif any((folder / name).exists() for name in (ARCHIVED, ENVIRONMENT)):
+        sentence = "this is an archive, and without its list nothing proves that it is whole."
+        files.append(CheckedFile(MANIFEST, FileState.MISSING, sentence))
     order = list(FileState)
     files.sort(key=lambda file: (order.index(file.state), file.path))
     return FolderCheck(tuple(files), _done_again(folder, now))
+
+
+def _unrecorded(
+    folder: Path, visible: Iterable[Path], known: Collection[Path]
+) -> Iterator[CheckedFile]:
+    """Files that no record names, but for those that are never recorded."""
+    for path in visible:
+        never = is_record(path) or path.name == STUDY_FILE or path.name.startswith(STORE.name)
+        never |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
+        never |= path == folder / MANIFEST
+        if not never and {path, *path.parents}.isdisjoint(known):
+            sentence = "no record tells how it came about."
+            yield CheckedFile(path_from(folder, path), FileState.UNRECORDED, sentence)
+
+
+def _archived(folder: Path, manifest: Manifest, visible: Iterable[Path]) -> Iterator[CheckedFile]:
+    """Every file of an archive: as it is listed, edited, missing, or added.
+
+    What a run of the study writes is no part of the archive.
+    """
+    listed_files = {file.name: f"sha256:{file.sha256}" for file in manifest.files}
+    supplied = {file.name: f"sha256:{file.sha256}" for file in manifest.to_supply}
+    for name, listed_checksum in {**listed_files, **supplied}.items():
+        path = folder / name
+        if not path.is_file():
+            if name in listed_files:
+                sentence = f"{MANIFEST} lists it, and it is gone."
+                yield CheckedFile(name, FileState.MISSING, sentence)
+        elif checksum(path) == listed_checksum:
+            yield CheckedFile(name, FileState.HOLDS, f"as {MANIFEST} lists it.")
+        elif name == PAGE.name and (folder / RESULTS).is_dir():
+            yield CheckedFile(name, FileState.CHANGING, "a run of the study writes it.")
+        else:
+            yield CheckedFile(name, FileState.EDITED, f"not as {MANIFEST} lists it.")
+    for path in visible:
+        name = path_from(folder, path)
+        written = name in (MANIFEST, PAGE.name) or folder / RESULTS in path.parents
+        if not written and name not in listed_files and name not in supplied:
+            yield CheckedFile(name, FileState.ADDED, f"{MANIFEST} does not list it.")
 
 
 def _done_again(folder: Path, now: Mapping[str, str]) -> dict[str, bool]:

@@ -6,6 +6,7 @@ commands made at random, a literal recursion over them.
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 import warnings
 from pathlib import Path
@@ -18,6 +19,7 @@ from contstim.errors import InputError
 from contstim.models.ngram.training import DiscountWarning
 from contstim.records import recorded_as, write_record
 from contstim.steps.training import TrainNgram
+from contstim.study.handing_on.manifest import ArchivedFile, Manifest
 from contstim.study.verification import FileState, grouped, summary, verify_folder
 from tests.cli.running import run
 
@@ -193,7 +195,7 @@ def test_folders_without_records(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match=r"holds no record .* nothing to verify"):
         verify_folder(tmp_path)
-    with pytest.raises(InputError, match="is not a folder"):
+    with pytest.raises(InputError, match="is neither a folder nor a zip"):
         verify_folder(tmp_path / "notes.txt")
 
 
@@ -223,16 +225,30 @@ def test_results_done_again_are_compared_with_those_of_the_archive(tmp_path: Pat
         certificate = "pairs.csv.certificate.json"
         _made(tmp_path / results, "pairs.csv", "c", beside=(certificate,))
         _made(tmp_path / results, "trials.csv", "d", "pairs.csv")
-        (tmp_path / results / "contstim.sqlite").write_text(results)
+    (tmp_path / "results" / "contstim.sqlite").write_text("memory")
+    write_manifest(tmp_path)
     check = verify_folder(tmp_path)
     assert {file.state for file in check.files} == {HOLDS}
     assert check.done_again == {"results/pairs.csv": True, "results/trials.csv": True}
     assert summary(check) == (
-        "everything holds (holds 6). 2 results done again and archived-results agree."
+        "everything holds (holds 8). 2 results done again and archived-results agree."
     )
     _made(tmp_path / "results", "trials.csv", "e", "pairs.csv")
     others = "Of 2 results done again these are not as in archived-results: results/trials.csv."
     assert summary(verify_folder(tmp_path)).endswith(others)
+
+
+def write_manifest(folder: Path) -> None:
+    archived = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted((folder / "archived-results").iterdir())
+    }
+    files = tuple(
+        ArchivedFile(name, hashlib.sha256(content).hexdigest(), len(content))
+        for name, content in archived.items()
+    )
+    manifest = Manifest("", "study.toml", "", "", files, (), (), (), (), ())
+    (folder / "archive.json").write_text(manifest.json)
 
 
 def test_the_command(folder: Path) -> None:

@@ -25,6 +25,7 @@ from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.inputs import INPUTS, left_out_names, study_inputs
 from contstim.study.handing_on.manifest import (
     ARCHIVED_RESULTS,
+    ENVIRONMENT,
     MANIFEST,
     PSYCH_DS,
     ArchivedFile,
@@ -130,7 +131,7 @@ def archive_study(
             "datasheet.html": sheet.html(),
             "methods.md": methods(facts).markdown(),
             "preregistration.md": preregistration(facts).markdown(),
-            "environment.json": environment_text(),
+            ENVIRONMENT: environment_text(),
             "constraints.txt": constraints_text(),
             study.path.name: study_text,
             "README.md": readme_text(facts, to_supply, hub, doubts, has_page=has_page),

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from zipfile import ZipFile
 
 from contstim.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.errors import ContstimError, InputError
-from contstim.files import checksum, path_inside
+from contstim.files import checksum, decoding, path_inside
 from contstim.study.places import ARCHIVED_ASSIGNMENT
+from contstim.wording import repeated
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
-MANIFEST = "archive.json"
+MANIFEST, ENVIRONMENT = "archive.json", "environment.json"
 ARCHIVED_RESULTS = ARCHIVED_ASSIGNMENT.parent.as_posix()
 """The folder of the results that an archive was made of, beside the study file."""
 
@@ -96,6 +101,26 @@ def read_manifest(folder: Path) -> Manifest | None:
     return manifest
 
 
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """The folder of an archive that is a zip, for the time of a `with` statement.
+
+    Raises:
+        InputError: it is no zip, has a file twice or one outside its folder, or is damaged.
+    """
+    with TemporaryDirectory() as scratch:
+        with decoding(path, "a zip of an archive"), ZipFile(path) as archive:
+            names = [info.filename for info in archive.infolist() if not info.is_dir()]
+            if twice := repeated(names):
+                raise InputError(f"{twice[0]} is in it twice")
+            for name in names:
+                path_inside(scratch, name)
+            archive.extractall(scratch)
+        inside = [*Path(scratch).iterdir()]
+        # An archive is one folder, named for the zip
+        yield inside[0] if len(inside) == 1 and inside[0].is_dir() else Path(scratch)
+
+
 def check_supplied(folder: Path) -> tuple[str, ...]:
     """Remarks on inputs of an unpacked archive that differ from those it was made of.
 
@@ -131,7 +156,7 @@ PSYCH_DS = "psych-ds"
 TEXTS = (
     MANIFEST,
     "README.md",
-    "environment.json",
+    ENVIRONMENT,
     "constraints.txt",
     "datasheet.md",
     "datasheet.html",

@@ -16,6 +16,7 @@ from contstim.errors import InputError
 from contstim.study.handing_on.archive import archive_study
 from contstim.study.handing_on.inputs import study_inputs
 from contstim.study.study_file import read_study
+from contstim.study.verification import FileState, verify_folder
 from tests.cli.running import run, succeed
 from tests.study.small import change
 
@@ -47,15 +48,43 @@ def test_every_file_of_an_archive_is_listed_with_its_checksum(unpacked: Path) ->
     assert not any("sqlite" in name or "/." in name.partition("psych-ds")[0] for name in there)
     verified = run(unpacked, "verify")
     assert (verified.returncode, verified.stdout) == (0, "")
-    (unpacked / "methods.md").write_text("filled in")
-    verified = run(unpacked, "verify")
-    assert (verified.returncode, "not as archive.json lists it" in verified.stdout) == (0, True)
-    (unpacked / "environment.json").unlink()
-    verified = run(unpacked, "verify")
-    assert (verified.returncode, "lists it, and it is gone" in verified.stdout) == (1, True)
-    (unpacked / "environment.json").write_text("{}")
-    verified = run(unpacked, "verify")
-    assert (verified.returncode, "edited" in verified.stdout) == (1, True)
+    for name in sorted(there):
+        content = (unpacked / name).read_bytes()
+        (unpacked / name).write_bytes(content + b" ")
+        assert FileState.EDITED in states_of(unpacked, name), name
+        (unpacked / name).unlink()
+        assert FileState.MISSING in states_of(unpacked, name), name
+        (unpacked / name).write_bytes(content)
+    for name in ("new.md", "archived-results/new.csv", "archived-results/new.csv.meta.json"):
+        (unpacked / name).write_text("{}")
+        assert states_of(unpacked, name), name
+        (unpacked / name).unlink()
+    assert not verify_folder(unpacked).wrong
+    (unpacked / "archive.json").unlink()
+    assert states_of(unpacked, "archive.json") == {FileState.MISSING}
+
+
+def states_of(folder: Path, name: str) -> set[FileState]:
+    """The states of a wrong file, and of the folder that was written with it."""
+    return {file.state for file in verify_folder(folder).wrong if file.path == name}
+
+
+@pytest.mark.usefixtures("unpacked")
+def test_a_zip_is_verified_as_its_folder_is(tmp_path: Path) -> None:
+    verified = run(tmp_path, "verify", "small.zip")
+    assert (verified.returncode, verified.stdout) == (0, "")
+    with zipfile.ZipFile(tmp_path / "small.zip", "a") as archive:
+        archive.writestr("small/new.md", "added")
+    verified = run(tmp_path, "verify", "small.zip")
+    assert (verified.returncode, "new.md" in verified.stdout) == (1, True)
+    with (
+        pytest.warns(UserWarning, match="Duplicate"),
+        zipfile.ZipFile(tmp_path / "small.zip", "a") as archive,
+    ):
+        archive.writestr("small/README.md", "twice")
+    for name in ("small.zip", "damaged.zip"):
+        (tmp_path / "damaged.zip").write_bytes(b"PK")
+        assert run(tmp_path, "verify", name).returncode == 2
 
 
 def test_the_same_study_makes_the_same_zip(study: Path, tmp_path: Path) -> None:
