@@ -28,7 +28,7 @@ _WITHOUT = {"frame": "none", "enough": 0}
 class SearchRules(SearchSettings):
     """All that a study asks of its searches: how many, how, and constraints on their sentences."""
 
-    per_pair: Annotated[int, Help("Triplets of two models; may be raised later.", at_least=1)] = 100
+    per_pair: Annotated[int, Help("Triplets of two models; may change later.", at_least=1)] = 100
     capitals: Annotated[
         Literal["rules", "anywhere"] | None,
         Help(
