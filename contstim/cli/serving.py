@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +12,7 @@ import typer
 
 from contstim.cli.commands import parameter
 from contstim.cli.output import Quiet, remark, warn
-from contstim.errors import needing
+from contstim.errors import InputError, needing
 from contstim.steps.review import WriteReviewPage
 from contstim.wording import counted
 
@@ -52,43 +54,71 @@ def collect(
         bool,
         typer.Option("--behind-proxy", help="Believe X-Forwarded-For of a proxy on this machine."),
     ] = False,
-    whose: Annotated[
-        str, typer.Option(help="Serve nothing: say whose completion code, ID or name this is.")
-    ] = "",
-    withdraw: Annotated[
+    accept_platform_ids: Annotated[
+        bool,
+        typer.Option(
+            "--accept-platform-ids",
+            help="Admit each new ID of Prolific, SONA or MTurk once; resuming needs the browser.",
+        ),
+    ] = False,
+    rehearsal: Annotated[
+        bool,
+        typer.Option("--rehearsal", help="Admit artificial participants; use another database."),
+    ] = False,
+    links: Annotated[
+        Path | None,
+        typer.Option(
+            help="Serve nothing: print participant,link (CSV) for this file's IDs, one a line."
+        ),
+    ] = None,
+    url: Annotated[
         str,
+        typer.Option(help="With --links: the page's public address; default http://HOST:PORT/."),
+    ] = "",
+    whose: Annotated[
+        str | None,
+        typer.Option(help="Serve nothing: say whose completion code, ID or name this is."),
+    ] = None,
+    withdraw: Annotated[
+        str | None,
         typer.Option(
             help="Serve nothing: delete the person with this ID on a platform, completion code "
             "or name."
         ),
-    ] = "",
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Hand out an experiment and keep every answer as it comes, until Ctrl-C.
 
     Each answer is on disk before the page hears that it is saved; started again, the server goes on
-    with the same database. Responses are downloaded with the administrator's token, which stands in
-    a file beside the database, or in the environment variable CONTSTIM_ADMIN_TOKEN.
+    with the same database. Responses are downloaded with the administrator's token, which is in a
+    file beside the database, or in the environment variable CONTSTIM_ADMIN_TOKEN.
 
     Example: `contstim collect experiment --port 8000`
     """
     with needing("collect", "Collecting"):
         from contstim.experiments.collection import withdrawal
+        from contstim.experiments.collection.links import participant_links
         from contstim.experiments.collection.participants import StudyOptions
         from contstim.experiments.collection.server import database_of, serve
+        from contstim.experiments.collection.service import read_study
     from contstim.experiments.platforms.jspsych import unfilled_warning
     from contstim.records import Record, record_path
 
     path = database or database_of(folder)
-    if whose:
+    if links is not None:
+        read_study(folder.resolve())
+        pairs = participant_links(path, links, _public_address(url, host, port))
+        csv.writer(sys.stdout, lineterminator="\n").writerows([("participant", "link"), *pairs])
+    if whose is not None:
         print(withdrawal.whose(path, whose))
-    if withdraw:
+    if withdraw is not None:
         gone = withdrawal.withdraw(path, withdraw, datetime.now(UTC).date().isoformat())
         print(
             f"{gone} Download responses.csv and participants.csv again, and run the study again; "
             "copies and archives made before still hold them."
         )
-    if whose or withdraw:
+    if (links, whose, withdraw) != (None, None, None):
         return
     warn(unfilled_warning(folder))
 
@@ -107,6 +137,11 @@ def collect(
             "-o responses.csv\nCtrl-C stops the server; nothing is lost.",
             quiet=quiet,
         )
+        if rehearsal:
+            warn(
+                "this is a rehearsal: whoever opens the page can take part as an artificial "
+                "participant. Collect people's answers in another database without --rehearsal."
+            )
         if host not in ("127.0.0.1", "localhost", "::1"):
             warn(
                 "other machines can reach this server, and what it sends is not "
@@ -116,12 +151,35 @@ def collect(
     serve(
         folder,
         path,
-        StudyOptions(dropout=dropout, participants=participants, code=code, redirect=redirect),
+        StudyOptions(
+            dropout=dropout,
+            participants=participants,
+            code=code,
+            redirect=redirect,
+            accept_platform_ids=accept_platform_ids,
+            rehearsal=rehearsal,
+        ),
         host=host,
         port=port,
         behind_proxy=behind_proxy,
         opened=opened,
     )
+
+
+def _public_address(url: str, host: str, port: int) -> str:
+    """Address of the page, as participants open it.
+
+    Raises:
+        InputError: if it is not stated, and host and port do not say it.
+    """
+    if url:
+        return url
+    if not port or host in ("0.0.0.0", "::"):
+        raise InputError(
+            f"url must be the page's public address, got none with host {host} and port {port}. "
+            "Give --url, such as --url https://experiment.example.org/."
+        )
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 _SERVE = Annotated[

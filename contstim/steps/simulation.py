@@ -173,7 +173,7 @@ class SimulateResponses(
     questions: Annotated[Path | None, Reads("Questions to answer, too: OUT.questions.csv.")] = None
     out: Annotated[Path, WritesTable("The table of responses to write.")]
     settings: SimulationSettings = SimulationSettings()
-    server: Annotated[str | None, Help("Take part in the study that `collect` serves here.")] = None
+    server: Annotated[str | None, Help("Take part in a study of `collect --rehearsal`.")] = None
     browser: Annotated[bool, Help("With --server: in Chromium (Playwright).")] = False
     at_once: Annotated[int, Aside("With --server: participants at the same time.", at_least=1)] = 50
     pause: Annotated[float, Aside("With --server: seconds between two answers.", at_least=0)] = 0.0

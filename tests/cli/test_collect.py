@@ -51,7 +51,8 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
     assert all(one.simulated for one in downloaded)
     assert not (planted / "sent.csv.journal").exists()
     files = sorted(file.name for file in server.database.parent.iterdir())
-    assert files == ["answers.sqlite", "answers.sqlite.meta.json", "answers.sqlite.token"]
+    endings = ("", ".key", ".meta.json", ".token")
+    assert files == [f"answers.sqlite{ending}" for ending in endings]
     database = str(server.database)
     kept = run(planted, "import", "collected", database, "--trials", "trials.csv", "--out", "k.csv")
     assert kept.returncode == 0, kept.stderr
@@ -60,7 +61,7 @@ def test_a_study_is_rehearsed_from_server_to_download(planted: Path) -> None:
     record = json.loads((planted / "sent.csv.meta.json").read_text())
     assert record["participants"] == 3
     assert record["noise_nats"] > 0
-    for ending in ("", ".token", ".meta.json"):
+    for ending in endings:
         secret = Path(f"{server.database}{ending}")
         assert stat.S_IMODE(secret.stat().st_mode) == 0o600
 

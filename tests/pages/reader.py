@@ -71,7 +71,7 @@ class Reader:
         for part in self.change(command.text).split(" && "):
             if part.startswith("cd "):
                 self.folder /= part.removeprefix("cd ")
-            elif re.match(r"contstim collect(?!.*--withdraw)|contstim.* --serve$", part):
+            elif re.match(r"contstim collect(?!.*--(?:links|withdraw))|contstim.* --serve$", part):
                 printed += self.serve(shlex.split(part)[1:])
             elif part.startswith("contstim "):
                 printed += self._run(shlex.split(part)[1:], command.block)

@@ -17,17 +17,20 @@ import pytest
 import torch
 
 from contstim.experiments.collection.tables import participants_csv
+from contstim.experiments.design.artificial import artificial_participants
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
+from contstim.scores import ScoreTable
+from contstim.stimuli import read_trials
 from contstim.study.planning import plan_study
 from contstim.study.study_file import read_study
+from contstim.testing.participants import RunSettings, take_part
 from tests.models import tiny
 from tests.models.server import fakes
 from tests.pages.blocks import (
     PAGES,
     ROOT,
     Block,
-    Command,
     read_blocks,
     read_commands,
     without_blocks,
@@ -236,16 +239,15 @@ def decide_on_capped_triplets(reader: Reader) -> None:
     write_reviews(reader.folder, reader.folder / "capped.csv")
 
 
-def take_part(reader: Reader) -> None:
-    """Somebody comes to the server that the page has started last."""
-    reader.type(
-        Command(
-            Block("participants", 0, "console", ""),
-            "contstim simulate --trials trials.csv --scores trial-scores.csv "
-            "--model kenlm:trigram.arpa --participants 10 --server http://127.0.0.1:8000 "
-            "--out taken-part.csv",
-        )
+def participate(reader: Reader) -> None:
+    """People come to the server that the page has started last."""
+    people = artificial_participants(
+        read_trials(reader.folder / "trials.csv"),
+        ScoreTable.read(reader.folder / "trial-scores.csv"),
+        "kenlm:trigram.arpa",
     )
+    run = RunSettings(f"http://127.0.0.1:{reader.port}", 10, known=lambda _: {"simulated": False})
+    take_part(people, run, reader.folder / "taken-part.journal")
 
 
 def serve_a_model(reader: Reader) -> None:
@@ -286,7 +288,7 @@ def somebody_withdraws(reader: Reader) -> None:
 
 
 MEANWHILE: dict[tuple[str, str], Callable[[Reader], None]] = {
-    ("docs/collecting.md", "curl "): take_part,
+    ("docs/collecting.md", "curl "): participate,
     ("docs/servers.md", "contstim score"): serve_a_model,
     ("docs/study.md", "contstim plan"): make_the_study_smaller,
     ("docs/study.md", "unzip "): receive_an_archive,

@@ -24,6 +24,7 @@ The path of one answer:
 database     tables, keys, and the one writer, which has the lock
 requests     what may be asked, field by field, and how often; refusals
 participants who joins which group, comes back, answers and completes
+links        participants' addresses with their tokens, and files that hold secrets
 connections  how many at once, and how long each may be silent
 service      the exported folder, addresses, and what answers at each
 server       the running server, its token and its log

@@ -63,6 +63,11 @@ def completion_code(secret: str, participant: str) -> str:
     return digest(secret, "code", participant)[:10].upper()
 
 
+def withdrawal_mark(connection: sqlite3.Connection, text: str) -> str:
+    """Key in the table `study` by which a name or identity that withdrew is recognised."""
+    return f"withdrawn {digest(stored_key(connection, 'secret'), 'withdrawn', text)}"
+
+
 def equal_secrets(first: str, second: str) -> bool:
     """True if two texts are equal, in a time that does not tell where they differ."""
     return hmac.compare_digest(first.encode(errors="replace"), second.encode(errors="replace"))

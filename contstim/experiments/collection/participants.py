@@ -7,8 +7,15 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from contstim.experiments.collection.database import (
+    digest,
+    equal_secrets,
+    stored_key,
+    withdrawal_mark,
+)
+from contstim.experiments.collection.links import link_token
 from contstim.experiments.collection.requests import ParticipantRequest, RequestRefusal
-from contstim.experiments.platforms.jspsych.study import STUDY, VISIT
+from contstim.experiments.platforms.jspsych.study import SIGNED, STUDY, VISIT
 from contstim.experiments.responses.table import SIMULATED_NAME
 
 if TYPE_CHECKING:
@@ -28,12 +35,64 @@ class StudyOptions:
         code: handed out on completion; None: that of the exported experiment, or one for each
             participant if there is no redirect either.
         redirect: where the browser goes after completion; None: where the experiment says.
+        accept_platform_ids: admit each new identity of an address that has no token.
+        rehearsal: admit artificial participants.
     """
 
     dropout: float = 30
     participants: int = 10_000
     code: str | None = None
     redirect: str | None = None
+    accept_platform_ids: bool = False
+    rehearsal: bool = False
+
+
+@dataclass(frozen=True)
+class Applicant:
+    """Identity of somebody who asks to take part.
+
+    Attributes:
+        fields: identity fields of the address that the study stores.
+        person: text by which the identity is found again; empty if the address has none.
+        has_token: whether the address has the token of its identity.
+    """
+
+    fields: Mapping[str, str]
+    person: str
+    has_token: bool
+
+    def name(self, secret: str, asked: JoinRequest) -> str:
+        """Name of a new participant: random, but the same if the same request is repeated."""
+        kind = SIMULATED_NAME if asked.simulated else "p"
+        if asked.nonce is None:
+            return f"{kind}{secrets.token_hex(8)}"
+        repeated = f"{asked.nonce}\x1f{self.person}"
+        return f"{kind}{digest(secret, 'name', repeated)[:16]}"
+
+
+def identify(asked: JoinRequest, stored: Collection[str], key: str) -> Applicant:
+    """Find the identity in a request.
+
+    Args:
+        asked: the request; identity fields that the study does not store are ignored.
+        stored: names of the identity fields that the study stores.
+        key: signs the addresses of participants, hexadecimal.
+
+    Raises:
+        RequestRefusal: if the token is not that of the identity.
+    """
+    platform = asked.platform or {}
+    fields = {name: platform[name] for name in stored if platform.get(name)}
+    if asked.token is not None:
+        identity = platform.get(SIGNED) or ""
+        if not equal_secrets(link_token(key, identity), asked.token):
+            raise RequestRefusal(403, "The token in the address is not that of the participant.")
+        return Applicant(fields, f"token\x1f{SIGNED}\x1f{identity}", has_token=True)
+    same_at_each_visit = {name: value for name, value in fields.items() if name not in VISIT}
+    # The ID of the platform's study identifies nobody
+    has_identity = bool(same_at_each_visit.keys() - {STUDY})
+    person = "\x1f".join(map("\x1f".join, same_at_each_visit.items())) if has_identity else ""
+    return Applicant(fields, person, has_token=False)
 
 
 _ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")  # which the page goes on with
@@ -45,37 +104,34 @@ def join(
     connection: sqlite3.Connection,
     groups: Collection[str],
     asked: JoinRequest,
+    applicant: Applicant,
     options: StudyOptions,
     now: float,
 ) -> dict[str, Any]:
-    """A new participant, or the one whom the platform sent before; see `resume`.
-
-    An artificial one is marked so for good, by the name too where it is new.
+    """Add a participant, or resume the one whom the applicant has proved to be; see `resume`.
 
     Args:
         connection: within a transaction.
         groups: in the order in which empty ones are filled.
-        asked: a group, who somebody is on a platform, and whether the participant is artificial.
+        asked: a group, and whether the participant is artificial.
+        applicant: who asks.
         options: how long a silent participant's place is kept, and how many there may be.
         now: seconds since 1970.
 
     Raises:
-        RequestRefusal: there is no such group, or the study is full.
+        RequestRefusal: if there is no such group, the study is full, or the applicant may not join
+            or resume; see `is_open`.
     """
     simulated = bool(asked.simulated)
     if asked.group is not None and asked.group not in groups:
         raise RequestRefusal(422, f"There is no such group; there are {', '.join(groups)}.")
-    fields, person, known = _identified(connection, asked)
+    name = applicant.name(stored_key(connection, "secret"), asked)
+    known = _find_known(connection, applicant, name, options, simulated=simulated)
     if known is not None:
-        connection.execute(  # not all of their answers are a person's any more
-            "UPDATE participant SET simulated = max(simulated, ?) WHERE participant = ?",
-            (simulated, known),
-        )
         return resume(connection, ParticipantRequest(participant=known), now)
-    if not is_open(connection, asked, options):
+    if _is_full(connection, options):
         sentence = "This study has all the participants it needs. Thank you."
         raise RequestRefusal(403, sentence, full=True)
-    name = f"{SIMULATED_NAME if simulated else 'p'}{secrets.token_hex(8)}"
     seed = secrets.randbelow(2**31)
     group = asked.group or least_filled(connection, groups, now - 60 * options.dropout)
     number = connection.execute(
@@ -84,36 +140,80 @@ def join(
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
         (name, group, seed, now, now, simulated, asked.device, asked.viewport),
     ).fetchone()[0]
-    if person is not None:
-        row = (number, person, json.dumps(fields))
+    if applicant.person:
+        row = (number, applicant.person, json.dumps(applicant.fields))
         connection.execute("INSERT INTO identity VALUES (?, ?, ?)", row)
     return {"participant": name, "group": group, "seed": seed, "answered": []}
 
 
-def is_open(connection: sqlite3.Connection, asked: JoinRequest, options: StudyOptions) -> bool:
-    """True if somebody can take part, or go on."""
-    if _identified(connection, asked)[2] is not None:
-        return True
-    (number,) = connection.execute("SELECT count(*) FROM participant").fetchone()
-    return bool(number < options.participants)
+def is_open(
+    connection: sqlite3.Connection,
+    asked: JoinRequest,
+    applicant: Applicant,
+    options: StudyOptions,
+) -> bool:
+    """Return true if the applicant can take part, or resume.
 
-
-def _identified(
-    connection: sqlite3.Connection, asked: JoinRequest
-) -> tuple[dict[str, str], str | None, str | None]:
-    """Fields that are kept, what of them is the same at each visit, and the participant's name.
-
-    Who has no such fields is known by the nonce of the request, as long as it is repeated.
+    Raises:
+        RequestRefusal: if the applicant withdrew, has an identity without a token that is not
+            admitted, began in another browser, or is artificial and the study takes people.
     """
-    fields = asked.platform or {}
-    # The name of the platform's study alone says nobody
-    own = {name: value for name, value in fields.items() if name not in VISIT}
-    person = "\x1f".join(map("\x1f".join, own.items())) if own.keys() - {STUDY} else asked.nonce
-    known = connection.execute(
-        "SELECT participant FROM participant JOIN identity USING (number) WHERE person = ?",
-        (person,),
+    name = applicant.name(stored_key(connection, "secret"), asked)
+    simulated = bool(asked.simulated)
+    known = _find_known(connection, applicant, name, options, simulated=simulated)
+    return known is not None or not _is_full(connection, options)
+
+
+def _find_known(
+    connection: sqlite3.Connection,
+    applicant: Applicant,
+    name: str,
+    options: StudyOptions,
+    *,
+    simulated: bool,
+) -> str | None:
+    """Name of the participant whom an applicant has proved to be; None for a new one."""
+    if simulated and not options.rehearsal:
+        raise RequestRefusal(
+            403, "This server takes no artificial participants: start it with --rehearsal."
+        )
+    if not (applicant.has_token or options.accept_platform_ids or not applicant.person):
+        raise RequestRefusal(
+            403,
+            "This address says who you are, but lacks the token that proves it. Please use the "
+            "address that you were given.",
+        )
+    marks = [withdrawal_mark(connection, text) for text in filter(None, (applicant.person, name))]
+    listed = ", ".join("?" * len(marks))
+    if connection.execute(f"SELECT 1 FROM study WHERE name IN ({listed})", marks).fetchone():
+        raise withdrawn_refusal()
+    row = connection.execute(
+        "SELECT participant, simulated FROM participant LEFT JOIN identity USING (number) "
+        "WHERE participant = ? OR person = ?",
+        (name, applicant.person),
     ).fetchone()
-    return fields, person, None if known is None else known[0]
+    if row is None:
+        return None
+    known, is_artificial = row
+    if not (applicant.has_token or known == name):
+        raise RequestRefusal(
+            403,
+            "You have begun this study in another browser. Please continue there.",
+        )
+    if simulated and not is_artificial:
+        raise RequestRefusal(403, "This participant is a person, and cannot become artificial.")
+    return str(known)
+
+
+def _is_full(connection: sqlite3.Connection, options: StudyOptions) -> bool:
+    (number,) = connection.execute("SELECT count(*) FROM participant").fetchone()
+    return bool(number >= options.participants)
+
+
+def withdrawn_refusal() -> RequestRefusal:
+    """Refusal of a request of somebody who withdrew."""
+    sentence = "You have withdrawn from this study. Your answers were deleted."
+    return RequestRefusal(410, sentence, withdrawn=True)
 
 
 def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: float) -> str:
@@ -139,7 +239,7 @@ def resume(connection: sqlite3.Connection, asked: ParticipantRequest, now: float
     seed of order and sides, and the answers that are kept, in the order of presentation.
 
     Raises:
-        RequestRefusal: there is no participant of this name.
+        RequestRefusal: if the participant withdrew.
     """
     number, group, seed = _told(connection, asked, now)
     rows = connection.execute(
@@ -169,8 +269,8 @@ def _told(
             *(json.dumps(asked.questions), asked.participant),
         ),
     ).fetchone()
-    if row is None:
-        raise RequestRefusal(403, "Participant and secret do not belong together.")
+    if row is None:  # the secret was right, so that there was such a participant
+        raise withdrawn_refusal()
     return row
 
 

@@ -115,14 +115,16 @@ class JoinRequest(_Body):
     """Somebody takes part; pages that do not speak of simulation are people's.
 
     Attributes:
-        platform: who somebody is on a recruiting platform; what is unknown is empty or missing.
-        nonce: a random text by which the same wish is known again whose answer was lost.
+        platform: identity on a recruiting platform; what is unknown is empty or missing.
+        token: of the address, which proves the identity `participant`; None: the address has none.
+        nonce: a random text by which a repeated request is recognised.
         device: told by the browser's name of itself, which is not kept.
         viewport: width and height that the page has, in pixels.
     """
 
     group: Text | None = None
     platform: dict[Text, OptionalText] | None = None
+    token: Text | None = None
     nonce: Annotated[str, StringConstraints(pattern=r"^[0-9a-z]{16,64}$")] | None = None
     simulated: bool | None = None
     device: Literal["phone", "tablet", "computer"] | None = None

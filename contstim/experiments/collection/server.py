@@ -22,6 +22,7 @@ from contstim.experiments.collection.connections import (
     raise_open_files,
 )
 from contstim.experiments.collection.database import Recorder
+from contstim.experiments.collection.links import link_key, stored_secret
 from contstim.experiments.collection.requests import RequestLimits, RequestRefusal, Throttle
 from contstim.experiments.collection.service import Service, read_study
 from contstim.experiments.platforms.jspsych.study import check_web_address
@@ -94,7 +95,15 @@ def serve(
         server = f"the server at {url} (process {os.getpid()})"
         with closing(Recorder(database, study.fingerprint, server)) as recorder:
             token, token_file = admin_token(database)
-            service = Service(root, study, recorder, token, options=options, limits=RequestLimits())
+            service = Service(
+                root,
+                study,
+                recorder,
+                token,
+                link_key(database),
+                options=options,
+                limits=RequestLimits(),
+            )
             with sparing_log(), suppress(KeyboardInterrupt):
                 opened(url, token_file)
                 run(service.application(), listening, behind_proxy=behind_proxy)
@@ -152,16 +161,8 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
         InputError: the token is shorter than 16 characters, or the file cannot be used.
     """
     stated = os.environ.get(TOKEN_VARIABLE, "")
-    token, file = stated.strip(), None if stated else Path(f"{database}.token")
-    try:
-        if file:
-            with suppress(FileExistsError):
-                number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with os.fdopen(number, "w", encoding="ascii") as new:
-                    new.write(secrets.token_urlsafe(24) + "\n")
-            token = file.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot use {file} for the administrator's token: {error}.") from error
+    file = None if stated else Path(f"{database}.token")
+    token = stored_secret(file, secrets.token_urlsafe(24)) if file else stated.strip()
     if len(token) < _SHORTEST_TOKEN or not token.isascii():
         raise InputError(
             f"The administrator's token ({file or TOKEN_VARIABLE}) needs {_SHORTEST_TOKEN} ASCII "

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.experiments.collection.database import Recorder
-    from contstim.experiments.collection.participants import StudyOptions
+    from contstim.experiments.collection.participants import Applicant, StudyOptions
     from contstim.experiments.collection.requests import RequestLimits
 
 _DOWNLOADS = ("responses.csv", "participants.csv")
@@ -154,6 +154,7 @@ class Service:
         study: what it asks.
         recorder: where answers are kept.
         token: opens the downloads.
+        link_key: signs the addresses of participants, hexadecimal.
         options: what the study decides; a code and a redirect go before those of the folder.
         limits: how large and how frequent requests may be.
         clock: seconds since 1970.
@@ -165,6 +166,7 @@ class Service:
         study: PageStudy,
         recorder: Recorder,
         token: str,
+        link_key: str,
         *,
         options: StudyOptions,
         limits: RequestLimits,
@@ -172,6 +174,7 @@ class Service:
     ) -> None:
         self._folder, self._study, self._recorder = folder, study, recorder
         self._token, self._options, self._limits, self._clock = token, options, limits, clock
+        self._link_key = link_key
         self._code = options.code or study.code
         self._redirect = options.redirect or study.redirect
         self._joining, self._opening = Throttle(*limits.joining), Throttle(*limits.joining)
@@ -197,17 +200,17 @@ class Service:
     async def open(self, request: Request) -> Response:
         """Say before consent whether somebody can take part."""
         self._opening.take(address(request), self._clock())
-        asked = await self._joining_request(request)
-        is_open = await self._recorder.run(participants.is_open, asked, self._options)
+        asked, applicant = await self._joining_request(request)
+        is_open = await self._recorder.run(participants.is_open, asked, applicant, self._options)
         return json_response({"open": is_open})
 
     async def join(self, request: Request) -> Response:
         """Take a new participant in, or recognise an earlier one."""
         now = self._clock()
         self._joining.take(address(request), now)
-        asked = await self._joining_request(request)
+        asked, applicant = await self._joining_request(request)
         joined = await self._recorder.run(
-            participants.join, self._study.trials, asked, self._options, now
+            participants.join, self._study.trials, asked, applicant, self._options, now
         )
         return self._welcome(joined, status=201)
 
@@ -268,12 +271,14 @@ class Service:
         headers = HEADERS | {"Cache-Control": "no-cache"}
         return FileResponse(file, media_type=media_type(file), headers=headers)
 
-    async def _joining_request(self, request: Request) -> JoinRequest:
-        """Somebody's wish to take part, without fields that the study does not keep."""
+    async def _joining_request(self, request: Request) -> tuple[JoinRequest, Applicant]:
+        """A request to take part, and the identity in it."""
         asked = check_fields(await read_json(request, self._limits), JoinRequest)
-        given = asked.platform or {}
-        kept = {name: given[name] for name in self._study.identify if given.get(name)}
-        return asked.model_copy(update={"platform": kept})
+        try:
+            return asked, participants.identify(asked, self._study.identify, self._link_key)
+        except RequestRefusal:
+            self._failing.take(address(request), self._clock())
+            raise
 
     def _admit(self, request: Request, asked: ParticipantRequest) -> float:
         """Now, if the secret is the participant's and they do not ask too often."""

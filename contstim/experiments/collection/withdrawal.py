@@ -12,6 +12,7 @@ from contstim.experiments.collection.database import (
     connected,
     open_readable,
     stored_key,
+    withdrawal_mark,
 )
 from contstim.experiments.collection.tables import PARTICIPANTS, code_of
 from contstim.experiments.platforms.jspsych.study import STUDY, VISIT
@@ -30,7 +31,8 @@ def whose(database: Path, who: str) -> str:
 def withdraw(database: Path, who: str, day: str) -> str:
     """Delete a participant's answers and identity, also while a server runs; says what is gone.
 
-    What stays is that one person more withdrew on that day.
+    What stays is that one person more withdrew on that day, and keyed hashes of the name and the
+    identity, so that the same page or address cannot take part again.
 
     Args:
         database: of the server.
@@ -54,6 +56,11 @@ def withdraw(database: Path, who: str, day: str) -> str:
 
 def _found(database: Path, who: str) -> tuple[sqlite3.Row, str]:
     """The one participant who is called so, and the kind of name that it is."""
+    if not who.strip():
+        raise InputError(
+            f"The participant must have a name, got {who!r}. Give an ID on a platform, or a "
+            "completion code or name in participants.csv."
+        )
     with closing(open_readable(database)) as readable:
         secret, wanted = stored_key(readable, "secret"), who.strip()
         rows = readable.execute(PARTICIPANTS, (0,)).fetchall()
@@ -75,6 +82,13 @@ def _found(database: Path, who: str) -> tuple[sqlite3.Row, str]:
 def _delete(connection: sqlite3.Connection, number: int, day: str) -> bool:
     """Delete rows in one transaction; true if the log of changes could not be emptied."""
     connection.execute("BEGIN IMMEDIATE")
+    names = connection.execute(
+        "SELECT participant, person FROM participant LEFT JOIN identity USING (number) "
+        "WHERE number = ?",
+        (number,),
+    ).fetchone()
+    marks = [(withdrawal_mark(connection, name), "") for name in names or () if name is not None]
+    connection.executemany("INSERT OR REPLACE INTO study VALUES (?, ?)", marks)
     for table in ("identity", "response", "participant"):
         connection.execute(f"DELETE FROM {table} WHERE number = ?", (number,))
     connection.execute(

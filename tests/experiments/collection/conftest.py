@@ -14,12 +14,20 @@ import pytest
 
 from contstim.experiments.collection.connections import Connections, protocol_with
 from contstim.experiments.collection.database import Recorder
+from contstim.experiments.collection.links import link_token
 from contstim.experiments.collection.participants import StudyOptions
 from contstim.experiments.collection.requests import RequestLimits
 from contstim.experiments.collection.service import Service, read_study
 from tests.experiments.collection.servers import running, small_study
 
 TOKEN = "an-administrator's-token"
+LINK_KEY = "5c" * 32
+NONCE = "p0123456789abcdef"
+
+
+def signed(identity: str) -> dict[str, Any]:
+    """What the page sends of an address that `--links` wrote."""
+    return {"platform": {"participant": identity}, "token": link_token(LINK_KEY, identity)}
 
 
 @dataclass
@@ -36,6 +44,14 @@ class Served:
         given = self.http.post("/api/participants", json={"group": None, "platform": None, **body})
         assert given.status_code == 201, given.text
         return dict(given.json())
+
+    def refused(self, **body: Any) -> int:
+        """Status of a request to take part that is refused both before consent and after."""
+        before, after = (
+            self.http.post(f"/api/{path}", json=body) for path in ("open", "participants")
+        )
+        assert before.status_code == after.status_code >= 400
+        return after.status_code
 
     def save(self, joined: dict[str, Any], *answers: dict[str, Any]) -> httpx2.Response:
         return self.http.post(
@@ -86,7 +102,8 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
                 study,
                 recorder,
                 TOKEN,
-                options=StudyOptions(**options),
+                LINK_KEY,
+                options=StudyOptions(**{"accept_platform_ids": True, "rehearsal": True, **options}),
                 limits=limits or RequestLimits(),
                 clock=lambda: now[0],
             )

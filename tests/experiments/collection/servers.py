@@ -140,6 +140,7 @@ class CollectProcess:
             self.port = int(free.getsockname()[1])
         self.database = database
         program = [sys.executable, "-m", "contstim", "collect", str(folder), "--quiet"]
+        program += ["--accept-platform-ids", "--rehearsal"]
         self._command = [*program, "--database", str(database), "--port", str(self.port)]
         self._process: subprocess.Popen[bytes] | None = None
         self._open_files = open_files

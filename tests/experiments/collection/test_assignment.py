@@ -9,7 +9,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.experiments.collection.conftest import Serve
+from tests.experiments.collection.conftest import NONCE, Serve, signed
 from tests.experiments.collection.servers import answer, small_study
 
 
@@ -24,17 +24,24 @@ def test_who_is_artificial_stays_marked_in_every_download(serve: Serve) -> None:
     for wish in wishes:
         joined = served.join(**wish)
         served.save(joined, answer(f"t{joined['group']}-0"))
-    again = {"platform": {"PROLIFIC_PID": "a", "STUDY_ID": "s"}}
+    again = signed("a")
     served.join(**again)
-    served.join(**again, simulated=True)  # not only a person's any more
+    assert served.refused(**again, simulated=True) == 403
     people = list(csv.DictReader(io.StringIO(served.download("participants").text)))
-    assert [row["simulated"] for row in people] == ["false", "false", "true", "true"]
+    assert [row["simulated"] for row in people] == ["false", "false", "true", "false"]
     names = [re.sub("[0-9a-f]{16}$", "", row["participant"]) for row in people]
     assert names == ["p", "p", "simulated-", "p"]  # the last joined as a person
     rows = list(csv.DictReader(io.StringIO(served.download("responses").text)))
     assert [row["simulated"] for row in rows] == ["false", "false", "true"]
     wrong = served.http.post("/api/participants", json={"simulated": "yes"})
     assert (wrong.status_code, "simulated must be" in wrong.text) == (422, True)
+
+
+def test_artificial_participants_take_part_in_rehearsals_alone(serve: Serve) -> None:
+    served = serve(rehearsal=False)
+    assert served.refused(simulated=True) == 403
+    assert served.refused(simulated=True, **signed("7")) == 403
+    assert served.download("participants").text.count("\n") == 1
 
 
 def test_people_who_join_at_the_same_time_fill_groups_evenly(serve: Serve) -> None:
@@ -97,9 +104,9 @@ def test_a_group_that_is_asked_for_is_given(serve: Serve) -> None:
 def test_the_same_person_of_a_platform_comes_back_as_the_same_participant(serve: Serve) -> None:
     served = serve()
     who = {"PROLIFIC_PID": "5f3c", "STUDY_ID": "s1", "SESSION_ID": "a"}
-    first = served.join(platform=who)
+    first = served.join(platform=who, nonce=NONCE)
     served.save(first, answer("t1-3", position=2))
-    again = served.join(platform={**who, "SESSION_ID": "b"}, group="2")
+    again = served.join(platform={**who, "SESSION_ID": "b"}, group="2", nonce=NONCE)
     assert {**again, "answered": []} == first
     assert [one["trial_id"] for one in again["answered"]] == ["t1-3"]
     for other in ({**who, "STUDY_ID": "s2"}, {**who, "PROLIFIC_PID": "5f3d"}, {"STUDY_ID": "s1"}):
@@ -111,14 +118,15 @@ def test_the_same_person_of_a_platform_comes_back_as_the_same_participant(serve:
 def test_a_wish_that_is_repeated_because_its_answer_was_lost_makes_one_participant(
     serve: Serve,
 ) -> None:
-    """Also the last one of a full study; who is known by a platform is known by that alone."""
+    """Also the last one of a full study."""
     served = serve(participants=2)
     nonce, other = "p0123456789abcdef", "pfedcba9876543210"
     first = served.join(nonce=nonce)
     assert served.join(nonce=nonce) == first
     who = {"PROLIFIC_PID": "5f3c"}
     last = served.join(nonce=other, platform=who)["participant"]
-    assert served.join(nonce=nonce, platform=who)["participant"] == last != first["participant"]
+    assert served.join(nonce=other, platform=who)["participant"] == last != first["participant"]
+    assert served.refused(nonce=nonce, platform=who) == 403
     assert served.join(nonce=nonce) == first
     assert served.http.post("/api/participants", json={"nonce": other}).status_code == 403
     rows = list(csv.DictReader(io.StringIO(served.download("participants").text)))

@@ -9,6 +9,7 @@ import sqlite3
 import warnings
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from contstim.experiments.collection.tables import (
 )
 from contstim.experiments.responses.table import read_responses
 from contstim.testing.platform import PlantedAnswers, ReadContract
-from tests.experiments.collection.conftest import Serve
+from tests.experiments.collection.conftest import NONCE, Serve
 from tests.experiments.collection.servers import answer, small_study, write_study
 
 NASTY = (
@@ -76,8 +77,9 @@ def test_nasty_identities_are_accepted_once_and_come_out_as_hashes(serve: Serve)
     served = serve()
     for text in NASTY:
         who = {"PROLIFIC_PID": text, "STUDY_ID": text, "SESSION_ID": text}
-        joined = served.join(platform=who)
-        assert served.join(platform=who)["participant"] == joined["participant"]
+        joined = served.join(platform=who, nonce=NONCE)
+        assert served.refused(platform=who) == 403
+        assert served.join(platform=who, nonce=NONCE)["participant"] == joined["participant"]
         for wrong in (
             served.http.post("/api/participants", json={"group": text}),
             served.http.post("/api/resume", json={"participant": text, "secret": text}),
@@ -136,10 +138,11 @@ def test_what_an_address_says_of_a_person_is_kept_as_the_study_chooses(
     named = ["sona_id", "workerId", "assignmentId", "lab"]
     served = serve(small_study(tmp_path / "study", identify=named, identities=identities))
     sona, worker = {"sona_id": "17"}, {"workerId": "=A1", "assignmentId": "x"}
-    first = served.join(platform={**sona, "lab": "", "email": "ann@example.org"})["participant"]
-    second = served.join(platform=worker)["participant"]
-    assert served.join(platform=sona)["participant"] == first
-    assert served.join(platform={**worker, "assignmentId": "y"})["participant"] == second
+    join = partial(served.join, nonce=NONCE)
+    first = join(platform={**sona, "lab": "", "email": "ann@example.org"})["participant"]
+    second = join(platform=worker)["participant"]
+    assert join(platform=sona)["participant"] == first
+    assert join(platform={**worker, "assignmentId": "y"})["participant"] == second
     assert served.join(platform={**sona, "lab": "2"})["participant"] not in (first, second)
     text = served.download("participants").text
     one, two, three = csv.DictReader(io.StringIO(text))

@@ -1,4 +1,4 @@
-"""Whose a code is, and what is left of somebody who withdraws: nothing in any file but a count."""
+"""Whose a code is, and what is left of somebody who withdraws: a count and keyed hashes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from contstim.errors import InputError, StoreError
 from contstim.experiments.collection.tables import collected_responses, participants_csv
 from contstim.experiments.collection.withdrawal import whose, withdraw
 from tests.cli.running import run
-from tests.experiments.collection.conftest import Serve, Served
+from tests.experiments.collection.conftest import NONCE, Serve, Served, signed
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
 
 ANN, BOB = ({"PROLIFIC_PID": name, "STUDY_ID": "study-1"} for name in ("ann-5f3c", "bob-17"))
@@ -46,9 +47,13 @@ def test_a_code_says_whose_it_is(serve: Serve) -> None:
         told = whose(served.database, given)
         assert told == f"The completion code of {name} (number 1, group 1, 4 answers, complete)."
     assert whose(served.database, name).startswith(f"The name of {name} (number 1, ")
-    for nobody in ("13AA000000", "", "1"):
+    for nobody in ("13AA000000", "1"):
         with pytest.raises(InputError, match="is nobody in"):
             whose(served.database, nobody)
+    for work in (whose, partial(withdraw, day="2026-11-27")):
+        for blank in ("", " "):
+            with pytest.raises(InputError, match="must have a name"):
+                work(served.database, blank)
 
 
 @pytest.mark.parametrize("by", ["id", "code", "name"])
@@ -80,9 +85,9 @@ def test_who_withdraws_is_gone_from_every_file_while_the_server_runs(serve: Serv
     assert left_in(served.database, "withdrawn 2026-11-27") != []
     with pytest.raises(InputError, match="is nobody in"):
         withdraw(served.database, who, "2026-11-27")
-    # the place is free again, and a number is nobody else's
-    again = served.join(platform=ANN)
-    assert (again["group"], again["participant"] == name) == ("1", False)
+    # the place is free again, but not for the same person, and a number is nobody else's
+    assert served.refused(platform=ANN) == 410
+    assert served.join()["group"] == "1"
     rows = list(csv.DictReader(io.StringIO(served.download("participants").text)))
     assert [row["number"] for row in rows] == ["2", "3"]
 
@@ -105,7 +110,7 @@ def test_several_people_are_told_and_nobody_is_deleted(serve: Serve) -> None:
     both = r"PROLIFIC_PID of p\w+ \(number 1, .*; the PROLIFIC_PID of p\w+ \(number 2, .* the name"
     with pytest.raises(InputError, match=both):  # in two studies
         withdraw(served.database, ANN["PROLIFIC_PID"], "2026-11-27")
-    for nobody in (ANN["STUDY_ID"], "", "None"):
+    for nobody in (ANN["STUDY_ID"], "None"):
         with pytest.raises(InputError, match="is nobody in"):
             withdraw(served.database, nobody, "2026-11-27")
     assert participants_csv(served.database, 0) == before
@@ -130,12 +135,20 @@ def test_a_deleted_identity_is_nobody_elses_number(serve: Serve) -> None:
 
 
 def test_an_open_page_of_somebody_who_withdrew_saves_nothing(serve: Serve) -> None:
+    """Neither by the page, nor by the request to take part, nor by the address again."""
     served = serve()
-    joined = served.join(platform=ANN)
-    served.save(joined, answer("t1-0"))
-    withdraw(served.database, ANN["PROLIFIC_PID"], "2026-11-27")
-    assert served.save(joined, answer("t1-1")).status_code == 403
+    for who, known_as in (({"platform": ANN}, ANN["PROLIFIC_PID"]), (signed("7"), "7"), ({}, "")):
+        joined = served.join(**who, nonce=NONCE)
+        served.save(joined, answer(f"t{joined['group']}-0"))
+        withdraw(served.database, known_as or joined["participant"], "2026-11-27")
+        resumed = served.http.post("/api/resume", json=joined)
+        for refused in (resumed, served.save(joined, answer("t1-1")), served.complete(joined)):
+            assert (refused.status_code, refused.json()["withdrawn"]) == (410, True)
+        assert served.refused(**who, nonce=NONCE) == 410
+        if who:
+            assert served.refused(**who) == 410
     assert collected_responses(served.database) == ()
+    assert served.download("participants").text.count("\n") == 1
 
 
 CUT = """
@@ -225,8 +238,9 @@ def test_a_full_study_says_so_before_consent_but_lets_its_people_go_on(serve: Se
         return bool(served.http.post("/api/open", json=who).json()["open"])
 
     assert is_open()
-    served.join(platform=ANN)
-    assert (is_open(), is_open(platform=BOB), is_open(platform=ANN)) == (False, False, True)
+    served.join(platform=ANN, nonce=NONCE)
+    ann = {"platform": ANN, "nonce": NONCE}
+    assert (is_open(), is_open(platform=BOB), is_open(**ann)) == (False, False, True)
     refused = served.http.post("/api/participants", json={"platform": BOB})
     assert (refused.status_code, refused.json()["full"]) == (403, True)
     withdraw(served.database, ANN["PROLIFIC_PID"], "2026-11-27")

@@ -214,13 +214,6 @@ def test_a_page_for_jatos_says_so_when_it_is_elsewhere(
 
 
 @pytest.mark.slow
-def test_a_page_for_a_server_says_so_on_a_disk(export: Export, visit: Visit) -> None:
-    page = visit(f"{export().as_uri()}/index.html?simulate")
-    reach(page, "failed")
-    assert "contstim collect" in page.inner_text(".reason")
-
-
-@pytest.mark.slow
 def test_a_shared_computer_begins_anew_when_somebody_has_finished(
     export: Export, visit: Visit
 ) -> None:

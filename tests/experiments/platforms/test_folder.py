@@ -193,7 +193,7 @@ def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
     )
     page = Path(library.__file__).parent / "page"
     code = "".join(path.read_text(encoding="utf-8") for path in page.rglob("*.js"))
-    asked = set(re.findall(r'(?:label|waiting|refuse)\("(\w+)"', code)) - {"labels"}
+    asked = set(re.findall(r'(?:label|waiting|refuse|banner)\("(\w+)"', code)) - {"labels"}
     asked |= {"first_sentence", "second_sentence"}
     asked |= set(re.findall(r'"(\w*confident)"', code)) - {"choose"}
     with (tmp_path / "page" / "labels.csv").open(encoding="utf-8", newline="") as file:

@@ -37,11 +37,13 @@ if TYPE_CHECKING:
 
 STUDY = "STUDY_ID"
 PROLIFIC = ("PROLIFIC_PID", STUDY, "SESSION_ID")
-IDENTITY = (*PROLIFIC, "participant", "sona_id", "workerId", "assignmentId", "hitId")
+SIGNED = "participant"
+"""Parameter of the page's address whose value the parameter `token` proves."""
+IDENTITY = (*PROLIFIC, SIGNED, "sona_id", "workerId", "assignmentId", "hitId")
 """Parameters of the page's address by which platforms say who somebody is."""
 VISIT = ("SESSION_ID", "assignmentId", "hitId")
 """Those that are another each time the same person comes."""
-_OTHER_PARAMETERS = {"group", "fresh", "simulate"}
+_OTHER_PARAMETERS = {"group", "fresh", "simulate", "token"}
 
 
 def check_web_address(address: str) -> None:

@@ -49,10 +49,12 @@ class Experiment {
     this.backend = await contstim.backends[this.study.save.to](this.study, this.screens);
     this.parameters = contstim.parametersOf(this.backend);
     this.platform = contstim.platformOf(this.parameters, this.study.identify);
+    this.token = this.parameters.token ?? null;
     const simulation = contstim.simulationMode();
     this.simulated = Boolean(simulation);
-    const { place } = this.backend;
-    this.keep = contstim.keeping(simulation ? `${place}:simulated` : place);
+    const { place, isPreview } = this.backend;
+    if (isPreview) this.screens.banner("preview");
+    this.keep = contstim.keeping(simulation && place !== null ? `${place}:simulated` : place);
     this.record = recordToResume(this.keep, this.study, this.platform);
     this.sendLeft();
     if (this.record?.done) return this.end();
@@ -73,7 +75,8 @@ class Experiment {
     this.timeline = [this.record ? this.welcome() : this.consent()];
     if (simulation) await jsPsych.simulate(this.timeline, simulation);
     else await jsPsych.run(this.timeline);
-    if (this.record?.failed) this.refuse("check_failed");
+    if (this.record?.withdrawn) this.refuse("withdrawn");
+    else if (this.record?.failed) this.refuse("check_failed");
     else if (this.record) await this.finish();
     else this.refuse("disagreed");
     return null;
@@ -83,8 +86,9 @@ class Experiment {
   async isOpen() {
     if (!this.backend.isOpen) return true;
     this.screens.waiting("connecting");
+    const { platform, token, simulated } = this;
     const asked = await contstim.retrying(
-      () => this.backend.isOpen(this.platform),
+      () => this.backend.isOpen({ platform, token, simulated, nonce: this.keep.nonce() }),
       this.screens.delayed,
     );
     stage().innerHTML = "";
@@ -137,9 +141,13 @@ class Experiment {
       throw new contstim.Refused(`There is no group ${group} in this study.`);
     }
     screens.waiting("connecting");
+    // The same however often the request is repeated, also after a reload
+    const nonce = this.keep.nonce() ?? contstim.newParticipant(false);
+    this.keep.writeNonce(nonce);
     const wish = {
       record: this.record,
-      nonce: contstim.newParticipant(false), // the same however often the request is repeated
+      nonce,
+      token: this.token,
       device: contstim.deviceOf(navigator),
       viewport: `${innerWidth}x${innerHeight}`,
       group: group === null ? null : String(group),
@@ -151,6 +159,7 @@ class Experiment {
     this.record = this.merged(joined, wish);
     this.keep.write(this.record);
     this.outbox = new contstim.Outbox(this.backend, this.record, this.keep);
+    this.outbox.onWithdrawal = () => this.jsPsych.abortExperiment();
     if (this.backend.asItHappens) this.outbox.send();
     contstim.countTabs(this.outbox);
     stage().innerHTML = "";
@@ -210,6 +219,7 @@ class Experiment {
   /** Wait until every answer is safe; only then is the study complete. */
   async finish() {
     const { screens, record, outbox, backend } = this;
+    outbox.onWithdrawal = null;
     screens.waiting("saving");
     addEventListener("beforeunload", this.warn);
     const delayed = (error) => screens.delayed(error, record);
@@ -224,6 +234,12 @@ class Experiment {
 
   warn = (event) => event.preventDefault();
 
+  withdrawn() {
+    removeEventListener("beforeunload", this.warn);
+    this.keep.remove();
+    this.refuse("withdrawn");
+  }
+
   /** Go to an address, in which {sona_id} is the one that somebody came with; so is any other field. */
   leave = (address) => {
     if (!/^https?:\/\//i.test(address)) throw new Error(`${address} is not a web address.`);
@@ -232,7 +248,7 @@ class Experiment {
   };
 
   end() {
-    this.screens.end(this.record.done, this.leave);
+    this.screens.end(this.record.done, this.leave, this.backend.isPreview ? this.record : null);
   }
 }
 
@@ -248,6 +264,7 @@ class Experiment {
     await experiment.run();
   } catch (error) {
     if (error.content?.full) return experiment.refuse("full"); // since consent
+    if (error.content?.withdrawn) return experiment.withdrawn();
     console.error(error);
     const texts = experiment?.texts ?? { label: contstim.labels({}) };
     contstim.screens(study, texts, stage).problem(error, experiment?.record);

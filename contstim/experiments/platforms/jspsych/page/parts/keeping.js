@@ -7,12 +7,14 @@
  * trial_ids whose answers are safe elsewhere), questions, second_tabs, missed (how often the check of
  * the instructions was wrong), failed (too often), told and heard (how often something beside the
  * answers was to be sent, and what of it was) and, at the end, done, or left where somebody else took
- * this person's place. Where the browser keeps nothing, the record lives as long as the page.
+ * this person's place. Where the browser keeps nothing, and where the place is null, the record lives
+ * as long as the page.
  */
 contstim.keeping = (place) => {
   const key = `contstim:${place}`;
   let memory = null;
   const attempt = (work) => {
+    if (place === null) return null;
     try {
       return work();
     } catch {
@@ -24,7 +26,15 @@ contstim.keeping = (place) => {
     write: (record) => {
       memory = record;
       attempt(() => localStorage.setItem(key, JSON.stringify(record)));
+      attempt(() => localStorage.removeItem(`${key}:nonce`));
     },
+    remove: () => {
+      memory = null;
+      [key, `${key}:nonce`].forEach((name) => attempt(() => localStorage.removeItem(name)));
+    },
+    /** The random text of a request to join that was not answered yet, also before a reload. */
+    nonce: () => attempt(() => localStorage.getItem(`${key}:nonce`)),
+    writeNonce: (text) => attempt(() => localStorage.setItem(`${key}:nonce`, text)),
     /** Make room for somebody else; a record with answers that are nowhere else stays aside. */
     setAside: (record) => {
       memory = null;
@@ -77,8 +87,8 @@ contstim.table = (record) => {
 };
 
 /** True if the backend lacks an answer, or was not told what is known beside them. */
-contstim.isUnsent = ({ answers, saved, told = 0, heard = 0 }) =>
-  answers.length > saved.length || told > heard;
+contstim.isUnsent = ({ answers, saved, told = 0, heard = 0, withdrawn = false }) =>
+  !withdrawn && (answers.length > saved.length || told > heard);
 
 /** Hand the person a file. */
 contstim.offer = (name, text) => {

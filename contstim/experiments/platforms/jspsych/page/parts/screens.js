@@ -137,14 +137,22 @@ contstim.screens = (study, texts, stage) => {
         stage().querySelector("button").addEventListener("click", resolve);
       }),
 
-    /** The end: only ever called when every answer is safe. */
-    end: ({ code, redirect }, leave) => {
+    /** A line above every screen. */
+    banner: (name) => {
+      const line = `<p class="banner" role="note">${label(name)}</p>`;
+      document.querySelector("#stage").insertAdjacentHTML("beforebegin", line);
+    },
+
+    /** The end: only ever called when every answer is safe, or in a preview, which offers a copy. */
+    end: ({ code, redirect }, leave, previewed) => {
       const parts = [contstim.markdown(texts.debrief)];
       if (code) parts.push(`<p>${label("code")}</p><p class="code">${escape(code)}</p>`);
       if (redirect) parts.push(`<p><button class="next leave">${label("finish")}</button></p>`);
       else parts.push(`<p class="keys">${label("close")}</p>`);
+      if (previewed) parts.push(`<button class="next copy">${label("keep_copy")}</button>`);
       show(parts.join(""), "saved");
       stage().querySelector(".leave")?.addEventListener("click", () => leave(redirect));
+      stage().querySelector(".copy")?.addEventListener("click", () => copyOf(previewed));
       if (redirect && !texts.debrief.trim()) leave(redirect);
     },
   };

@@ -88,6 +88,7 @@ contstim.Outbox = class {
   }
 
   add(answer) {
+    if (this.record.withdrawn) return;
     this.record.answers.push(answer);
     this.keep.write(this.record);
     if (this.backend.asItHappens) this.send();
@@ -95,6 +96,7 @@ contstim.Outbox = class {
 
   /** Keep what is known of the person beside the answers, which goes with whatever is sent. */
   tell(known) {
+    if (this.record.withdrawn) return;
     Object.assign(this.record, known);
     if (this.backend.asItHappens) this.record.told = (this.record.told ?? 0) + 1;
     this.keep.write(this.record);
@@ -105,8 +107,18 @@ contstim.Outbox = class {
   send(whileWaiting) {
     this.whileWaiting = whileWaiting ?? this.whileWaiting;
     this.running ??= this.drain().finally(() => (this.running = null));
-    this.running.catch((problem) => (this.problem = problem));
+    this.running.catch((problem) => {
+      this.problem = problem;
+      if (problem.content?.withdrawn) this.withdraw();
+    });
     return this.running;
+  }
+
+  /** Delete the local copy of somebody who withdrew, and send nothing more. */
+  withdraw() {
+    this.record.withdrawn = true;
+    this.keep.remove();
+    this.onWithdrawal?.();
   }
 
   async drain() {

@@ -1,7 +1,18 @@
 "use strict";
 
+/** The page opened from disk, without a server: it can be gone through, and stores nothing. */
+contstim.preview = () => ({
+  place: null,
+  isPreview: true,
+  asItHappens: false,
+  join: (wish) => contstim.joinAlone(wish),
+  save: async (_record, answers) => answers.map((answer) => answer.trial_id),
+  complete: async () => ({ code: null, redirect: null }),
+});
+
 /** `contstim collect`: every answer is kept as it comes, and the server fills up the groups. */
 contstim.backends.server = () => {
+  if (location.protocol === "file:") return contstim.preview();
   const AT_ONCE = 50; // answers in a request
   const authorised = (record) => ({ Authorization: `Bearer ${record.secret}` });
   const told = (record) => {
@@ -12,11 +23,8 @@ contstim.backends.server = () => {
     place: location.pathname,
     asItHappens: true,
 
-    async isOpen(platform) {
-      if (location.protocol === "file:") {
-        throw new contstim.Misplaced("This page saves to a server: start it with contstim collect.");
-      }
-      return (await contstim.post("api/open", { platform })).open;
+    async isOpen({ platform, token, nonce, simulated }) {
+      return (await contstim.post("api/open", { platform, token, nonce, simulated })).open;
     },
 
     async join({ record, group, ...about }) {
@@ -28,8 +36,8 @@ contstim.backends.server = () => {
           if (error.status !== 403) throw error; // unknown there: join anew
         }
       }
-      const { platform, nonce, simulated, device, viewport } = about;
-      const wish = { group, platform, nonce, simulated, device, viewport };
+      const { platform, token, nonce, simulated, device, viewport } = about;
+      const wish = { group, platform, token, nonce, simulated, device, viewport };
       const joined = await contstim.post("api/participants", wish);
       return { ...joined, assigned_by: group === null ? "server" : "address" };
     },

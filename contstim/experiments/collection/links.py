@@ -1,0 +1,85 @@
+"""Addresses of participants, each with a token that proves its identity, and their key."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlencode
+
+from contstim.documents import read_text
+from contstim.errors import InputError
+from contstim.experiments.collection.database import digest
+from contstim.experiments.platforms.jspsych.study import SIGNED, check_web_address
+
+
+def participant_links(database: Path, identities: Path, url: str) -> list[tuple[str, str]]:
+    """Address of each participant's page, with the token of the identity.
+
+    Args:
+        database: of the answers; the key of the tokens is in a file beside it.
+        identities: a text file with an ID on each line; blank lines are skipped.
+        url: address of the page.
+
+    Returns:
+        Pairs of ID and address, in the order of the file.
+
+    Raises:
+        InputError: if the file has no ID, or an ID twice, or the key or the address cannot be used.
+    """
+    check_web_address(url)
+    lines = [line.strip() for line in read_text(identities).split("\n")]
+    ids = [line for line in lines if line]
+    repeated = [identity for identity, n in Counter(ids).items() if n > 1]
+    if repeated or not ids:
+        found = f"{repeated[0]!r} twice" if repeated else "none"
+        raise InputError(f"{identities} must have a different ID on each line, got {found}.")
+    key = link_key(database)
+    return [
+        (identity, f"{url}?{urlencode({SIGNED: identity, 'token': link_token(key, identity)})}")
+        for identity in ids
+    ]
+
+
+def link_token(key: str, identity: str) -> str:
+    """Token of a participant's address: proves that the researcher issued the identity."""
+    return digest(key, "link", identity)
+
+
+def link_key(database: Path) -> str:
+    """Key that signs participants' addresses, in a file beside the database, made when missing.
+
+    Returns:
+        The key, hexadecimal.
+
+    Raises:
+        InputError: if the file cannot be used, or holds something else.
+    """
+    file = Path(f"{database}.key")
+    key = stored_secret(file, secrets.token_hex(32))
+    if not re.fullmatch("[0-9a-f]{64}", key):
+        raise InputError(
+            f"{file} must hold 64 hexadecimal digits. Restore it from a backup, or delete it and "
+            "write the addresses again with --links."
+        )
+    return key
+
+
+def stored_secret(file: Path, new: str) -> str:
+    """Content of a file that its owner alone can read; made with a new secret when missing.
+
+    Raises:
+        InputError: if the file cannot be used.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(number, "w", encoding="ascii") as opened:
+                opened.write(new + "\n")
+        return file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot use {file}, which holds a secret: {error}.") from error
