@@ -292,26 +292,35 @@ def test_the_page_begins_with_the_study_its_next_step_and_three_items(finished: 
     assert "fingerprint" in page
 
 
+CUT_OFF = """[...document.querySelectorAll('SELECTOR')]
+    .filter(box => box.checkVisibility() && box.scrollWidth > box.clientWidth)
+    .map(box => box.textContent || box.innerHTML.slice(-200))"""
+"""Boxes in which something is too wide to be seen without scrolling."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [375, 800, 1280])
+@pytest.mark.parametrize("width", [400, 800, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_fit_windows_of_every_width(
     finished: Finished, chromium: Any, width: int, scheme: str, tmp_path: Path
 ) -> None:
-    """Nothing but tables and figures is wider than the window, all of it unfolded."""
+    """Nothing but folded tables is wider than the window; those are scrolled in their own boxes."""
     study, _ = finished
     made = simulate(groups=(3, 3))
     write_analysis(analyze(made.trials, made.responses, made.scores), tmp_path, title="Report")
     paths = {"index": study.folder / PAGE, "report": tmp_path / "report.html"}
-    paths["review"] = study.folder / "results" / "review" / "trials.html"
+    reviews = (study.folder / "results" / "review").glob("*.html")
+    paths |= {f"review-{path.stem}": path for path in reviews}
     context = chromium.new_context(
         offline=True, color_scheme=scheme, viewport={"width": width, "height": 800}
     )
     page = context.new_page()
     for name, path in paths.items():
         page.goto(path.as_uri())
+        assert page.evaluate(CUT_OFF.replace("SELECTOR", ".wide")) == []
         page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(CUT_OFF.replace("SELECTOR", ".wide:has(img)")) == []
         if folder := os.environ.get("CONTSTIM_ARTIFACTS"):
             page.screenshot(path=Path(folder) / f"{name}-{width}-{scheme}.png")
     context.close()
