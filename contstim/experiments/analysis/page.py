@@ -15,6 +15,15 @@ from contstim.experiments.analysis import figures, reliability
 from contstim.experiments.analysis.crossed import BOTH
 from contstim.experiments.analysis.effects import averaged
 from contstim.experiments.analysis.families import CEILING
+from contstim.experiments.analysis.interval_text import (
+    difference_ends,
+    is_uninformative,
+    not_estimable,
+    number_text,
+    range_text,
+    sample_text,
+    value_ends,
+)
 from contstim.experiments.analysis.ratings import DESCRIPTIONS, Scope
 from contstim.experiments.analysis.tables import result_tables, training_texts_table, with_origin
 from contstim.experiments.analysis.trivial_rivals import against_rivals
@@ -41,7 +50,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from contstim.experiments.analysis.effects import Result, Sampling
-    from contstim.experiments.analysis.intervals import Estimate, Interval
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.analysis.tables import Row
     from contstim.models.training_text import Contamination
@@ -148,6 +156,7 @@ def _cautions(
 def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[Part]:
     """Results of one measure on one kind of trials: figure, models, verdict, every two models."""
     sampling = analysis.sampling
+    values, differences = value_ends(result.measure), difference_ends(result.measure)
     holm = sampling.correction == "holm"
     level, adjusted = f"{sampling.level:.0%}", "p (Holm)" if holm else "q"
     # The level at which the family decides, such as 99.4%
@@ -158,7 +167,7 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     def tested(test: Row, mark: str = "") -> tuple[float, str, str]:
         shown_p = p_text(test["p_holm" if holm else "q_value"]) + mark * test["significant"]
         shown_p = shown_p if test["testable"] else "untestable"
-        return test["difference"], _range(test["interval"]), shown_p
+        return test["difference"], range_text(test["interval"], differences), shown_p
 
     if result is not analysis.main:  # whose figure stands above
         yield _figure(result, images)
@@ -168,7 +177,7 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
         test = ceilings.get(row["model"])
         above = test is not None and test["difference"] > 0
         to_ceiling = tested(test, " (above)" if above else "*") if test else ("–", "–", "–")
-        rows.append((*_valued(row), *to_ceiling, f"{row['n_trials']:,}"))
+        rows.append((*_valued(row, values), *to_ceiling, f"{row['n_trials']:,}"))
     to_ceiling_header = ("to the ceiling", decided, adjusted)
     header = ("model", result.measure.name, level, "ceiling", *to_ceiling_header, "trials")
     yield Table(header, rows)
@@ -177,9 +186,11 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
         yield Paragraph(family, note=True)
     for note, n in Counter(x.note for x in result.intervals if x.note).items():
         yield Paragraph(f"In {counted(n, 'interval')} of values or differences: {note}.", note=True)
+    if unknown := not_estimable(result):
+        yield Paragraph(unknown, note=True)
     yield Paragraph(_verdict(result, str(sampling.units)))
     if rivals := analysis.rivals_of(result):
-        valued = [(*_valued(row), f"{row['n_trials']:,}") for row in rivals.models]
+        valued = [(*_valued(row, values), f"{row['n_trials']:,}") for row in rivals.models]
         yield Table(("trivial rival, no model", *header[1:4], "trials"), valued)
         yield Paragraph(against_rivals(rivals, sampling.units))
     if pairs := [test for test in result.comparisons if test["second"] != CEILING]:
@@ -193,8 +204,12 @@ def _paradigms(analysis: Analysis) -> Iterator[Part]:
     """People, models and the grammar on minimal pairs, by paradigm."""
     rows = [
         (
-            *(row["paradigm"], row["judge"], _number(row["prefers_acceptable"])),
-            *(_number(row["value"]), _range(row["interval"]), f"{row['n_trials']:,}"),
+            *(row["paradigm"], row["judge"], number_text(row["prefers_acceptable"])),
+            *(
+                number_text(row["value"]),
+                range_text(row["interval"], (0.0, 1.0)),
+                f"{row['n_trials']:,}",
+            ),
             row["interval"].note,
         )
         for row in analysis.paradigms
@@ -246,8 +261,8 @@ def _choices(analysis: Analysis, told: Mapping[str, str]) -> Iterator[Part]:
     level = f"{analysis.sampling.level:.0%}"
     rows = [
         (
-            *(DESCRIPTIONS[row["scope"]], row["model"], _number(slope.value)),
-            _range(slope),
+            *(DESCRIPTIONS[row["scope"]], row["model"], number_text(slope.value)),
+            f"{number_text(slope.low)} … {number_text(slope.high)}",
             *(p_text(slope.p_value), f"{row['choices']:,}", row["note"]),
         )
         for row in analysis.regressions
@@ -301,24 +316,16 @@ def _failures(analysis: Analysis) -> Iterator[Part]:
             names = (row["model"], row["rival"])
             for side in ("people_prefer", "model_prefers"):
                 log_probs = (row[f"log_prob_{side}_{judge}"] for judge in ("model", "rival"))
-                numbers = map(_number, log_probs)
+                numbers = map(number_text, log_probs)
                 rows.append((*names, row[side], *numbers, f"{row[f'chose_{side}']:,}"))
                 names = ("", "")
         table = Table(header, rows, texts=3)
         yield Details(f"Where models fail: {DESCRIPTIONS[scope]}", [table])
 
 
-def _number(value: float) -> str:
-    return f"{value:.2f}" if np.isfinite(value) else "–"
-
-
-def _valued(row: Row) -> tuple[Value, ...]:
-    bounds = f"{_number(row['lower'])} – {_number(row['upper'])}"
-    return row["model"], row["value"], _range(row["interval"]), bounds
-
-
-def _range(interval: Interval | Estimate) -> str:
-    return f"{_number(interval.low)} … {_number(interval.high)}"
+def _valued(row: Row, ends: tuple[float, float]) -> tuple[Value, ...]:
+    bounds = f"{number_text(row['lower'])} – {number_text(row['upper'])}"
+    return row["model"], row["value"], range_text(row["interval"], ends), bounds
 
 
 def verdict_texts(analysis: Analysis) -> tuple[str, str]:
@@ -335,22 +342,23 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
     trivial = [row for row in rivals.comparisons if row["first"] == first] if rivals else []
     equal = [row for row in trivial if not (row["significant"] and row["difference"] > 0)]
     worse = result.beaten_by(first)
+    shown = range_text(best["interval"], value_ends(result.measure))
     told = passages(
         *(__package__, "headline.md.jinja"),
         whom="artificial participants" if analysis.origin.simulated else "people",
         primary=analysis.primary,
         measure=result.measure.name.replace("-cosine", " cosine"),
         first=first,
-        value=_number(best["value"]),
-        interval=f"{sampling.level:.0%} interval {_range(best['interval'])}",
+        value=number_text(best["value"]),
+        interval=f"{sampling.level:.0%} interval {shown}",
         others=names,
         worse=[name for name in names if name in worse],
         untold=[name for name in names if name not in worse],
         alike=[name for name in names if name in result.equivalent_to(first)],
         margin=f"{sampling.smallest_effect:g}",
-        lead=_lead(second, first, sampling) if second else "",
+        lead=_lead(second, first, result, sampling) if second else "",
         cannot=result.detectability.cannot(str(sampling.units)),
-        ceiling=_number(best["lower"]) if CEILING in tests else "",
+        ceiling=number_text(best["lower"]) if CEILING in tests else "",
         below=first in result.below_ceiling(),
         reaches=best["value"] >= best["lower"],
         rival=equal[0]["second"] if equal else "",
@@ -359,7 +367,7 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
     return told["winner"], told["why"]
 
 
-def _lead(test: Row, first: str, sampling: Sampling) -> str:
+def _lead(test: Row, first: str, result: Result, sampling: Sampling) -> str:
     """A contrast as the first model less the other: difference, interval and adjusted p-value."""
     sign = 1 if test["first"] == first else -1
     low, high = sorted(sign * end for end in (test["interval"].low, test["interval"].high))
@@ -369,8 +377,10 @@ def _lead(test: Row, first: str, sampling: Sampling) -> str:
     several = test["alpha"] < 1 - sampling.level - 1e-9
     wider = ", wider since several differences are tested," if several else ""
     level = f"{100 * (1 - test['alpha']):.3g}% interval{wider}"
-    interval = f"{level} {_number(low)} … {_number(high)}"
-    more, other = _number(sign * test["difference"]), test["second" if sign > 0 else "first"]
+    interval = f"{level} {number_text(low)} … {number_text(high)}"
+    if is_uninformative(test["interval"], difference_ends(result.measure)):
+        interval = f"{level} not estimable from {sample_text(result)}"
+    more, other = number_text(sign * test["difference"]), test["second" if sign > 0 else "first"]
     return f"{more} more than {other}, the next ({interval}{tested})"
 
 
