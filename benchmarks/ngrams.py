@@ -23,6 +23,7 @@ from inputs import DATA, OPENSTAX, STUDY
 
 from contstim.corpus import read_sentences
 from contstim.english import generate
+from contstim.errors import ModelError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.tables import NgramTables
@@ -70,7 +71,7 @@ def score(model: NgramModel, n: int) -> None:
         from contstim.models.ngram.kenlm import KenlmQuery
 
         KenlmQuery(model.path)
-    except ImportError:
+    except ModelError:
         print("    kenlm is not installed: its time is not compared")
         return
     text = read_sentences(HELD_OUT) if HELD_OUT.is_file() else generate(2_000, seed=1)

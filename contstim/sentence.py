@@ -39,8 +39,8 @@ def _is_writable(text: str) -> bool:
 class Sentence:
     """Words and an end mark; hashable, compared by value.
 
-    Words are what white space separates. The end mark is none of them: word-level models never see
-    it, sub-word models read it as part of `text`.
+    Words are what white space separates. The end mark is none of them: word-level models see it
+    only if it is a word of their vocabulary, sub-word models read it as part of `text`.
 
     Raises:
         SentenceError: no words, a word that is empty or contains white space, another end mark.

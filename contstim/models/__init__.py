@@ -34,6 +34,7 @@ loading         options of loading, one value
 scoring         many sentences under several models, stored and resumable; scores word by word
 remote          models that workers hold; `contstim.jobs` has the workers
 transforms      models in another letter case; scores per token or per word
+end_marks       end marks that are words of a word-level model
 vocabularies    the words of a training text, and those that several models know
 
 ngram/          n-gram models

@@ -150,14 +150,6 @@ class TokenScore(NamedTuple):
     log_prob: float
 
 
-def terms_of_words(sentence: Sentence, log_probs: Iterable[float]) -> list[TokenScore]:
-    """The terms of a sentence's words, in nats, and where there is one more, of its end."""
-    terms = [*map(float, log_probs)]
-    end = [(-1, "</s>")][: len(terms) - len(sentence)]
-    pairs = zip([*enumerate(sentence.words), *end], terms, strict=True)
-    return [TokenScore(*place, term) for place, term in pairs]
-
-
 class Continuation(NamedTuple):
     """The words of a sentence from a 0-based position on, given the words before it."""
 

@@ -24,7 +24,7 @@ from contstim.models.families import family_named
 from contstim.models.loading import DEFAULT_LOADING
 from contstim.models.specifications import parse_model, parse_models
 from contstim.models.training_text import training_text_path
-from contstim.models.transforms import LETTER_CASES, InLetterCase, transformed
+from contstim.models.transforms import InLetterCase, transformed, word_rule
 from contstim.models.vocabularies import counts_path
 
 if TYPE_CHECKING:
@@ -76,15 +76,21 @@ def load_scorer(
     loading = replace(loading, **options)
     family = family_named(model.family)
     # A loader gets what its family says it takes: n-gram models know no device
-    sources = {"loading": loading, "family": model.family, "rule": model.rule}
+    case, end_mark = word_rule(model.rule)
+    sources = {
+        "loading": loading,
+        "family": model.family,
+        "rule": model.rule,
+        "end_mark": end_mark,
+    }
     arguments = {
         option: sources[option] if option in sources else getattr(loading, option)
         for option in family.options
     }
     loader: Callable[..., Scorer] = resolve_name(family.loader)
     scorer = loader(model.location, name=model.name, **arguments)
-    if model.rule in LETTER_CASES:
-        scorer = InLetterCase(require_language_model(scorer, f"@{model.rule}"), model.rule)
+    if case:
+        scorer = InLetterCase(require_language_model(scorer, f"@{model.rule}"), case)
     if model.transform:
         scorer = transformed(scorer, model)
     # Without the name, so that a record says how to load the model again

@@ -17,7 +17,7 @@ from functools import cache
 
 from contstim.errors import ModelError
 from contstim.models.masked.rules import RULES
-from contstim.models.transforms import LETTER_CASES
+from contstim.models.transforms import WORD_RULES
 from contstim.plugins import plugin, plugin_names
 
 GROUP = "contstim.models"
@@ -37,8 +37,9 @@ class Family:
         loader: `module:attribute`, a function of the location, `name` and its options that
             returns a `Scorer`.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
-            The `LETTER_CASES` of word-level models are no matter of the loader.
-        options: which of `loading`, `family`, `rule` and the fields of `Loading` the loader takes.
+            The `WORD_RULES` of word-level models are not passed to the loader.
+        options: which of `loading`, `family`, `rule`, `end_mark` and the fields of `Loading` the
+            loader takes.
         endings: endings of file names that imply this family where a specification names none.
         is_path: whether the location is a file or a folder, which must exist; not so for services.
         checker: `module:attribute`, a function of the location and `trust_remote_code` that
@@ -62,7 +63,8 @@ FAMILIES: dict[str, Family] = {
             name="kenlm",
             summary="n-gram model from an ARPA or KenLM binary file",
             loader="contstim.models.ngram.adapter:NgramModel",
-            rules=("log-likelihood", *LETTER_CASES),
+            rules=("log-likelihood", *WORD_RULES),
+            options=("end_mark",),
             endings=(".arpa", ".binary", ".klm"),
         ),
         Family(
@@ -96,8 +98,8 @@ FAMILIES: dict[str, Family] = {
                 name=kind,
                 summary=f"{what} from a folder that contstim trained",
                 loader="contstim.models.recurrent.folder:load_recurrent",
-                rules=(rule, *LETTER_CASES),
-                options=("family", "device"),
+                rules=(rule, *WORD_RULES),
+                options=("family", "device", "end_mark"),
             )
             for kind, what, rule in (
                 ("rnn", "recurrent network of words", "log-likelihood"),

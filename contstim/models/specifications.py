@@ -90,7 +90,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
 """Models of the 2023 study by their names here: specification and summary."""
 
 _SPECIFICATION = re.compile(
-    r"(?:(?P<family>[a-z][a-z0-9]+):)?(?P<location>.+?)(?:@(?P<rule>[\w-]+))?"
+    r"(?:(?P<family>[a-z][a-z0-9]+):)?(?P<location>.+?)(?:@(?P<rule>(?:(?:lower|upper)@)?[\w-]+))?"
     r"(?:\+(?P<transform>[a-z]+)(?::(?P<argument>.+))?)?"
 )
 

@@ -3,14 +3,16 @@
 Word-level models whose words are all in small letters, or all in capitals: most public n-gram
 models are made from text in small letters. Such a model does not know `The`: the first word of
 every sentence gets the score of an unknown word. `kenlm:FILE@lower` reads all words in small
-letters, `@upper` in capitals; recurrent models take the same two rules.
+letters, `@upper` in capitals; recurrent models have the same rules. `@no-end-mark`, alone or after
+one of these, leaves out end marks that are words of the model; see `end_marks`.
 
 Scores of a language model, transformed to be comparable between sentences:
 
     +mean   log p / number of tokens that the rule scores
     +slor   (log p - unigram log p of the words) / number of words (Pauls & Klein 2012; Lau et al.
-            2017); the unigram model reads words in the letter case of the model, or in its own:
-            +slor:FILE@lower
+            2017); the unigram model reads words by the rules of the model, or by its own:
+            +slor:FILE@lower. If an end mark is a word of the unigram model, its unigram log p is
+            subtracted as well.
 
 Neither score is a log-probability: they rank sentences, and no search takes them.
 """
@@ -34,6 +36,7 @@ from contstim.models.base import (
     short_hash,
 )
 from contstim.models.caching import WORDS, SizedCache, as_tuple
+from contstim.models.end_marks import NO_END_MARK, end_mark_note, reads_end_mark
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary, WordTuple
 
@@ -49,9 +52,18 @@ _Method = TypeVar("_Method", bound="Callable[..., object]")
 LETTER_CASES: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
 """The rules of word-level models, by what they do to a word before the model reads it."""
 
+WORD_RULES = (*LETTER_CASES, NO_END_MARK, *(f"{case}@{NO_END_MARK}" for case in LETTER_CASES))
+"""The rules of word-level models: a letter case, no end marks, or both."""
+
 _SENTENCES = 4_096  # whose words in the model's case are remembered
 LOUD = 0.02
 """Share of unknown words above which a command warns."""
+
+
+def word_rule(rule: str) -> tuple[str, bool]:
+    """The letter case of a rule, empty for none, and whether end marks may be words."""
+    case, _, rest = rule.partition("@")
+    return case if case in LETTER_CASES else "", NO_END_MARK not in (case, rest)
 
 
 def _of_model(method: _Method) -> _Method:
@@ -191,11 +203,21 @@ def tell_unknown(
         (warn if is_loud else say)(text)
 
 
+def tell_end_mark(name: str, rule: str, say: Callable[[str], None]) -> None:
+    """Say it if a model reads end marks as words."""
+    if note := end_mark_note(name, rule):
+        say(note)
+
+
 def tell_unknown_words(
     models: Iterable[Scorer], sentences: Sequence[Sentence], reporter: Reporter
 ) -> None:
-    """Say which share of the words each model does not know; warn of a large one."""
+    """Say which share of the words each model does not know, and whether it reads end marks.
+
+    Warn of a large share.
+    """
     for model in models:
+        tell_end_mark(model.name, model.convention.rule, reporter.say)
         tell_unknown(unknown_words(model, sentences), reporter.warn, reporter.say)
 
 
@@ -211,11 +233,12 @@ def transformed(scorer: Scorer, specification: Specification) -> Transformed:
     model = require_language_model(scorer, f"The transform +{specification.transform}")
     if specification.transform == "mean":
         return Transformed(model, specification.name)
-    file, _, case = specification.argument.rpartition("@")
-    if case not in LETTER_CASES:
-        file = specification.argument
-        case = model.case if isinstance(model, InLetterCase) else ""
-    unigram = NgramModel(file)
+    file, rule = specification.argument, specification.rule
+    for own_rule in WORD_RULES:
+        if file.endswith(f"@{own_rule}"):
+            file, rule = file.removesuffix(f"@{own_rule}"), own_rule
+    case, end_mark = word_rule(rule)
+    unigram = NgramModel(file, end_mark=end_mark)
     if unigram.order != 1:
         raise ModelError(
             f"{file} has order {unigram.order}; +slor needs order 1, as of 'contstim train ngram "
@@ -232,8 +255,9 @@ class Transformed(Scorer):
     Args:
         model: the language model.
         name: names columns and files.
-        unigram: an n-gram model of order 1 for the syntactic log-odds ratio, which scores the words
-            alone, without end mark and end of sentence; None for the mean per token.
+        unigram: an n-gram model of order 1 for the syntactic log-odds ratio, which scores the
+            words, and the end mark if that is a word of it, without the end of the sentence; None
+            for the mean per token.
     """
 
     def __init__(
@@ -249,6 +273,8 @@ class Transformed(Scorer):
         suffix, unit, parts = "+mean", "nats per token", [plain.fingerprint, "+mean"]
         if self._unigram is not None:
             suffix, unit = "+slor", "nats per word"
+            if reads_end_mark(self._unigram.convention.rule):
+                suffix += "@end-mark"
             parts = [plain.fingerprint, "+slor", self._unigram.convention.fingerprint]
         fingerprint = f"transformed-{short_hash(' '.join(parts))}"
         return replace(plain, rule=plain.rule + suffix, unit=unit, fingerprint=fingerprint)
@@ -288,8 +314,18 @@ class Transformed(Scorer):
 
 
 def _words_alone(unigram: LanguageModel, sentences: Sequence[Sentence]) -> FloatArray:
-    """Unigram log p of the words, (n_sentences,), nats, without the end of the sentence."""
+    """Unigram log p of the words, (n_sentences,), nats, without the end of the sentence.
+
+    The end mark counts if it is a word of the unigram model.
+    """
     log_probs = unigram.continuation_log_probs([Continuation(s, 0) for s in sentences])
+    if reads_end_mark(unigram.convention.rule):
+        terms = unigram.token_log_probs(sentences)
+        # Between the words and the end of the sentence
+        log_probs += [
+            sum(term.log_prob for term in each[len(sentence) : -1])
+            for sentence, each in zip(sentences, terms, strict=True)
+        ]
     if np.isneginf(log_probs).any():
         sentence = sentences[int(np.argmin(log_probs))]
         raise ModelError(

@@ -20,7 +20,7 @@ from contstim.models.scoring import (
 )
 from contstim.models.specifications import parse_models
 from contstim.models.training_text import tell_contamination
-from contstim.models.transforms import tell_unknown
+from contstim.models.transforms import tell_end_mark, tell_unknown
 from contstim.options import Help, Writes, WritesTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import GivenModels, Sentences, StoreBeside
@@ -145,6 +145,7 @@ class ScoreSentences(
 
 def _tell(scored: ModelScores, reporter: Reporter) -> None:
     """Say which words a model does not know, how far its bounds are, and what is sampled."""
+    tell_end_mark(scored.name, str(scored.convention["rule"]), reporter.say)
     tell_unknown(scored.unknown, reporter.warn, reporter.say)
     if scored.lower_bounds is not None and scored.log_probs is not None:
         gap = (scored.log_probs - scored.lower_bounds).mean()

@@ -245,7 +245,7 @@ class LanguageModelContract(ScorerContract):
         """True if the model reads from left to right and scores words after others."""
         inherited = LanguageModel.continuation_log_probs
         overrides = type(model).continuation_log_probs is not inherited
-        return overrides and model.convention.rule == "log-likelihood"
+        return overrides and model.convention.rule.partition("@")[0] == "log-likelihood"
 
     def expected_continuation(self, model: LanguageModel, continuation: Continuation) -> float:
         """From the terms of the whole sentence."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from functools import cached_property, lru_cache
 from itertools import repeat
@@ -11,13 +12,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.files import checksum, is_file
-from contstim.models.base import Convention, LanguageModel, Replacements, terms_of_words
+from contstim.files import checksum, is_file, reading
+from contstim.models.base import Convention, LanguageModel, Replacements
 from contstim.models.caching import WORDS, SizedCache, as_tuple
-from contstim.models.ngram.arpa import read_arpa
-from contstim.models.ngram.kenlm import KenlmQuery, check_file, is_binary
+from contstim.models.end_marks import EndMarks
+from contstim.models.ngram.arpa import parse_arpa
+from contstim.models.ngram.kenlm import KenlmQuery, is_binary
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN
 from contstim.models.training_text import training_text_beside
 from contstim.models.vocabularies import WordList, counts_path
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.models.base import Continuation, TokenScore
+    from contstim.models.ngram.tables import NgramTables
     from contstim.sentence import Sentence
     from contstim.vocabulary import Vocabulary
 
@@ -36,62 +39,53 @@ _SENTENCES = 4_096  # whose words' ids are remembered
 class NgramModel(LanguageModel):
     """An n-gram model: log p of the words and of the end of the sentence, given its start.
 
-    Every candidate word's score is known exactly. From an ARPA file they come all at once from
-    sorted tables; a KenLM binary file, whose n-grams cannot be listed, is asked word by word.
-    Sentences are scored by KenLM where the kenlm package is installed, from the tables elsewhere.
-    Conditional probabilities are the same float32 numbers either way, summed in float64, save those
-    above 1 that pruned models may have, whose inverse KenLM gives. `<s>`, `</s>` and `<unk>` in a
-    sentence are unknown words like any other.
+    An ARPA file is read into sorted tables, which give the scores of all candidate words at once.
+    A KenLM binary file, whose n-grams cannot be listed, is read by the kenlm package and asked word
+    by word. Conditional probabilities are float32 numbers, summed in float64; they are KenLM's,
+    except for those above 1 that pruned models may have, of which KenLM gives the inverse. `<s>`,
+    `</s>` and `<unk>` in a sentence are unknown words. The end mark is read if it is a word of the
+    model (see `EndMarks`).
+
+    Args:
+        path: an ARPA file, compressed or not, or a binary file of KenLM.
+        name: names columns and files; by default the path.
+        end_mark: whether an end mark is read that is a word of the model.
 
     Raises:
-        ModelError: the file is missing or cannot be read, or is a binary file of KenLM's and the
+        ModelError: if the file is missing or cannot be read, or is a binary file of KenLM and the
             kenlm package is not installed.
     """
 
     reports_passes = True
 
-    def __init__(self, path: Path | str, name: str | None = None) -> None:
+    def __init__(self, path: Path | str, name: str | None = None, *, end_mark: bool = True) -> None:
         self.path = Path(path)
         self.name = name or str(path)
-        self._digest = _digest(self.path)
+        _require_file(self.path)
         self.training_text = training_text_beside(self.path)
         self.cheap_replacements = not is_binary(self.path)
-        self._query = self._load()
+        self._query: KenlmQuery | NgramTables
+        self.tables: NgramTables | None = None
+        if self.cheap_replacements:
+            with reading(path, ModelError):
+                content = self.path.read_bytes()
+            self._digest = hashlib.sha256(content).hexdigest()
+            self._query = self.tables = parse_arpa(content, path)
+        else:
+            self._digest = checksum(self.path).removeprefix("sha256:")
+            self._query = KenlmQuery(self.path)
+        self._end_marks = EndMarks.known_to(self._query.holds) if end_mark else EndMarks()
 
     @property
     def convention(self) -> Convention:
         """The usual sum from `<s>` to `</s>`."""
-        return Convention(
+        plain = Convention(
             rule="log-likelihood",
             context="<s>",
             end_scored=True,
             fingerprint=f"kenlm-{self._digest[:24]}",
         )
-
-    @cached_property
-    def tables(self) -> NgramTables | None:
-        """The model's n-grams; None for KenLM's binary format.
-
-        Raises:
-            ModelError: the file has changed since the model was loaded.
-        """
-        tables = None if is_binary(self.path) else read_arpa(self.path)
-        if _digest(self.path) != self._digest:
-            raise ModelError(f"{self.path} has changed since it was loaded; load it again.")
-        return tables
-
-    def _load(self) -> KenlmQuery | NgramTables:
-        try:
-            return KenlmQuery(self.path)
-        except ImportError as error:
-            check_file(self.path)
-            if self.tables is None:
-                raise ModelError(
-                    f"{self.path} is a binary file of KenLM's, and the kenlm package is not "
-                    f"installed: pip install 'contstim[kenlm]', which needs a C++ compiler and "
-                    f"CMake; or give the ARPA file that it came from."
-                ) from error
-            return self.tables
+        return self._end_marks.convention(plain)
 
     def for_another_search(self) -> Self:
         """See `Scorer.for_another_search`: searches change nothing in it."""
@@ -99,7 +93,7 @@ class NgramModel(LanguageModel):
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        return self._query.totals(sentences, end=True) * _NATS
+        return self._query.totals(self._end_marks.read_all(sentences), end=True) * _NATS
 
     @property
     def order(self) -> int:
@@ -111,8 +105,9 @@ class NgramModel(LanguageModel):
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`: one term a word, and `</s>`."""
+        marks, log10_probs = self._end_marks, self._query.log10_probs
         return [
-            terms_of_words(sentence, (value * _NATS for value in self._query.log10_probs(sentence)))
+            marks.terms(sentence, (value * _NATS for value in log10_probs(marks.read(sentence))))
             for sentence in sentences
         ]
 
@@ -137,7 +132,8 @@ class NgramModel(LanguageModel):
         if self.tables is None:
             return super().replacement_log_probs(sentence, position, words)
         sentence.check_position(position)
-        scores = self._replaced(sentence.words, position, as_tuple(words))
+        read = self._end_marks.read(sentence).words
+        scores = self._replaced(read, position, as_tuple(words))
         scores *= _NATS
         return scores
 
@@ -172,10 +168,9 @@ class NgramModel(LanguageModel):
         return WordList.read(path).vocabulary(min_count)
 
 
-def _digest(path: Path) -> str:
+def _require_file(path: Path) -> None:
     if not path.is_file():
         what = "It is a folder. " if path.is_dir() else ""
         raise ModelError(
             f"There is no n-gram model at {path}. {what}'contstim train ngram' makes one."
         )
-    return checksum(path).removeprefix("sha256:")

@@ -1,40 +1,28 @@
 """ARPA files: read into and written from n-gram tables, a column at a time.
 
-Arrow splits and joins the text, so that millions of n-grams take seconds without a Python loop. The
-trigram section of a file, and its columns:
-
-    -0.5 <tab> the dog sleeps <tab> -0.2        log10 probability, words, log10 back-off weight
+Arrow splits and joins the text, so that millions of n-grams take seconds without a Python loop. See
+`sections` for the text of a file and its dialects.
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
-import re
-import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.errors import ModelError
 from contstim.files import reading, writing
+from contstim.models.ngram.sections import Section, sections_of
 from contstim.models.ngram.tables import SPECIAL_WORDS, UNKNOWN, NgramTable, NgramTables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from contstim.arrays import IntArray
+    from contstim.models.ngram.sections import Columns
 
-    from contstim.arrays import Float32Array
-
-HEADER_BYTES = 1 << 16  # a header is much shorter
-_COMPRESSED: dict[bytes, Callable[[Path], object]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ": lzma.open,
-}
 _ROWS_AT_ONCE = 500_000
-_OTHER_UNKNOWN = re.compile(rb"(?<!\S)<UNK>(?!\S)")  # <unk> in some programs, and for KenLM
+_UNKNOWN_UPPER = b"<UNK>"  # <unk> in some programs
 _LOG10_UNSEEN = -100.0  # what KenLM gives <unk> where a file has none
 
 
@@ -83,169 +71,102 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
 
 
 def read_arpa(path: Path | str) -> NgramTables:
-    """Read an ARPA file of any program, compressed or not; n-grams may come in any order.
+    """Read an ARPA file of any program, compressed or not; n-grams may be in any order.
 
     Raises:
-        ModelError: the file is missing, or not an ARPA file that is whole.
+        ModelError: if the file is missing or is not a complete ARPA file; names the line.
     """
     with reading(path, ModelError):
-        text, _ = read_content(Path(path))
-    sizes = announced(path, text[:HEADER_BYTES])
-    text = _OTHER_UNKNOWN.sub(SPECIAL_WORDS[UNKNOWN].encode(), text.partition(b"\\data\\")[2])
-    # A section runs from its heading to the next line that begins with a backslash
-    _, *pieces = re.split(rb"\n\\(\S+)[ \t\r]*(?=\n|\Z)", text)
-    named = dict(zip(pieces[::2], pieces[1::2], strict=True))
-    sections = [named.pop(b"%d-grams:" % order, b"") for order in range(1, len(sizes) + 1)]
-    rest = named.pop(b"end\\", None)
-    if rest is None:
-        raise ModelError(f"{path} is cut off: it does not end with \\end\\.")
-    if named or rest.strip():
-        raise ModelError(f"{path} has more sections than it announces, or goes on behind \\end\\.")
-    empty = 0
-    while sizes and not sizes[-1]:  # KenLM wants an empty section of bigrams in a unigram model
-        empty += 1
-        sizes.pop()
-        if sections.pop().strip():
-            raise ModelError(f"{path} announces no {len(sizes) + 1}-grams where it has some.")
-    words, unigrams = _read_unigrams(sections[0], sizes[0], path)
-    orders = [unigrams]
-    for order, (section, size) in enumerate(zip(sections[1:], sizes[1:], strict=True), start=2):
-        orders.append(_read_order(section, size, words, orders, order, path))
+        return parse_arpa(Path(path).read_bytes(), path)
+
+
+def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
+    """Read the content of an ARPA file, compressed or not.
+
+    A word or n-gram that is listed twice has the values of its first line, as in KenLM. Words that
+    are not UTF-8 are distinct words that no sentence has.
+
+    Args:
+        content: the bytes of the file.
+        path: the file, for messages.
+
+    Raises:
+        ModelError: if it is not a complete ARPA file; names the line.
+    """
+    sections = sections_of(content, path)
+    n_empty = 0
+    while not sections[-1].size:  # KenLM needs an empty section of bigrams in a unigram model
+        n_empty += 1
+        sections.pop()
+    words, ids, unigrams = _read_unigrams(sections[0])
+    orders, spelled = [unigrams], [*ids]
+    # Arrow works without Python's lock, so sections are read at the same time
+    with ThreadPoolExecutor() as threads:
+        columns = threads.map(lambda section: section.columns(spelled), sections[1:])
+        id_of = np.fromiter(ids.values(), np.int64, len(ids))
+        for section, part in zip(sections[1:], columns, strict=True):
+            orders.append(_order(section, part, id_of[part.words.T], len(words), orders))
     # Weights of the longest n-grams count only if there could be longer ones: an empty order
     if orders[-1].log10_backoff.any():
-        if not empty:
-            raise ModelError(f"{path}: its longest n-grams have back-off weights.")
+        if not n_empty:
+            sections[-1].refuse_weights()
         nothing = np.empty(0, np.float32)
         orders.append(NgramTable(np.empty(0, np.int64), nothing, nothing))
     return NgramTables(words, tuple(orders))
 
 
-def read_content(path: Path, size: int = -1) -> tuple[bytes, bool]:
-    """The first bytes of a file, decompressed if it is compressed, and whether it is.
-
-    Args:
-        path: of a file, as it is or compressed by gzip, bzip2 or xz; the first bytes tell.
-        size: how many bytes; all by default.
-
-    Raises:
-        ModelError: it cannot be decompressed.
-        OSError: it cannot be read.
-    """
-    with path.open("rb") as file:
-        start = file.read(max(map(len, _COMPRESSED)))
-        for magic, opened in _COMPRESSED.items():
-            if start.startswith(magic):
-                try:
-                    with cast("IO[bytes]", opened(path)) as content:
-                        return content.read(size), True
-                except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-                    raise ModelError(f"{path} cannot be decompressed ({error}).") from error
-        file.seek(0)
-        return file.read(size), False
-
-
-def announced(path: Path | str, start: bytes) -> list[int]:
-    """The numbers of n-grams of each order that the header of an ARPA file announces.
-
-    Raises:
-        ModelError: it is no header of an ARPA file.
-    """
-    header = re.match(rb"\s*\\data\\[ \t\r]*\n(.*?)\n[ \t\r]*\n", start + b"\n\n", re.DOTALL)
-    if header is None:
-        what = "it does not start with \\data\\" if start else "it is empty"
-        raise ModelError(f"{path} is not an ARPA file ({what}), nor a binary file of KenLM's.")
-    counts: list[int] = []
-    for order, line in enumerate(header[1].split(b"\n"), start=1):
-        count = re.fullmatch(rb"ngram %d\s*=\s*(\d{1,18})" % order, line.strip())
-        if count is None:
-            raise ModelError(
-                f"{path} is not an ARPA file: a line of its header is not 'ngram {order}=' and a "
-                f"number."
-            )
-        counts.append(int(count[1]))
-    return counts
-
-
-def _read_unigrams(
-    section: bytes, size: int, path: Path | str
-) -> tuple[tuple[str, ...], NgramTable]:
-    probs, ngrams, backoffs = _columns(section, size, path)
-    row_of = {word: row for row, word in enumerate(ngrams.to_pylist())}
-    if len(row_of) < size:
-        raise ModelError(f"{path} holds one of its words twice.")
-    unseen = [word for word in SPECIAL_WORDS if word not in row_of]
-    if unseen and unseen != [SPECIAL_WORDS[UNKNOWN]]:
-        raise ModelError(f"{path} lacks the unigrams {' '.join(unseen)}.")
-    words = (*SPECIAL_WORDS, *(w for w in row_of if w not in SPECIAL_WORDS))
-    # row `size` is the one appended below, for a file without <unk>
-    rows = np.array([row_of.get(word, size) for word in words])
-    return words, NgramTable(
-        np.arange(len(words)),
-        np.append(probs, np.float32(_LOG10_UNSEEN))[rows],
-        np.append(backoffs, np.float32(0))[rows],
+def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int], NgramTable]:
+    """The words, the id of each word as the file spells it, and their table."""
+    columns = section.columns()
+    special = {word.encode(): id_ for id_, word in enumerate(SPECIAL_WORDS)}
+    special[_UNKNOWN_UPPER] = UNKNOWN
+    # The row of each id; row `size` is appended below, for a file without <unk>
+    ids, rows = dict(special), [section.size] * len(SPECIAL_WORDS)
+    for row, word in enumerate(columns.ngrams.to_pylist()):
+        id_ = ids.setdefault(word, len(rows))
+        if id_ == len(rows):
+            rows.append(row)
+        elif rows[id_] == section.size or id_ == UNKNOWN:  # KenLM uses the last <unk>
+            rows[id_] = row
+    for id_, word in enumerate(SPECIAL_WORDS):
+        if rows[id_] == section.size and id_ != UNKNOWN:
+            raise section.error(f"the unigrams must contain {word}")
+    spelled = [word.decode(errors="surrogateescape") for word in ids if word not in special]
+    return (
+        (*SPECIAL_WORDS, *spelled),
+        ids,
+        NgramTable(
+            np.arange(len(rows)),
+            np.append(columns.log10_prob, np.float32(_LOG10_UNSEEN))[rows],
+            np.append(columns.log10_backoff, np.float32(0))[rows],
+        ),
     )
 
 
-def _read_order(
-    section: bytes,
-    size: int,
-    words: tuple[str, ...],
-    orders: list[NgramTable],
-    order: int,
-    path: Path | str,
+def _order(
+    section: Section, columns: Columns, words: IntArray, n_words: int, orders: list[NgramTable]
 ) -> NgramTable:
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    """The table of the n-grams of one order.
 
-    probs, ngrams, backoffs = _columns(section, size, path)
-    split = pc.split_pattern(ngrams, " ")
-    if len(split.values) != order * size:
-        raise ModelError(f"{path}: some of its {order}-grams do not have {order} words.")
-    ids = pc.index_in(split.values, value_set=pa.array(words, pa.string()))
-    if ids.null_count:
-        raise ModelError(f"{path}: some of its {order}-grams have words that are not unigrams.")
-    columns = ids.to_numpy().astype(np.int64).reshape(size, order).T
+    Args:
+        section: of the file.
+        columns: of the section.
+        words: (order, size) ids of the words.
+        n_words: size of the vocabulary.
+        orders: the tables of all lower orders.
+    """
     # The row of each n-gram's prefix, word by word: that of its first word, its first two, …
-    rows = columns[0]
-    for table, last in zip(orders[1:], columns[1:-1], strict=True):
-        keys = rows * len(words) + last
-        rows = np.minimum(np.searchsorted(table.keys, keys), max(len(table.keys) - 1, 0))
-        if not len(table.keys) or (table.keys[rows] != keys).any():
-            raise ModelError(f"{path}: some of its {order}-grams have a prefix that is not there.")
-    keys = rows * len(words) + columns[-1]
-    if (keys[1:] > keys[:-1]).all():
-        return NgramTable(keys, probs, backoffs)
-    by_key = np.argsort(keys)  # other programs write n-grams in any order
-    if (np.diff(keys[by_key]) == 0).any():
-        raise ModelError(f"{path} holds one of its {order}-grams twice.")
-    return NgramTable(keys[by_key], probs[by_key], backoffs[by_key])
-
-
-def _columns(section: bytes, size: int, path: Path | str) -> tuple[Float32Array, Any, Float32Array]:
-    """Log10 probability, n-gram and back-off weight (0 where a line has none)."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    tabs = section.count(b"\t")
-    if tabs not in (size, 2 * size):  # only some lines have a weight
-        section = re.sub(rb"(?m)^([^\t\n]+\t[^\t\r\n]+)\r?$", rb"\1\t0", section)
-    types = {"prob": pa.float32(), "ngram": pa.string(), "backoff": pa.float32()}
-    names = list(types)[: 2 if tabs == size else 3]
-    try:
-        table = csv.read_csv(
-            pa.py_buffer(section),
-            read_options=csv.ReadOptions(column_names=names),
-            parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
-            convert_options=csv.ConvertOptions(column_types=types),
-        ).combine_chunks()
-    except pa.ArrowInvalid as error:
-        raise ModelError(f"{path} is not a readable ARPA file: {error}.") from error
-    if len(table) != size:
-        raise ModelError(f"{path} announces {size:,} n-grams where it has {len(table):,}.")
-    numbers = [table[name].to_numpy() for name in names if name != "ngram"]
-    backoffs = numbers[1] if len(numbers) == 2 else np.zeros(size, np.float32)
-    if not (numbers[0] <= 0).all():
-        raise ModelError(f"{path}: the log-probability of an n-gram is not a number, or above 0.")
-    if not np.isfinite(backoffs).all():
-        raise ModelError(f"{path}: the back-off weight of an n-gram is not a finite number.")
-    return numbers[0], table["ngram"].combine_chunks(), backoffs
+    rows = words[0]
+    for table, last in zip(orders[1:], words[1:-1], strict=True):
+        rows = table.find(rows * n_words + last)
+        if (rows < 0).any():
+            raise section.error_in_row(int(np.argmin(rows)), "its prefix is not an n-gram")
+    keys = rows * n_words + words[-1]
+    probs, backoffs = columns.log10_prob, columns.log10_backoff
+    if not (keys[1:] > keys[:-1]).all():
+        by_key = np.argsort(keys, kind="stable")  # other programs write n-grams in any order
+        keys = keys[by_key]
+        is_first = np.diff(keys, prepend=-1) > 0
+        keys, by_key = keys[is_first], by_key[is_first]
+        probs, backoffs = probs[by_key], backoffs[by_key]
+    return NgramTable(keys, probs, backoffs)

@@ -1,9 +1,8 @@
-"""Conditional probabilities as KenLM gives them, from ARPA files and its own binary files.
+"""Conditional probabilities as KenLM gives them, from its own binary files.
 
-KenLM trusts every number in a file: an ARPA file that announces -5 n-grams, or a binary file of
-order 0, ends the process, since memory is reserved by these numbers. So the announced numbers are
-compared with the size of the file beforehand. The content of a binary file has no checksum: what is
-damaged inside cannot be told.
+KenLM trusts every number in a file: a binary file of order 0 ends the process, since memory is
+reserved by these numbers. So the announced numbers are compared with the size of the file
+beforehand. The content of a binary file has no checksum, so damage inside it is not noticed.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.ngram.arpa import HEADER_BYTES, announced, read_content
 from contstim.models.ngram.tables import MAX_ORDER, SPECIAL_WORDS, UNKNOWN
 
 if TYPE_CHECKING:
@@ -26,8 +24,7 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 _BINARY = b"mmap lm http://kheafield.com/code"
-_SHORTEST_LINE = 4  # bytes of an n-gram in an ARPA file: a digit, a tab, a letter, a line break
-_DEFLATED = 1100  # how many bytes one compressed byte can stand for at most, in gzip
+_HEADER_BYTES = 1 << 16  # a header is much shorter
 _SANITY = 88  # bytes that tell KenLM whether a binary file was made for this machine
 _LONGEST_MESSAGE = 300  # characters of what KenLM says
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
@@ -39,26 +36,20 @@ def is_binary(path: Path) -> bool:
         return file.read(len(_BINARY)) == _BINARY
 
 
-def check_file(path: Path) -> None:
-    """Refuse a file that could end the process when KenLM reads it.
+def _check(path: Path) -> None:
+    """Refuse a binary file that could end the process when KenLM reads it.
 
     Raises:
-        ModelError: it is neither an ARPA file nor one of KenLM's, or is damaged; says where.
+        ModelError: if it is damaged.
     """
-    # The header of a compressed ARPA file lies inside
-    start, compressed = read_content(path, HEADER_BYTES)
-    most = path.stat().st_size
-    if start.startswith(_BINARY):
-        counts = _announced_by_binary(path, start)
-    else:
-        counts = announced(path, start)
-        most = most * (_DEFLATED if compressed else 1) // _SHORTEST_LINE
+    with path.open("rb") as file:
+        counts = _announced(path, file.read(_HEADER_BYTES))
     if not 1 <= len(counts) <= MAX_ORDER:
         raise ModelError(
-            f"{path} announces n-grams of {len(counts)} lengths; here models have n-grams of 1 to "
-            f"at most {MAX_ORDER} words."
+            f"{path} announces n-grams of {len(counts)} lengths; KenLM has n-grams of 1 to "
+            f"{MAX_ORDER} words."
         )
-    if not counts[0] or max(counts) > most:
+    if not counts[0] or max(counts) > path.stat().st_size:
         numbers = ", ".join(f"{count:,}" for count in counts)
         raise ModelError(
             f"{path} is damaged: it announces {numbers} n-grams of order 1 and so on, none or more "
@@ -66,7 +57,7 @@ def check_file(path: Path) -> None:
         )
 
 
-def _announced_by_binary(path: Path, start: bytes) -> list[int]:
+def _announced(path: Path, start: bytes) -> list[int]:
     """The numbers in the header of a binary file: fixed ones, and one for each order."""
     end = _SANITY + _FIXED.size
     order, multiplier, *_ = _FIXED.unpack_from(start.ljust(end, b"\0"), _SANITY)
@@ -81,11 +72,10 @@ class KenlmQuery:
     """Conditional probabilities from KenLM.
 
     Args:
-        path: an ARPA file or a binary file of KenLM's.
+        path: a binary file of KenLM, or an ARPA file that KenLM can read.
 
     Raises:
-        ImportError: kenlm is not installed.
-        ModelError: KenLM cannot read the file.
+        ModelError: if the kenlm package is not installed, or cannot read the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -126,15 +116,22 @@ def _plain(sentence: Sentence) -> str:
 
 
 def _load(path: Path) -> Any:
-    import kenlm
-
-    check_file(path)
+    try:
+        import kenlm
+    except ImportError as error:
+        raise ModelError(
+            f"{path} is a binary file of KenLM's, and the kenlm package is not installed: pip "
+            f"install 'contstim[kenlm]', which needs a C++ compiler and CMake; or give the ARPA "
+            f"file that it came from."
+        ) from error
+    if is_binary(path):
+        _check(path)
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
         return kenlm.Model(str(path), config)
     except (OSError, RuntimeError, ValueError, MemoryError) as error:
-        # Its last words say what is wrong; before them stand the path, and the place in its code
+        # The end of its message says what is wrong, after the path and a place in its code
         reason = " ".join(str(error).split())[-_LONGEST_MESSAGE:].rstrip(".")
         raise ModelError(f"KenLM cannot read {path}: {reason}.") from error

@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from contstim.models.base import Convention, LanguageModel, Replacements, terms_of_words
+from contstim.models.base import Convention, LanguageModel, Replacements
 from contstim.models.batching import Budget, computing, forward_in_batches, unique_rows
 from contstim.models.costs import count
+from contstim.models.end_marks import EndMarks
 from contstim.models.tensors import fingerprint_of_network
 from contstim.models.vocabularies import BOUNDARY
 
@@ -37,9 +38,10 @@ Words: TypeAlias = tuple[int, ...]
 class RecurrentModel(LanguageModel):
     """A recurrent network over words, under the contract of every language model.
 
-    It reads the words of the sentence, case kept, without the end mark. All words outside the
-    vocabulary are read and predicted as one unknown word. Log-probabilities are float32 numbers,
-    normalised over the whole vocabulary and summed in float64.
+    It reads the words of the sentence, case kept, and the end mark if that is a word of its
+    vocabulary (see `EndMarks`). All words outside the vocabulary are read and predicted as one
+    unknown word. Log-probabilities are float32 numbers, normalised over the whole vocabulary and
+    summed in float64.
 
     Args:
         network: of the kind that the subclass scores with.
@@ -47,6 +49,7 @@ class RecurrentModel(LanguageModel):
         name: names columns and files.
         device: where the network runs.
         training_text: hashes of the sentences that it was trained on, if they are recorded.
+        end_mark: whether an end mark is read that is a word of the vocabulary.
     """
 
     rule: ClassVar[str]
@@ -63,11 +66,15 @@ class RecurrentModel(LanguageModel):
         name: str,
         device: str = "cpu",
         training_text: Path | None = None,
+        end_mark: bool = True,
     ) -> None:
         self.name = name
         self.training_text = training_text
         self._network = network.to(device).eval()
         self._words = words
+        self._end_marks = EndMarks()
+        if end_mark:
+            self._end_marks = EndMarks.known_to(lambda mark: bool(words.knows((mark,))[0]))
         self._device = device
         self._budget = Budget.for_device(device)
         self._after = lru_cache(self._remembered)(self._read)
@@ -78,24 +85,23 @@ class RecurrentModel(LanguageModel):
         digest = fingerprint_of_network(
             self._network, str(self._network.shape), "\n".join(self._words.words)
         )
-        return Convention(
+        plain = Convention(
             rule=self.rule,
             context="<s>",
             end_scored=self.end_scored,
             fingerprint=f"{self._network.shape.kind}-{digest}",
         )
+        return self._end_marks.convention(plain)
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        totals = [terms.sum() for terms in self._terms(sentences)]
+        totals = [terms.sum() for terms in self._terms(self._end_marks.read_all(sentences))]
         return np.array(totals, np.float64)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`: one term a word, and `</s>` where it is scored."""
-        return [
-            terms_of_words(sentence, terms)
-            for sentence, terms in zip(sentences, self._terms(sentences), strict=True)
-        ]
+        terms = self._terms(self._end_marks.read_all(sentences))
+        return [*map(self._end_marks.terms, sentences, terms)]
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.completed_word_log_probs`: a term is a word already."""
@@ -166,9 +172,9 @@ class RecurrentModel(LanguageModel):
         """
 
     def _around(self, sentence: Sentence, position: int) -> tuple[Words, Words]:
-        """The words before a position and those after it."""
+        """The words before a position and those after it, with the end mark if it is a word."""
         sentence.check_position(position)
-        ids = tuple(self._words.numbers(sentence.words).tolist())
+        ids = tuple(self._words.numbers(self._end_marks.read(sentence).words).tolist())
         return ids[:position], ids[position + 1 :]
 
     def _terms(self, sentences: Sequence[Sentence]) -> list[FloatArray]:

@@ -39,7 +39,12 @@ _MOST_CLUSTERS = 100
 
 
 def load_recurrent(
-    location: str | Path, *, name: str | None = None, family: str = "", device: Device = "auto"
+    location: str | Path,
+    *,
+    name: str | None = None,
+    family: str = "",
+    device: Device = "auto",
+    end_mark: bool = True,
 ) -> RecurrentModel:
     """Load the model of a folder that `contstim train` wrote.
 
@@ -48,6 +53,7 @@ def load_recurrent(
         name: the model's name, by default the folder's.
         family: the kind that the model must be, `rnn`, `lstm` or `bilstm`; empty for any.
         device: `auto` is a GPU where there is one.
+        end_mark: whether an end mark is read that is a word of the vocabulary.
 
     Raises:
         ModelError: the folder holds no complete model, or one of another kind; or there is no
@@ -64,6 +70,7 @@ def load_recurrent(
         name=name or str(location),
         device=resolve_device(device),
         training_text=training_text_beside(location),
+        end_mark=end_mark,
     )
 
 

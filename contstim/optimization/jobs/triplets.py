@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from contstim.errors import InputError, ModelError
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
-from contstim.models.transforms import tell_unknown
+from contstim.models.transforms import tell_end_mark, tell_unknown
 from contstim.optimization.jobs.assignment import Assignment, models_in_order, slots_to_begin_with
 from contstim.optimization.jobs.queues import CapRounds, Searches, TripletQueue
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
@@ -106,7 +106,8 @@ def find_triplets(
         slots = _rejected(review, slots, store, question.seed, database.path)
     with worker_pool(executor, context, say=reporter.say, task_limit=task_limit) as workers:
         profiles = _inspect(ordered, sentences, workers)
-        for profile in profiles.values():
+        for name, profile in profiles.items():
+            tell_end_mark(name, profile.convention.rule, reporter.say)
             tell_unknown(profile.unknown, reporter.warn, reporter.say)
         further = question.further
         judges = () if further is None else (further.specification,)

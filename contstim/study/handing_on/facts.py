@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import asdict
 from functools import cached_property
@@ -24,6 +25,7 @@ from contstim.experiments.responses.questionnaire import (
 from contstim.experiments.responses.table import UNRATED
 from contstim.files import checksum
 from contstim.models.catalog import hub_commit, parameter_count
+from contstim.models.end_marks import reads_end_mark
 from contstim.models.specifications import parse_model
 from contstim.records import record_path
 from contstim.reporting.templates import in_a_row
@@ -178,7 +180,8 @@ class StudyFacts:
             network = model.training and model.training.network
             way = {
                 "family": parsed.family,
-                "rule": str(convention["rule"]).partition("+")[0],
+                "rule": re.split("[@+]", str(convention["rule"]))[0],
+                "end_mark": reads_end_mark(str(convention["rule"])),
                 "unit": "token" if parsed.family == "hf" else "word",
                 "order": network.order if isinstance(network, NgramSettings) else None,
                 "transform": parsed.transform,

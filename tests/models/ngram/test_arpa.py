@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -96,24 +97,136 @@ def test_a_pruned_model_that_lacks_inner_contexts_and_writes_unk_large(tmp_path:
             np.testing.assert_array_equal(ours, theirs)
 
 
+DIALECTS = Path(__file__).parent / "dialects"
+DIALECT_SENTENCES = [
+    Sentence.parse(text)
+    for text in ("the dog sleeps", "the cat runs", "the dog runs", "the zebra sleeps", "the runs")
+]
+EXPECTED = (-2.5328, -8.9801, -7.2531, -236.4755, -7.0229)  # nats
+
+
+@pytest.mark.parametrize("path", sorted(DIALECTS.glob("*.arpa")), ids=lambda path: path.stem)
+def test_dialects_of_other_programs_are_read_or_refused_with_a_line(path: Path) -> None:
+    """Witness: kenlm, on the same numbers in the form that it reads."""
+    refused = {"12": 7, "15": 27, "17": 6, "19": 16, "28": 30}.get(path.name[:2])
+    if refused:
+        with pytest.raises(ModelError, match=rf"{path.name}, line {refused}: "):
+            read_arpa(path)
+        return
+    if path.name.startswith("32"):
+        with pytest.raises(ModelError, match=r"is UTF-16, not UTF-8"):
+            read_arpa(path)
+        return
+    if path.name.startswith("43"):
+        pytest.skip("another model, for tests of end marks")
+    expected = [*EXPECTED]
+    changes: dict[str, tuple[int, float]] = {
+        "02": (3, -11.9734),  # <unk> is -2.5
+        "30": (4, -230.3736),  # `the runs` is -99
+        "42": (3, -np.inf),  # <unk> is -inf
+    }
+    if path.name[:2] in changes:
+        index, value = changes[path.name[:2]]
+        expected[index] = value
+    if path.name.startswith("13"):  # no trigrams
+        expected[0], expected[2] = -4.3749, -8.4044
+    totals = NgramModel(path).log_probs(DIALECT_SENTENCES)
+    np.testing.assert_allclose(totals, expected, atol=1e-4)
+
+
+BASE = (DIALECTS / "00-base.arpa").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"\\1-grams:", b"\\1-grams :"),
+        (b"\\data\\", b"\n  \\DATA\\\t"),
+        (b"-grams:", b"-GRAMS:"),
+        (b"\\end\\", b"\\END\\ \n \n"),
+        (b"\n", b"\r"),
+        (b"\n", b" \t\n"),
+        (b"\n\n", b"\n \t \n"),
+        (b"\n\n", b"\n"),
+        (b"\n-", b"\n  -"),
+        (b" dog", b"   dog"),
+        (b" dog", b" \t dog"),
+        (b"\n-1.7\tcat", b"\n-1.7\tcat\xe9\t-0.1\n-1.7\tcat"),
+        (b"ngram 1=", b"NGRAM  1=     "),
+        (b"\t-0.10\n", b"\t-1e-1\n"),
+        (b"\n\n\\2-", b"\n-9\tthe\t-9\n\n\\2-"),
+        (b"<s>\t-0.30", b"<s>\t-0.30\n-100\t<UNK>"),
+        (b"\n-1.7\tcat", b"\n-5\t\\end\\\n-1.7\tcat"),
+    ],
+)
+def test_files_are_read_in_any_layout(old: bytes, new: bytes, tmp_path: Path) -> None:
+    """Witness: kenlm on the file before the change, which leaves its numbers as they are."""
+    text = BASE.replace(old, new)
+    assert text != BASE
+    size = 7 + any(line in text for line in (b"cat\xe9", b"-9\tthe", b"<UNK>", b"-5\t\\end"))
+    text = re.sub(rb"(?i)(ngram +1= *)7", b"\\g<1>%d" % size, text)
+    path = tmp_path / "layout.arpa"
+    path.write_bytes(text)
+    np.testing.assert_allclose(NgramModel(path).log_probs(DIALECT_SENTENCES), EXPECTED, atol=1e-4)
+
+
+def test_lines_may_lack_back_off_weights(tmp_path: Path) -> None:
+    """Witness: the same file with the weight 0."""
+    with_zeros = re.sub(rb"(cat|runs|<s> the)\t-0\.\d+", rb"\1\t0", BASE)
+    (tmp_path / "zeros.arpa").write_bytes(with_zeros)
+    expected = NgramModel(tmp_path / "zeros.arpa").log_probs(DIALECT_SENTENCES)
+    for separator in (b"\t", b" "):
+        path = tmp_path / "without.arpa"
+        without = re.sub(rb"(?m)^([^n].*)\t0$", rb"\1", with_zeros)
+        assert without != with_zeros
+        path.write_bytes(without.replace(b"\t", separator))
+        np.testing.assert_array_equal(NgramModel(path).log_probs(DIALECT_SENTENCES), expected)
+
+
+def test_words_that_are_not_utf_8_are_words_of_no_sentence(tmp_path: Path) -> None:
+    """Witness: KenLM, which compares bytes."""
+    kenlm = pytest.importorskip("kenlm")
+    path = tmp_path / "latin.arpa"
+    path.write_bytes(FOREIGN.encode("latin-1"))
+    sentence = Sentence.parse("über")
+    expected = kenlm.Model(str(path)).score("über")
+    assert read_arpa(path).totals([sentence], end=True) == pytest.approx([expected], abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda t: t.replace("\\data\\", "data"), "not an ARPA file"),
-        (lambda t: t[: t.index("\\2-grams")], "cut off"),
-        (lambda t: t[: t.index("\\end")], "cut off"),
-        (lambda t: t + t, "more sections than it announces"),
-        (lambda t: t + "more\n", "goes on behind .end"),
-        (lambda t: t.replace("-0.5\t<s> über\n", ""), "announces 3 n-grams where it has 2"),
-        (lambda t: t.replace("<s> über", "<s> unter"), "not unigrams"),
-        (lambda t: t.replace("<s> über", "<s>"), "do not have 2 words"),
-        (lambda t: t.replace("-0.5\t<s>", "many\t<s>"), "not a readable ARPA file"),
-        (lambda t: t.replace("</s>", "</t>"), "lacks the unigrams </s>"),
+        (lambda t: t[:0], "it is empty"),
+        (lambda t: t[: t.index("\\2-grams")], "line 11: the file is cut off"),
+        (lambda t: t[: t.index("\\end")], "line 16: the file is cut off"),
+        (lambda t: t[: t.index("\\1-grams")], "line 4: the file is cut off"),
+        (lambda t: t + t, r"line 20: text follows .end"),
+        (lambda t: t + "more\n", r"line 19: text follows .end.*more"),
+        (lambda t: t.replace("-0.5\t<s> über\n", ""), "line 4: .* is 2, not: 'ngram 2=3'"),
+        (lambda t: t.replace("1=5", "1=6"), "line 3: .* is 5, not: 'ngram 1=6'"),
+        (lambda t: t.replace("2=3", "2=0"), "line 4: .* is 3, not: 'ngram 2=0'"),
+        (lambda t: t.replace("ngram 2=3\n", ""), r"line 12: the header announces no"),
+        (lambda t: t.replace("2=3", "2=3\nngram 3=1"), r"expected .3-grams: instead"),
+        (lambda t: t.replace("ngram 2", "n-gram 2"), "line 4: expected 'ngram 2='"),
+        (lambda t: t.replace("\\2-grams:", "\\2-gram"), r"line 13: .*'..2-gram'"),
+        (lambda t: t.replace("<s> über", "<s> unter"), "line 16: 'unter' is not a unigram"),
+        (lambda t: t.replace("<s> über", "<s>"), "line 16: .* 2 words"),
+        (lambda t: t.replace("<s> über", "<s> über über über"), "line 16: .* 2 words"),
+        (lambda t: t.replace('"cat,\n\n', '"big cat, 0\n\n'), "line 11: .* 1 word "),
+        (lambda t: t.replace("-0.5\t<s>", "many\t<s>"), "line 16: the log-probability"),
+        (lambda t: t.replace("-0.5\t<s>", "nan\t<s>"), "line 16: the log-probability"),
+        (lambda t: t.replace("\t-0.2", "\tinf"), "line 10: the back-off weight"),
+        (lambda t: t.replace("</s>", "</t>"), "line 6: the unigrams must contain </s>"),
+        (lambda t: t.replace("über\t", "üb\0er\t"), "line 10: a null character"),
     ],
 )
-def test_a_damaged_file_is_refused(tmp_path: Path, change: object, message: str) -> None:
+@pytest.mark.parametrize("separator", ["\t", " "])
+def test_a_damaged_file_is_refused(
+    tmp_path: Path, change: object, message: str, separator: str
+) -> None:
     path = tmp_path / "damaged.arpa"
     assert callable(change)
-    path.write_text(change(FOREIGN), encoding="utf-8")
+    path.write_text(change(FOREIGN).replace("\t", separator), encoding="utf-8")
     with pytest.raises(ModelError, match=message):
         read_arpa(path)

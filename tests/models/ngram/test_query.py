@@ -133,7 +133,7 @@ def test_weights_count_where_an_order_is_empty(tmp_path: Path) -> None:
 def test_weights_of_the_longest_n_grams_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "odd.arpa"
     path.write_text(WEIGHTED.format(bigrams=1, lines="-0.3\t<s> a\t-0.7\n"))
-    with pytest.raises(ModelError, match="its longest n-grams have back-off weights"):
+    with pytest.raises(ModelError, match=r"line 13: the longest n-grams cannot have"):
         read_arpa(path)
 
 
@@ -156,7 +156,6 @@ def test_a_binary_file_without_kenlm_names_the_extra() -> None:
         NgramModel(HERE / "tiny.trie.binary")
 
 
-@pytest.mark.usefixtures("without_kenlm")
 def test_compressed_files_are_read_into_tables(tmp_path: Path) -> None:
     path = tmp_path / "tiny.arpa.gz"
     path.write_bytes(gzip.compress((HERE / "tiny.arpa").read_bytes()))

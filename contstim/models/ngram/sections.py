@@ -1,0 +1,373 @@
+r"""The text of an ARPA file: its sections, the columns of a section, and where an error is.
+
+A section of trigrams and its columns (base-10 logarithm of the probability, words, base-10
+logarithm of the back-off weight, which any line may lack):
+
+    \3-grams:
+    -0.5 <tab> the dog sleeps <tab> -0.2
+
+Programs differ in what surrounds these columns. Any text may precede `\data\`. Columns and words
+are separated by tabs or spaces, one or several. Lines end in a line feed, a carriage return or
+both, and blank lines may be anywhere.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import re
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from contstim.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from contstim.arrays import Float32Array, IntArray
+
+_COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh": bz2.decompress,
+    b"\xfd7zXZ": lzma.decompress,
+}
+_UTF8_MARK = b"\xef\xbb\xbf"
+_WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+_DATA = re.compile(rb"(?mi)^[ \t]*\\data\\[ \t]*$")
+_COUNT = re.compile(rb"ngram[ \t]+(\d{1,2})[ \t]*=[ \t]*(\d{1,18})", re.IGNORECASE)
+_HEADING = re.compile(rb"\\(\d{1,2})-grams[ \t]*:", re.IGNORECASE)
+_END = re.compile(rb"\\end\\", re.IGNORECASE)
+_LINE = re.compile(rb"[^\n]*[^ \t\n][^\n]*")  # that is not blank
+_TAB, _SPACE = b"\t", b" "
+_LONGEST_SHOWN = 80  # characters of a line
+
+
+class Columns(NamedTuple):
+    """The columns of a section.
+
+    Attributes:
+        log10_prob: (size,) of the last word given the others.
+        log10_backoff: (size,) weight of the n-gram as a context; 0 where a line has none.
+        ngrams: of the unigrams, (size,) an Arrow array of bytes.
+        words: of longer n-grams, (size, order) indices into the words of the file.
+    """
+
+    log10_prob: Float32Array
+    log10_backoff: Float32Array
+    ngrams: Any
+    words: IntArray
+
+
+class _IrregularError(Exception):
+    """The lines of a section do not all have the same columns."""
+
+
+@dataclass(frozen=True)
+class ArpaText:
+    """The decompressed text of an ARPA file, in which every line ends in a line feed.
+
+    Attributes:
+        text: the bytes.
+        path: the file, for messages.
+    """
+
+    text: bytes
+    path: Path | str
+
+    def error(self, start: int, problem: str) -> ModelError:
+        """An error at a byte, with the number of its line and its text."""
+        number = self.text.count(b"\n", 0, start) + 1
+        line = self.text[start : start + 4 * _LONGEST_SHOWN].partition(b"\n")[0]
+        shown = line.decode(errors="backslashreplace")
+        if len(shown) > _LONGEST_SHOWN:
+            shown = shown[: _LONGEST_SHOWN - 1] + "…"
+        return ModelError(f"{self.path}, line {number:,}: {problem}: {shown!r}.")
+
+    def lines(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        """The lines that are not blank, stripped, each with the byte at which it starts."""
+        for match in _LINE.finditer(self.text, start, stop):
+            yield match.start(), match[0].strip()
+
+
+@dataclass(frozen=True)
+class Section:
+    """The n-grams of one order.
+
+    Attributes:
+        file: the text that the section is in.
+        order: number of words of an n-gram.
+        size: number of n-grams that the header announces.
+        counted_at: byte of the header's line.
+        start: byte of the heading; equal to `stop` if the file has no such section.
+        stop: byte after the section.
+    """
+
+    file: ArpaText
+    order: int
+    size: int
+    counted_at: int
+    start: int
+    stop: int
+
+    def error(self, problem: str) -> ModelError:
+        """An error of the whole section, at its heading."""
+        return self.file.error(self.start, problem)
+
+    def error_in_row(self, row: int, problem: str) -> ModelError:
+        """An error of one n-gram."""
+        starts = (start for start, _ in self._lines())
+        return self.file.error(next(s for i, s in enumerate(starts) if i == row), problem)
+
+    def columns(self, words: Sequence[bytes] = ()) -> Columns:
+        """Read the columns.
+
+        Args:
+            words: the words of the file; none if these are its unigrams.
+
+        Raises:
+            ModelError: if the number of lines is not the announced one; or a line has other
+                columns, numbers that a model cannot have, or an unknown word.
+        """
+        text = self.file.text[self._body : self.stop]
+        # From the quickest way of reading, of files as most programs write them, to the slowest
+        for regular in (bytes, _with_weights, self._with_tabs):
+            try:
+                return self._parse(regular(text), words)
+            except _IrregularError:
+                continue
+        raise self._first_error({*words})
+
+    @property
+    def _body(self) -> int:
+        """The byte after the heading."""
+        end = self.file.text.find(b"\n", self.start, self.stop)
+        return self.stop if end < 0 else end + 1
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        return self.file.lines(self._body, self.stop)
+
+    def _parse(self, text: bytes, words: Sequence[bytes]) -> Columns:
+        """Columns that are separated by tabs, words by spaces."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        from pyarrow import csv
+
+        first_line = _LINE.search(text)
+        if first_line is None:
+            raise _IrregularError
+        types = {"prob": pa.float32(), "ngram": pa.binary(), "backoff": pa.float32()}
+        names = [*types][: first_line[0].count(_TAB) + 1]
+        try:
+            table = csv.read_csv(
+                pa.py_buffer(text),
+                read_options=csv.ReadOptions(column_names=names),
+                parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
+                convert_options=csv.ConvertOptions(column_types=types),
+            )
+        except pa.ArrowInvalid as error:
+            raise _IrregularError from error
+        probs, ngrams = table["prob"].to_numpy(), table["ngram"]
+        weights = table["backoff"].to_numpy() if "backoff" in names else np.zeros_like(probs)
+        if len(probs) != self.size or not (probs <= 0).all() or not np.isfinite(weights).all():
+            raise _IrregularError
+        if not words:
+            joined = ngrams.combine_chunks()
+            if pc.any(pc.match_substring(joined, _SPACE)).as_py():
+                raise _IrregularError
+            return Columns(probs, weights, joined, np.empty(0, np.int64))
+        splits = [pc.split_pattern(chunk, _SPACE) for chunk in ngrams.chunks]
+        if any((np.diff(split.offsets.to_numpy()) != self.order).any() for split in splits):
+            raise _IrregularError
+        # All chunks in one call, which makes one hash table of the words
+        each_word = pa.chunked_array([split.flatten() for split in splits])
+        rows = pc.index_in(each_word, value_set=pa.array(words, pa.binary()))
+        if rows.null_count:
+            raise _IrregularError
+        return Columns(probs, weights, None, rows.to_numpy().reshape(-1, self.order))
+
+    def _with_tabs(self, text: bytes) -> bytes:
+        """The lines with one tab between columns and one space between words.
+
+        A line without a back-off weight gets the weight 0 if another line has one.
+        """
+        text = text.replace(_TAB, _SPACE)
+        for several, one in ((b"  ", b" "), (b" \n", b"\n"), (b"\n ", b"\n"), (b"\n\n", b"\n")):
+            while several in text:
+                text = text.replace(several, one)
+        text, n_words = text.strip(b" \n"), self.order
+        n_lines = text.count(b"\n") + 1
+        n_spaces = n_words
+        if text.count(_SPACE) != n_words * n_lines:
+            text = re.sub(rb"(?m)^([^ \n]+(?: [^ \n]+){%d})$" % n_words, rb"\1 0", text)
+            n_spaces = n_words + 1
+        characters = np.frombuffer(text, np.uint8).copy()
+        spaces = np.flatnonzero(characters == ord(_SPACE))
+        if len(spaces) != n_spaces * n_lines:
+            raise _IrregularError
+        characters[spaces.reshape(n_lines, n_spaces)[:, [0, *range(n_words, n_spaces)]]] = ord(_TAB)
+        return characters.tobytes()
+
+    def _first_error(self, words: set[bytes]) -> ModelError:
+        """The first line that cannot be read, or the wrong number of lines."""
+        n_lines = 0
+        for start, line in self._lines():
+            problem = self._problem(line.split(), words)
+            if problem:
+                return self.file.error(start, problem)
+            n_lines += 1
+        return self.file.error(
+            self.counted_at, f"the number of {self.order}-grams in the file is {n_lines:,}, not"
+        )
+
+    def _problem(self, fields: list[bytes], words: set[bytes]) -> str:
+        """What is wrong with a line; empty if nothing is."""
+        n_words = self.order
+        if len(fields) not in (n_words + 1, n_words + 2):
+            return (
+                f"a line of \\{n_words}-grams must be a log-probability, {n_words} word"
+                f"{'s' * (n_words > 1)} and perhaps a back-off weight"
+            )
+        if not _float(fields[0]) <= 0:
+            return "the log-probability must be a number of at most 0, with a decimal point"
+        if not np.isfinite(_float(fields[n_words + 1]) if len(fields) > n_words + 1 else 0.0):
+            return "the back-off weight must be a finite number, with a decimal point"
+        unknown = [word for word in fields[1 : n_words + 1] if words and word not in words]
+        if unknown:
+            return f"{unknown[0].decode(errors='backslashreplace')!r} is not a unigram of the file"
+        return ""
+
+    def refuse_weights(self) -> None:
+        """Refuse the first back-off weight other than 0, which the longest n-grams cannot have.
+
+        Raises:
+            ModelError: always.
+        """
+        for start, line in self._lines():
+            weights = line.split()[self.order + 1 :]
+            if weights and _float(weights[0]):
+                raise self.file.error(start, "the longest n-grams cannot have back-off weights")
+
+
+def _with_weights(text: bytes) -> bytes:
+    """The lines, those without a back-off weight with the weight 0."""
+    return re.sub(rb"(?m)^([^\t\n]+\t[^\t\n]+)$", rb"\1\t0", text)
+
+
+def _float(field: bytes) -> float:
+    try:
+        return float(field)
+    except ValueError:
+        return np.nan
+
+
+def sections_of(content: bytes, path: Path | str) -> list[Section]:
+    r"""The sections of a file, one for each order that the header announces.
+
+    Args:
+        content: the bytes of the file, compressed or not.
+        path: the file, for messages.
+
+    Raises:
+        ModelError: if it is not an ARPA file, or its sections are not those of its header followed
+            by `\end\`.
+    """
+    file = ArpaText(_decoded(content, path), path)
+    data = _DATA.search(file.text)
+    if data is None:
+        problem = "no line is \\data\\" if file.text.strip() else "it is empty"
+        raise ModelError(f"{path} is not an ARPA file ({problem}), nor a binary file of KenLM's.")
+    # Headings are the lines that begin with a backslash; 0 stands for \end\
+    headings: list[tuple[int, int]] = []
+    position = data.end()
+    while (position := file.text.find(b"\\", position)) >= 0:
+        start = file.text.rfind(b"\n", 0, position) + 1
+        if not file.text[start:position].strip():
+            headings.append((start, _order_of(file, start)))
+            if not headings[-1][1]:
+                break
+        position += 1
+    counts = _counts(file, data.end(), headings[0][0] if headings else len(file.text))
+    if not headings or headings[-1][1]:
+        *_, (last, _) = file.lines(data.start(), len(file.text))
+        raise file.error(last, r"the file is cut off, its last line is not \end\ but")
+    _refuse_more(file, headings[-1][0])
+    sections, (end, _) = [], headings.pop()
+    for order, (counted_at, size) in enumerate(counts, start=1):
+        start = stop = counted_at
+        if headings and headings[0][1] == order:
+            start, stop = headings.pop(0)[0], headings[0][0] if headings else end
+        elif size:
+            at = headings[0][0] if headings else end
+            raise file.error(at, rf"expected \{order}-grams: instead of this line")
+        section = Section(file, order, size, counted_at, start, stop)
+        if not size and any(True for _ in section._lines()):
+            raise section._first_error(set())
+        sections.append(section)
+    if headings:
+        raise file.error(headings[0][0], "the header announces no such section")
+    if not sections[0].size:
+        raise file.error(sections[0].counted_at, "a model must have 1-grams")
+    return sections
+
+
+def _order_of(file: ArpaText, start: int) -> int:
+    r"""The order of the section whose heading starts at a byte; 0 for `\end\`."""
+    end = file.text.find(b"\n", start)
+    line = file.text[start : end if end >= 0 else None].strip()
+    heading = _HEADING.fullmatch(line)
+    if heading is None and not _END.fullmatch(line):
+        raise file.error(start, "only \\1-grams: and so on, and \\end\\, may begin with \\")
+    return int(heading[1]) if heading else 0
+
+
+def _counts(file: ArpaText, start: int, stop: int) -> list[tuple[int, int]]:
+    """For each order, the byte of the header's line and the announced number of n-grams."""
+    counts: list[tuple[int, int]] = []
+    for at, line in file.lines(start, stop):
+        order = len(counts) + 1
+        count = _COUNT.fullmatch(line)
+        if count is None or int(count[1]) != order:
+            raise file.error(at, f"expected 'ngram {order}=' and a number")
+        counts.append((at, int(count[2])))
+    if not counts:
+        raise file.error(max(0, file.text.rfind(b"\n", 0, start) + 1), "no 'ngram 1=' follows")
+    return counts
+
+
+def _refuse_more(file: ArpaText, end: int) -> None:
+    r"""Refuse text after the line `\end\` that starts at a byte."""
+    for number, (start, _) in enumerate(file.lines(end, len(file.text))):
+        if number:
+            raise file.error(start, "text follows \\end\\")
+
+
+def _decoded(content: bytes, path: Path | str) -> bytes:
+    """The decompressed text in UTF-8, in which every line ends in a line feed.
+
+    Bytes that are not UTF-8 are kept: words may have them.
+    """
+    for magic, decompress in _COMPRESSED.items():
+        if content.startswith(magic):
+            try:
+                content = decompress(content)
+            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+                raise ModelError(f"{path} cannot be decompressed ({error}).") from error
+            break
+    if b"\0" in content:
+        for encoding in _WIDE:
+            if "\\data\\".encode(encoding) in content:
+                wide = encoding[:6].upper()
+                raise ModelError(f"{path} is {wide}, not UTF-8. Save it in UTF-8.")
+    text = content.removeprefix(_UTF8_MARK)
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n")
+        text = text.replace(b"\r", b" " if b"\n" in text else b"\n")
+    if b"\0" in text:
+        start = text.rfind(b"\n", 0, text.index(b"\0")) + 1
+        raise ArpaText(text, path).error(start, "a null character, the file is damaged")
+    return text
