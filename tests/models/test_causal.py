@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import logging
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -47,6 +48,20 @@ def load(tiny_checkpoint: Callable[[str], Path]) -> Load:
         return loaded[name]
 
     return load
+
+
+def test_scoring_uses_no_deprecated_name(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Witness: the library itself, which logs each deprecated name once per process."""
+    messages: list[str] = []
+    handler = logging.Handler()
+    monkeypatch.setattr(handler, "emit", lambda record: messages.append(record.getMessage()))
+    library = logging.getLogger("transformers")
+    cast("Any", logging.Logger).warning_once.cache_clear()
+    monkeypatch.setattr(library, "handlers", [handler])
+    model = CausalModel(load("gpt2"))
+    model.log_probs(PARSED[:2])
+    model.replacements(PARSED[0], 2, ("old", "young"))
+    assert messages == []
 
 
 class TestContract(LanguageModelContract):

@@ -28,7 +28,7 @@ def watched(model: torch.nn.Module, task: Callable[[], object]) -> Cost:
 
     def look(_module: Any, _args: Any, inputs: dict[str, Any]) -> None:
         ids, attention = inputs["input_ids"], inputs.get("attention_mask")
-        cached = inputs.get("past_key_values")
+        cached = inputs.get("cache", inputs.get("past_key_values"))  # until transformers 5.23
         before = 0 if cached is None else cached.get_seq_length() * len(ids)
         attended = ids.numel() if attention is None else int(attention.sum()) - before
         seen.append(Cost(len(ids), attended, 1))

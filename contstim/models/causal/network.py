@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+from transformers.utils.generic import ModelOutput
 
 from contstim.models import batching
 from contstim.models.boundaries import Normaliser, token_classes
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 _TRIAL = "the old house was not good for people but the small dog had water"
 _TRIAL_LENGTH = 12  # tokens by which it is tried out whether a network can go on from its cache
 _MERGED_SHARE = 8  # of the calls of several searches, those of an eighth of a batch are merged
+# transformers 5.24 renamed the cache of keys and values in all arguments and outputs
+_CACHE = "cache" if hasattr(ModelOutput, "past_key_values") else "past_key_values"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +78,10 @@ class CausalNetwork:
         checkpoint.require_weights()
         self._model = checkpoint.model
         self._device = torch.device(checkpoint.device)
-        self._chooses_places = "logits_to_keep" in signature(self._model.forward).parameters
+        parameters = signature(self._model.forward).parameters
+        self._chooses_places = "logits_to_keep" in parameters
+        # Code that comes with a checkpoint may have the old name
+        self._cache_argument = _CACHE if _CACHE in parameters else "past_key_values"
         self._budget = batching.Budget.for_device(self._device)
         size = int(self._model.config.get_text_config().vocab_size)
         classes = token_classes(checkpoint.tokenizer, size) if by_words else None
@@ -245,7 +251,7 @@ class CausalNetwork:
             n_rows, length = call.shape
             _, keeps = call.about
             own = logits[row : row + n_rows, len(call.before) - fewest : length - fewest]
-            cache = _of_row(output.past_key_values, row, length) if keeps else None
+            cache = _of_row(getattr(output, _CACHE), row, length) if keeps else None
             results.append((own, cache))
             row += n_rows
         return results
@@ -276,12 +282,12 @@ class CausalNetwork:
         output = self._model(
             input_ids=ids,
             attention_mask=attention,
-            past_key_values=_for_rows(prefix.cache, len(ids)) if shared else None,
             use_cache=True,
+            **({self._cache_argument: _for_rows(prefix.cache, len(ids))} if shared else {}),
             **({"logits_to_keep": places} if self._chooses_places else {}),
         )
         logits = output.logits[:, -places:]
-        cache = getattr(output, "past_key_values", None)
+        cache = getattr(output, _CACHE, None)
         return logits, cache if self._keeps_prefixes and _can_be_shared(cache) else None
 
     def _continues_its_cache(self) -> bool:
