@@ -116,11 +116,16 @@ def _models(facts: StudyFacts) -> Iterator[Part]:
         rows.append((model.name, code(model.specification), text.name if text else "", *how))
     header = ("model", "specification", "trained on", "rule", "unit", "precision", "fingerprint")
     yield Table(header, rows, texts=len(header), is_wide=True)
-    seen = {n: s for n, s in facts.record(places.SCORES).get("training_text", {}).items() if s}
-    found = [f"{n}: {s['found']:,} of {s['sentences']:,}" for n, s in seen.items() if s["found"]]
-    if found:
-        yield Paragraph("Scored sentences that stand in a model's training text:")
-        yield Bullets(found)
+    lines = [
+        f"{name}: {overlap['found']:,} of {overlap['sentences']:,}"
+        if overlap
+        else f"{name}: unknown"
+        for name, overlap in facts.training_overlap.items()
+        if overlap is None or overlap["found"]
+    ]
+    if lines:
+        yield Paragraph("Natural sentences in the models' training texts:")
+        yield Bullets(lines)
 
 
 def _materials(facts: StudyFacts) -> Iterator[Part]:

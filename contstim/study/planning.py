@@ -41,11 +41,11 @@ from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pandas import DataFrame
 
-    from contstim.experiments.analysis.families import Detectability
+    from contstim.experiments.analysis.families import Detectability, ModelContrast
     from contstim.reporter import Reporter
     from contstim.study.study import Study
     from contstim.study.supply import NaturalSupply
@@ -274,11 +274,19 @@ def _analysis(study: Study) -> AnalysisSettings:
     return settings
 
 
+def contrasts_of(study: Study) -> Sequence[ModelContrast]:
+    """The contrasts that the analysis tests: those of its table, or all.
+
+    Raises:
+        InputError: the table cannot be read.
+    """
+    stated, names = _analysis(study).contrasts, [model.name for model in study.models]
+    return every_contrast(names) if stated is None else read_contrasts(stated, names)
+
+
 def over_groups(study: Study, groups: int) -> Detectability:
     """Limits of the tests that the analysis makes over groups."""
-    settings, names = _analysis(study), [model.name for model in study.models]
-    stated = settings.contrasts
-    contrasts = every_contrast(names) if stated is None else read_contrasts(stated, names)
+    settings, contrasts = _analysis(study), contrasts_of(study)
     return detectability([groups] * len(contrasts), settings.fdr, settings.correction)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -21,8 +22,8 @@ from contstim.experiments.analysis.families import (
     limits_over_groups,
 )
 from contstim.experiments.analysis.intervals import uncertainty_of
-from contstim.experiments.analysis.measures import evaluate, known_mean
-from contstim.experiments.analysis.ratings import TESTING, scope_mask, scopes_of
+from contstim.experiments.analysis.measures import evaluate, known_mean, measures_of
+from contstim.experiments.analysis.ratings import TESTING, Scope, scope_mask, scopes_of
 from contstim.experiments.analysis.signed_ranks import (
     RANK_TEST,
     rank_biserial_interval,
@@ -33,14 +34,16 @@ from contstim.experiments.analysis.signed_ranks import (
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.analysis.families import Correction, ModelContrast
     from contstim.experiments.analysis.intervals import Interval, Uncertainty
     from contstim.experiments.analysis.measures import Measure, ParticipantScores
-    from contstim.experiments.analysis.ratings import Ratings, Scope
+    from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
+    from contstim.scale import Scale
+    from contstim.stimuli import Trial
 
 Units = Literal["groups", "participants", "crossed"]
 """What tests take as random: groups, participants alone, or people and items, crossed."""
@@ -216,7 +219,7 @@ def compare(
             }
         )
     targeted = [row["model"] for row in models]
-    family = [c for c in contrasts if c.first in targeted and c.second in (*targeted, CEILING)]
+    family = _family_of(contrasts, targeted)
     tests: list[_Test] = []
     for contrast in family:
         first, ceiling = names.index(contrast.first), contrast.second == CEILING
@@ -231,6 +234,34 @@ def compare(
     limits = _limits([test for *_, test in tests], sampling)
     comparisons = _adjusted(tests, family, f"{measure.name} in {scope}", sampling, limits)
     return Result(scope, measure, evaluation, models, comparisons, limits)
+
+
+def _family_of(contrasts: Iterable[ModelContrast], models: Sequence[str]) -> list[ModelContrast]:
+    """The contrasts between models that have trials."""
+    return [c for c in contrasts if c.first in models and c.second in (*models, CEILING)]
+
+
+def planned_families(
+    trials: Sequence[Trial],
+    models: Sequence[str],
+    contrasts: Sequence[ModelContrast],
+    scale: Scale,
+) -> Counter[tuple[int, int]]:
+    """Sizes of the families of tests that an analysis of these trials makes.
+
+    Returns:
+        (contrasts of a family, of these between two models) → number of such families. A family is
+        all contrasts of a measure on one kind of trials.
+    """
+    sizes: Counter[tuple[int, int]] = Counter()
+    for scope in Scope:
+        masks = scope_mask(trials, scope, models)
+        names = [model for model, mask in zip(models, masks, strict=True) if mask.any()]
+        if names:
+            family = _family_of(contrasts, names)
+            pairs = sum(contrast.second != CEILING for contrast in family)
+            sizes[len(family), pairs] += len(measures_of(scale))
+    return sizes
 
 
 def averaged(

@@ -413,6 +413,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
             (len(result.comparisons), sum(row["second"] != CEILING for row in result.comparisons))
             for result in analysis.results
         ),
+        tests=sum(len(result.comparisons) for result in analysis.results),
         holm=sampling.correction == "holm",
         rate=f"{sampling.false_discovery_rate:g}",
         smallest=f"{sampling.smallest_effect:g}",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.corpus import read_sentences
 from contstim.documents import read_json_object, read_text
-from contstim.experiments.analysis.families import every_contrast
+from contstim.experiments.analysis.effects import planned_families
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.experiments.responses.admission import CatchRule
 from contstim.experiments.responses.questionnaire import (
@@ -47,7 +47,8 @@ from contstim.stimuli import (
 )
 from contstim.study import places
 from contstim.study.places import StudyFiles
-from contstim.study.planning import over_groups
+from contstim.study.planning import contrasts_of, over_groups
+from contstim.study.sections import SentencesSection
 from contstim.study.stages import responses_of, stages_of
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
 from contstim.tables import cells_by_name, read_table
@@ -55,8 +56,9 @@ from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from contstim.experiments.analysis.families import ModelContrast
     from contstim.experiments.responses.questionnaire import Question
     from contstim.experiments.responses.table import Response
     from contstim.frequencies import WordFrequencies
@@ -224,11 +226,19 @@ class StudyFacts:
         return list(combinations(self.names, 2))
 
     @cached_property
-    def contrasts(self) -> int | None:
-        """Number of contrasts between models and with the ceiling; None: as a table says."""
-        if self.planned_analysis and self.planned_analysis.contrasts is not None:
-            return None
-        return len(every_contrast(self.names)) if len(self.names) > 1 else 0
+    def contrasts(self) -> Sequence[ModelContrast]:
+        """Planned contrasts between two models, and between a model and the noise ceiling."""
+        return contrasts_of(self.study) if len(self.names) > 1 else ()
+
+    @cached_property
+    def contrast_families(self) -> Mapping[tuple[int, int], int]:
+        """(contrasts, of these between two models) → number of families of that size."""
+        return planned_families(self.trials, self.names, self.contrasts, self.scale)
+
+    @property
+    def tests(self) -> int:
+        """Number of planned tests in all families."""
+        return sum(size * number for (size, _), number in self.contrast_families.items())
 
     @property
     def few_groups(self) -> bool:
@@ -254,6 +264,26 @@ class StudyFacts:
         """The natural sentences."""
         path = self.files.natural
         return read_stimuli(path) if path is not None and path.is_file() else ()
+
+    @property
+    def sentence_settings(self) -> SentencesSection | None:
+        """Rules by which natural sentences were found; None where a file gives them."""
+        section = self.study.sections.get("sentences", SentencesSection())
+        return section if section.file is None and self.natural else None
+
+    @cached_property
+    def training_overlap(self) -> dict[str, Row | None]:
+        """Natural sentences in each model's training text; None where that text is unknown."""
+        entries: Row = {}
+        for path in (places.TRIPLETS, places.SCORES):
+            entries |= self.record(path).get("training_text", {})
+        return {name: entries.get(name) for name in self.names} if entries else {}
+
+    @property
+    def unknown_training_texts(self) -> list[str]:
+        """Models whose training text is unknown."""
+        models = (model for model in self.study.models if model.training is None)
+        return [model.name for model in models if not self.training_overlap.get(model.name)]
 
     @cached_property
     def lengths(self) -> list[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """Texts that a publication needs, each a template beside this file that facts fill in.
 
 datasheet.md.jinja         the materials: how items were made, chosen, left out and shared out
+items.md.jinja             settings that shape the items, for both of these
 methods.md.jinja           a methods section to paste
 preregistration.md.jinja   a draft with the fields of OSF's standard template
 readme.md.jinja            what an archive says of itself
@@ -12,15 +13,16 @@ study's.
 from __future__ import annotations
 
 import platform
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.optimization.jobs.question import SearchQuestion
 from contstim.reporting.references import works_in
 from contstim.reporting.report import Bullets, Heading, Report
 from contstim.reporting.templates import filled
 from contstim.study.handing_on.facts import for_each
-from contstim.study.places import MINIMAL_PAIRS, NATURAL, PAIRS, SCORES, SELECTED, TRIALS, TRIPLETS
+from contstim.study.places import MINIMAL_PAIRS, NATURAL, PAIRS, SELECTED, TRIALS, TRIPLETS
 from contstim.version import __version__
 from contstim.wording import counted
 
@@ -35,10 +37,8 @@ TO_FILL_IN = "To fill in: "
 
 _OR_TOOLS = "https://developers.google.com/optimization/"
 _OWN_PAGES = ("jspsych", "jatos")  # on which our own page shows the trials
-_SEARCH = (
-    *("capitals", "plausible", "judge", "fluency", "max_changes", "same_length", "word_cap"),
-    *("frame", "tags", "enough"),
-)
+# Settings that the record of the searches has only where they are set
+_SEARCH = (*(field.name for field in fields(SearchQuestion)), "judge")
 
 
 def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
@@ -48,12 +48,10 @@ def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
         facts: of the study.
         doubts: what does not hold of its results, one sentence each.
     """
-    seen = facts.record(SCORES).get("training_text", {})
     report = _filled(
         "datasheet",
         facts,
         doubts=doubts,
-        seen={name: numbers for name, numbers in seen.items() if isinstance(numbers, dict)},
         kept=facts.record(NATURAL).get("kept"),
         rivals={each["name"]: each["between"] for each in facts.conditions if each["rivals"]},
     )
@@ -104,15 +102,16 @@ def readme_text(
 
 def _filled(name: str, facts: StudyFacts, **more: Any) -> Report:
     """A text with the works that it cites."""
-    words = dict.fromkeys((*_SEARCH, "fix", "allow", "exclude"))
     search = facts.record(TRIPLETS)
+    settings = {**dict.fromkeys(_SEARCH), "uncapped": (), **search}
+    settings["allow_unknown"] = search.get("options", {}).get("allow_unknown", False)
     report = filled(
         "contstim.study.handing_on",
         f"{name}.md.jinja",
         facts=facts,
         version=__version__,
         for_each=for_each,
-        search=search and {**words, **search},
+        search=search and settings,
         pairs_proof=facts.certificate(PAIRS),
         minimal_proof=facts.certificate(MINIMAL_PAIRS),
         minimal_data=Path(getattr(facts.study.sections.get("minimal_pairs"), "data", "")).name,

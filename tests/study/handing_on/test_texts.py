@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from contextlib import chdir
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -24,6 +24,7 @@ from contstim.experiments.responses.questionnaire import (
     write_answers,
 )
 from contstim.experiments.responses.table import UNRATED
+from contstim.optimization.jobs.question import SearchQuestion
 from contstim.reporting.references import works, works_in
 from contstim.scale import Scale
 from contstim.scores import ScoreTable
@@ -203,19 +204,78 @@ def test_the_methods_state_the_numbers_of_the_tables(section: str, results: Path
         f"The {len(shown)} distinct sentences have 8.0 words and {characters:.1f} characters",
         f"{len(pairs)} pairs of natural sentences",
         f"all {len(people)} participants were simulated, who gave {len(responses)} ratings",
-        f"vocabulary of {initial} words for the beginning",
+        f"vocabulary has {initial} words for the beginning",
         f"objective {certificate['objective']:.6g}, proven bound {certificate['bound']:.6g}",
         f"This gave {len(rows(results / 'triplets.csv'))} triplets",
         f"Of the {len(rows(results / 'triplets.csv'))} triplets, "
         f"{len(rows(results / 'selected.csv'))} were selected",
-        "at least 1 nats on each side, and of those with the fewest new words of another part",
+        "with the fewest new words of another part",
+        "Each selected triplet has at least 1 nats on each side.",
         f"({ngrams} n-grams)",
-        "At most 2 words of a sentence were replaced.",
+        "At most 2 words of a sentence are replaced.",
     ):
         assert sentence in section, sentence
     # "No sentence stands in two pairs."
     sides = Counter(pair[f"sentence_{side}"] for pair in pairs for side in "12")
     assert max(sides.values()) == 1
+
+
+def test_all_texts_state_the_same_families_of_tests(
+    section: str, draft: str, study: Path, results: Path
+) -> None:
+    """Witness: the rows of the table of comparisons, counted by measure and kind of trials."""
+    tests = rows(results / "analysis" / "tables" / "comparisons.csv")
+    families = Counter((test["scope"], test["measure"]) for test in tests)
+    (size,) = {*families.values()}
+    (study / "results" / "analysis" / "report.html.meta.json").unlink()
+    with chdir(study):
+        facts = StudyFacts(read_study("study.toml"))
+        assert facts.contrast_families == {(size, 1): len(families)}
+        assert len(facts.contrasts) == size
+        planned = methods(facts).markdown()
+    for text in (section, draft, planned):
+        assert f"{size} contrasts" in text
+        assert f"in each of {len(families)} families, {len(tests)} tests in all" in text
+
+
+def test_every_setting_that_shapes_triplets_is_in_both_texts(study: Path) -> None:
+    path = study / "results" / "triplets.csv.meta.json"
+    record = json.loads(path.read_text())
+    numbers = {"same_length": 11, "same_frequency": 0.375, "max_changes": 13, "word_cap": 17}
+    numbers |= {"plausible": 0.125, "fluency": -61.5, "enough": 4.75}
+    words = {name: [f"{name}word"] for name in ("fix", "allow", "exclude")}
+    record |= numbers | words | {"frame": "words", "tags": "tags.csv", "uncapped": ["a"] * 19}
+    record |= {"capitals": "rules", "judge": {"examiner": {}}, "restarts": "23"}
+    path.write_text(json.dumps(record))
+    with chdir(study):
+        facts = StudyFacts(read_study("study.toml"))
+        texts = datasheet(facts).markdown(), methods(facts).markdown()
+    # Whatever else a search is asked for must be named here and in both texts
+    elsewhere = {"seed", "recipe", "seconds", "restarts", "per_pair", "allow_unknown"}
+    named = {*record} | elsewhere
+    assert {field.name for field in fields(SearchQuestion)} <= named
+    stated = (*map(str, numbers.values()), "examiner", "tags.csv", "19 words", "23")
+    for value in (*stated, "Capitalised words", "part of speech", *(w for (w,) in words.values())):
+        assert all(value in text for text in texts), value
+
+
+def test_models_of_unknown_training_text_are_named(study: Path, sheet: str, section: str) -> None:
+    for text in (sheet, section):
+        assert "unknown" not in text
+    (study / "bigram.arpa").write_bytes((study / "results/models/bigram.arpa").read_bytes())
+    change(study, ('{ train = "ngram", order = 2 }', '"kenlm:bigram.arpa"'))
+    for name in ("scores", "triplets"):
+        path = study / "results" / f"{name}.csv.meta.json"
+        record = json.loads(path.read_text())
+        record["training_text"]["bigram"] = None
+        path.write_text(json.dumps(record))
+    with chdir(study):
+        facts = StudyFacts(read_study("study.toml"))
+        texts = datasheet(facts).markdown(), methods(facts).markdown()
+    assert facts.unknown_training_texts == ["bigram"]
+    assert all("The training text of bigram is unknown" in text for text in texts)
+    header = ("model", "natural sentences", "in its training text")
+    assert table(texts[0], *header) == [["bigram", "–", "unknown"], ["unigram", "49", "0"]]
 
 
 def test_what_the_analysis_says_of_its_statistics_is_taken_over(
