@@ -26,6 +26,13 @@ class Reporter:
     def say(self, text: str) -> None:
         """Take a line about what was done."""
 
+    def say_once(self, text: str) -> None:
+        """Pass a line to `say`, unless this reporter was given the same line before."""
+        said: set[str] = vars(self).setdefault("_said", set())
+        if text not in said:
+            said.add(text)
+            self.say(text)
+
     def warn(self, text: str) -> None:
         """Take a text that the user should read even if nothing else is told; empty for nothing."""
 
@@ -54,7 +61,7 @@ class Reporter:
 def forwarding(reporter: Reporter, **own: Callable[..., None]) -> Reporter:
     """A reporter that passes on what it is told, save what functions of these names take."""
     passing = Reporter()
-    for name in ("say", "warn", "progress", "show"):
+    for name in ("say", "say_once", "warn", "progress", "show"):
         setattr(passing, name, own.get(name) or getattr(reporter, name))
     return passing
 

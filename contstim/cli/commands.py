@@ -30,7 +30,7 @@ from contstim.cli.output import (
     warn,
 )
 from contstim.errors import InputError
-from contstim.options import Models, Reads
+from contstim.options import Contexts, Models, Reads
 from contstim.steps import found
 from contstim.steps.step import ChangedSentences, Field, Step, fields_of, perform
 
@@ -146,6 +146,10 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
     further, instead = map(found, FURTHER[step.name]) if step.name in FURTHER else ((), None)
 
     def command(*, quiet: bool, **given: Any) -> None:
+        if given.pop("prompt", None) is not None:
+            raise InputError(
+                "--prompt must be replaced by --context NAME=TEXT, which is for one model."
+            )
         more = {option.name: given.pop(option.name) for option in further}
         # Typer repeats options that are lists, and gives None or nothing where none was given
         values = {
@@ -168,6 +172,8 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
         _show(outcome, made.record_path(), quiet=quiet)
 
     options = [*map(option, _most_used_first(step)), *further, parameter("quiet", Quiet, False)]
+    if any(isinstance(field.note, Contexts) for field in fields_of(step)):
+        options.append(parameter("prompt", Annotated[str | None, typer.Option(hidden=True)], None))
     command.__signature__ = Signature(options)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in options}
     command.__doc__ = cleandoc(step.__doc__ or "")

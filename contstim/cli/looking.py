@@ -9,26 +9,97 @@ import typer
 
 from contstim.cli.output import ProgressBars, Quiet, Seed, print_rows, print_sentences, remark
 from contstim.errors import InputError
+from contstim.models.catalog import one_at_a_time
+from contstim.models.families import families, family_named
+from contstim.models.loading import Device, Loading
+from contstim.models.specifications import CATALOGUE, parse_model, parse_models, with_contexts
 from contstim.steps.step import ChangedSentences
+from contstim.wording import counted
 
 if TYPE_CHECKING:
+    from contstim.models.base import Scorer
     from contstim.stimuli import Triplet
 
 
-def models(quiet: Quiet = False) -> None:
-    """List the kinds of models that load, and the nine models of the 2023 study.
+def models(
+    specifications: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[[NAME=]MODEL]...", help="Models to try; none: list families."),
+    ] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=TEXT", help="What a causal model reads before a sentence. Repeatable."
+        ),
+    ] = None,
+    device: Annotated[Device, typer.Option(help="Where networks run.")] = "auto",
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option("--trust-remote-code", help="Run Python code of a checkpoint. Read it first."),
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Try models on 50 sentences of the embedded English, or list the families of models.
 
-    Example: `contstim models`
+    For each model: its parameters, rule, context, unknown words and speed, the share of sentences
+    that it prefers to their own words in another order, and, for a causal model, the mean
+    log-probability of the sentences after each candidate context.
+
+    Without a model: the families that load, and the nine models of the 2023 study.
+
+    Example: `contstim models hf:gpt2 kenlm:trigram.arpa`
     """
     del quiet  # it prints nothing but its result
-    from contstim.models.families import families
-    from contstim.models.specifications import CATALOGUE
-
+    if specifications:
+        loading = Loading(device=device, trust_remote_code=trust_remote_code)
+        moved = with_contexts(specifications, context or ())
+        for loaded in one_at_a_time(parse_models(moved.values()), loading):
+            _print_overview(loaded[0])
+        return
+    if context:
+        raise InputError("context must be NAME=TEXT for one of the models, and none is given.")
     rows = [(f"{each.name}:", each.summary, ", ".join(each.rules)) for each in families()]
     print_rows(("family", "what it is", "scoring rules"), rows, texts=3, title="Families")
     entries = [(name, *entry) for name, entry in CATALOGUE.items()]
     header = ("name", "stands for", "what it is")
     print_rows(header, entries, texts=3, title="Models of Golan et al. (2023)")
+
+
+def _print_overview(scorer: Scorer) -> None:
+    """Print the facts about a model, and its scores after each candidate context."""
+    from contstim.evaluation.overview import model_overview
+
+    facts = model_overview(scorer)
+    convention = facts.convention
+    n, unit = facts.n_sentences, convention.unit
+    unknown = ", ".join(facts.unknown[:5])
+    context = " ".join(convention.context_tokens) or convention.context
+    rows = [
+        ("kind", _kind(scorer)),
+        ("parameters", "unknown" if facts.n_parameters is None else f"{facts.n_parameters:,}"),
+        ("rule", convention.rule),
+        ("context", context or "none"),
+        (f"mean score, {unit}", f"{facts.mean:.2f}"),
+        ("better than their words shuffled", f"{facts.n_better} of {counted(n, 'sentence')}"),
+        (
+            "unknown words",
+            f"{len(facts.unknown)} of {facts.n_words}" + (f": {unknown}" if unknown else ""),
+        ),
+        ("sentences a second", f"{facts.speed:.3g}"),
+    ]
+    print_rows(("", scorer.name), rows, texts=2)
+    if facts.contexts:
+        compared = [
+            (" ".join(score.tokens), f"{score.mean:.2f}", "read" if score.is_read else "")
+            for score in facts.contexts
+        ]
+        print_rows(("context", f"mean score, {unit}", ""), compared)
+
+
+def _kind(scorer: Scorer) -> str:
+    family = family_named(parse_model(scorer.specification, scorer.name).family)
+    kind = "causal" if scorer.convention.context_tokens else "masked"
+    return f"{kind} transformer" if family.name == "hf" else family.summary.partition(";")[0]
 
 
 def show(

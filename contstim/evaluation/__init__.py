@@ -16,4 +16,5 @@ which a folder with figures and a page is written.
     desiderata      desiderata -> desiderata_report
                     what makes a scoring rule good (Kauf & Ivanova 2023)?
     comparison      how alike models order sentences, and what sets them at odds
+    overview        facts about one model: contexts, unknown words, speed
 """

@@ -268,11 +268,9 @@ def contest_commands(
     start: Sentence,
     search: SearchSettings,
     vocabulary: Path | None,
-    prompt: str | None = None,
 ) -> list[str]:
     """Commands that search from a sentence: every pair of models in both directions."""
     extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
-    extra += ["--prompt", prompt] if prompt else []
     extra += [] if search.framed else ["--frame", "none"]
     extra += ["--sentence", start.text]
     named = [with_name(m.name, m.specification or m.name) for m in models]

@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -38,6 +38,11 @@ def short_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
+def weights_of(network: Any) -> int:
+    """Return the number of weights of a network of PyTorch; tied weights count once."""
+    return sum(int(weight.numel()) for weight in network.parameters())
+
+
 @dataclass(frozen=True)
 class Convention:
     """Convention of a score: written beside every score table and part of every cache key.
@@ -53,6 +58,8 @@ class Convention:
             float32 whatever it is.
         tolerance: the share of a score by which it may differ between batches, measured where the
             precision is less than float32; never less than 1e-4 nats.
+        context_tokens: the tokens that a causal model reads before the first word; empty for other
+            models.
     """
 
     rule: str
@@ -63,6 +70,7 @@ class Convention:
     sampling: str = ""
     precision: str = FLOAT32
     tolerance: float = ROUNDING
+    context_tokens: tuple[str, ...] = ()
 
     @property
     def json(self) -> str:
@@ -212,6 +220,24 @@ class Scorer(ABC):
         It shares what searches do not change: weights, and what has been found out about words.
         """
         return copy(self)
+
+    def n_parameters(self) -> int | None:
+        """Return the number of weights, or of n-grams; None if unknown."""
+        return None
+
+    def candidate_contexts(self) -> tuple[str, ...]:
+        """Return texts of contexts worth comparing; empty if the model reads no context."""
+        return ()
+
+    def with_context(self, text: str | None) -> Self:
+        """Return a copy that shares the network and reads another context; None: the default.
+
+        Raises:
+            ModelError: if the model reads no context; or see `contstim.models.contexts`.
+        """
+        raise ModelError(
+            f"context must be left out for {self.name}, which reads none, got {text!r}."
+        )
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """Why each sentence cannot be scored, (n_sentences,); None where it can.
@@ -450,4 +476,4 @@ def conventions(models: Iterable[Scorer]) -> dict[str, dict[str, object]]:
 def record_entry(specification: str, convention: Convention) -> dict[str, object]:
     """A model's entry in a record: its convention, and its specification if it has one."""
     origin: dict[str, object] = {"specification": specification} if specification else {}
-    return origin | asdict(convention)
+    return origin | json.loads(convention.json)  # lists for tuples, as in a record that is read

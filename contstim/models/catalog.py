@@ -22,7 +22,7 @@ from contstim.errors import ModelError
 from contstim.models.base import require_language_model
 from contstim.models.families import family_named
 from contstim.models.loading import DEFAULT_LOADING
-from contstim.models.specifications import parse_model, parse_models
+from contstim.models.specifications import parse_model, parse_models, with_context
 from contstim.models.training_text import training_text_path
 from contstim.models.transforms import InLetterCase, transformed, word_rule
 from contstim.models.vocabularies import counts_path
@@ -58,6 +58,7 @@ def load_scorer(
     loading: Loading = DEFAULT_LOADING,
     *,
     name: str = "",
+    context: str | None = None,
     **options: Any,
 ) -> Scorer:
     """Load whatever a specification names: a language model, a transform of one, a classifier.
@@ -67,12 +68,16 @@ def load_scorer(
         loading: how it is loaded.
         name: what to call it; by default the name before `=`, or the specification. With a name,
             a `=` in the specification belongs to it.
+        context: a text that a causal model reads before the first word; by default that of the
+            specification.
         options: fields of `Loading` by name, such as `device="cpu"`.
 
     Raises:
         ModelError: see `parse_model`, or the model is missing, broken, or has no such rule.
     """
     model = parse_model(specification, name)
+    if context is not None:
+        model = with_context(model, context)
     loading = replace(loading, **options)
     family = family_named(model.family)
     # A loader gets what its family says it takes: n-gram models know no device
@@ -82,6 +87,7 @@ def load_scorer(
         "family": model.family,
         "rule": model.rule,
         "end_mark": end_mark,
+        "context": model.context,
     }
     arguments = {
         option: sources[option] if option in sources else getattr(loading, option)
@@ -119,6 +125,7 @@ def load_model(
     loading: Loading = DEFAULT_LOADING,
     *,
     name: str = "",
+    context: str | None = None,
     **options: Any,
 ) -> LanguageModel:
     """Load a language model, which searches take; see `load_scorer` for the arguments.
@@ -126,7 +133,9 @@ def load_model(
     Raises:
         ModelError: see `load_scorer`; or the scores are not log-probabilities.
     """
-    return require_language_model(load_scorer(specification, loading, name=name, **options))
+    return require_language_model(
+        load_scorer(specification, loading, name=name, context=context, **options)
+    )
 
 
 def load_models(

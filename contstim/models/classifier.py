@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, Scorer, short_hash
+from contstim.models.base import Convention, Scorer, short_hash, weights_of
 from contstim.models.batching import Budget, forward_in_batches
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.families import CLASSIFIER_RULES
@@ -117,6 +117,10 @@ class ClassifierModel(Scorer):
         budget = Budget(1, self.checkpoint.device) if pad is None else self._budget
         forward_in_batches(rows, run, pad=pad or 0, budget=budget)
         return probabilities
+
+    def n_parameters(self) -> int:
+        """See `Scorer.n_parameters`."""
+        return weights_of(self.checkpoint.model)
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """See `Scorer.unscorable`."""

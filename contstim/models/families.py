@@ -38,8 +38,8 @@ class Family:
             returns a `Scorer`.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
             The `WORD_RULES` of word-level models are not passed to the loader.
-        options: which of `loading`, `family`, `rule`, `end_mark` and the fields of `Loading` the
-            loader takes.
+        options: which of `loading`, `family`, `rule`, `context`, `end_mark` and the fields of
+            `Loading` the loader takes. Only families with `context` read one before the first word.
         endings: endings of file names that imply this family where a specification names none.
         is_path: whether the location is a file or a folder, which must exist; not so for services.
         checker: `module:attribute`, a function of the location and `trust_remote_code` that
@@ -73,7 +73,7 @@ FAMILIES: dict[str, Family] = {
             loader="contstim.models.subwords:load_transformer",
             checker="contstim.models.checkpoints.source:check_source",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *RULES))),
-            options=("loading", "rule"),
+            options=("loading", "rule", "context"),
         ),
         Family(
             name="classifier",
@@ -90,7 +90,7 @@ FAMILIES: dict[str, Family] = {
             loader="contstim.models.server.model:load_server",
             checker="contstim.models.server.model:check_server",
             rules=("log-likelihood",),
-            options=("loading",),
+            options=("loading", "context"),
             is_path=False,
         ),
         *(

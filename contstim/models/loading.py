@@ -31,9 +31,6 @@ class Loading:
 
     PANEL: ClassVar[str] = "Loading of models"
 
-    prompt: Annotated[
-        str | None, Help("What causal transformers read before a sentence; it never counts.")
-    ] = None
     device: Annotated[Device, Help("Where networks run; auto: a GPU where there is one.")] = "auto"
     dtype: Annotated[
         Precision, Help("What transformers compute in; auto: float32. Half precision makes ties.")

@@ -1,6 +1,6 @@
 """Model specifications: how a user names a model.
 
-    [NAME=][family:]location[@rule][+transform]
+    [NAME=][family:]location[@rule][+transform][?context=TEXT]
 
 such as `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` or `small=hf:gpt2`. The name stands in columns,
 files and figures. What precedes the first `=` is the name unless it holds a `:` or a `/`: then it
@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
+from urllib.parse import quote, unquote
 
 from contstim.documents import read_json_object, shortened
 from contstim.errors import ModelError
@@ -52,6 +53,7 @@ class Specification:
         rule: empty for the default.
         transform: a key of `TRANSFORMS`, or empty.
         argument: of the transform, such as a file.
+        context: a text that a causal model reads before the first word; None for the default.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Specification:
     rule: str = ""
     transform: str = ""
     argument: str = ""
+    context: str | None = None
 
     @property
     def text(self) -> str:
@@ -89,6 +92,7 @@ CATALOGUE: dict[str, tuple[str, str]] = {
 }
 """Models of the 2023 study by their names here: specification and summary."""
 
+_CONTEXT = re.compile(r"(.+)\?context=([\w.~%-]*)", re.DOTALL | re.ASCII)
 _SPECIFICATION = re.compile(
     r"(?:(?P<family>[a-z][a-z0-9]+):)?(?P<location>.+?)(?:@(?P<rule>(?:(?:lower|upper)@)?[\w-]+))?"
     r"(?:\+(?P<transform>[a-z]+)(?::(?P<argument>.+))?)?"
@@ -96,12 +100,61 @@ _SPECIFICATION = re.compile(
 
 
 def with_name(name: str, specification: str) -> str:
-    """`NAME=SPECIFICATION`, or the specification alone where it is the name."""
-    return specification if name == specification else f"{name}={specification}"
+    """`NAME=SPECIFICATION`, or the specification alone if its text without context is the name."""
+    is_named = name not in (specification, _without_context(specification)[0])
+    return f"{name}={specification}" if is_named else specification
+
+
+def _without_context(specification: str) -> tuple[str, str | None]:
+    """A specification without its context, and the context."""
+    match = _CONTEXT.fullmatch(specification)
+    return (specification, None) if match is None else (match[1], unquote(match[2]))
+
+
+def with_context(model: Specification, context: str) -> Specification:
+    """The model after another context.
+
+    Raises:
+        ModelError: if models of its family read no context.
+    """
+    if "context" not in family_named(model.family).options:
+        raise ModelError(
+            f"context must be left out for {model.name}, a {model.family} model, which reads none "
+            f"before the first word, got {context!r}."
+        )
+    plain, _ = _without_context(model.specification)
+    text = f"{plain}?context={quote(context, safe='')}"
+    return replace(model, specification=text, context=context)
+
+
+def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, str]:
+    """Map each model to the same model after the context that its name has among `NAME=TEXT`.
+
+    Raises:
+        ModelError: if a context has no name, the name of no model or that of another context, or
+            the model reads none; or see `parse_model`.
+    """
+    parsed = {text: parse_model(text) for text in models}
+    names, given = {model.name for model in parsed.values()}, dict[str, str]()
+    for entry in contexts:
+        # An unnamed model has its specification for a name, which may hold a =
+        name = max((n for n in names if entry.startswith(f"{n}=")), key=len, default="")
+        if not name or name in given:
+            rule = "given once for each model" if name else "NAME=TEXT with the name of a model"
+            raise ModelError(
+                f"context must be {rule}, got {entry!r}. Models: {', '.join(sorted(names))}."
+            )
+        given[name] = entry[len(name) + 1 :]
+    return {
+        text: with_context(model, given[model.name]).text if model.name in given else text
+        for text, model in parsed.items()
+    }
 
 
 def parse_model(given: str | Specification, name: str = "") -> Specification:
-    """Parse `[NAME=][family:]location[@rule][+transform]`, once: what is parsed stays as it is.
+    """Parse `[NAME=][family:]location[@rule][+transform][?context=TEXT]`.
+
+    A parsed model is returned as it is.
 
     The location may be a name of the catalogue. The family may be told by the file's ending or by a
     file in the folder.
@@ -112,7 +165,8 @@ def parse_model(given: str | Specification, name: str = "") -> Specification:
 
     Raises:
         ModelError: no text is given, it is malformed, the part before the `=` cannot be a name, or
-            there is no such family, rule or transform; lists what would have worked.
+            there is no such family, rule or transform; lists what would have worked. Or the family
+            reads no context.
     """
     if isinstance(given, Specification):
         return given
@@ -121,8 +175,8 @@ def parse_model(given: str | Specification, name: str = "") -> Specification:
             f"A model is a text such as 'hf:gpt2' or 'small=hf:gpt2', and several are a list of "
             f"them; {shortened(given)} is neither."
         )
-    text = given
-    before, equals, after = given.partition("=")
+    text, context = _without_context(given)
+    before, equals, after = text.partition("=")
     # Else the = belongs to a path or an address
     if not name and equals and ":" not in before and "/" not in before:
         name, text = before.strip(), after.strip()
@@ -139,7 +193,7 @@ def parse_model(given: str | Specification, name: str = "") -> Specification:
     ending = (match[group] or "" for group in ("rule", "transform", "argument"))
     parsed = Specification(name or text, text, kind.name, location, *ending)
     _check_ending(parsed)
-    return parsed
+    return parsed if context is None else with_context(parsed, context)
 
 
 def with_ending(specification: str, rule: str, transform: str) -> str:
@@ -153,6 +207,15 @@ def with_ending(specification: str, rule: str, transform: str) -> str:
     # Checked apart: a text such as "/../x", put behind the location, would be read as part of it
     _check_ending(replace(plain, rule=rule, transform=name, argument=argument))
     return f"{specification}{rule and '@'}{rule}{transform and '+'}{transform}"
+
+
+def without_ending(specification: str) -> str:
+    """The specification of a model without rule, transform and context."""
+    plain, _ = _without_context(specification)
+    model = parse_model(plain, plain)
+    argument = model.argument and f":{model.argument}"
+    transform = model.transform and f"+{model.transform}{argument}"
+    return plain.removesuffix(transform).removesuffix(model.rule and f"@{model.rule}")
 
 
 def _check_ending(model: Specification) -> None:

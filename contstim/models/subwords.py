@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Continuation, LanguageModel, TokenScore
+from contstim.models.base import Continuation, LanguageModel, TokenScore, weights_of
 from contstim.models.caching import as_tuple
+from contstim.models.contexts import candidate_contexts, context_of
 from contstim.models.training_text import training_text_beside
 from contstim.models.words import (
     END_MARK,
@@ -34,14 +35,16 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 
-def load_transformer(location: str, *, name: str, rule: str, loading: Loading) -> LanguageModel:
-    """Load a checkpoint and score with a rule of its kind, which its configuration tells.
+def load_transformer(
+    location: str, *, name: str, rule: str, loading: Loading, context: str | None = None
+) -> LanguageModel:
+    """Load a checkpoint and score with a rule of its kind, which its configuration names.
 
-    The default rule is `log-likelihood` for causal models and `chain` for masked ones. Masked
-    models read no prompt.
+    The default rule is `log-likelihood` for causal models and `chain` for masked ones.
 
     Raises:
-        ModelError: see `load_checkpoint`; or the rule belongs to the other kind of model.
+        ModelError: see `load_checkpoint`; or if the rule belongs to the other kind of model, or a
+            masked model is given a context.
     """
     from contstim.models.checkpoints import load_checkpoint
     from contstim.models.checkpoints.source import foreign_errors
@@ -52,7 +55,12 @@ def load_transformer(location: str, *, name: str, rule: str, loading: Loading) -
         if checkpoint.kind == "causal":
             from contstim.models.causal.adapter import CausalModel
 
-            return CausalModel(checkpoint, prompt=loading.prompt, **given)
+            return CausalModel(checkpoint, context=context, **given)
+        if context is not None:
+            raise ModelError(
+                f"context must be left out for {name}, a masked model, which reads none before the "
+                f"first word, got {context!r}."
+            )
         from contstim.models.masked.adapter import MaskedModel
 
         return MaskedModel(checkpoint, **given)
@@ -81,6 +89,8 @@ class SubwordModel(LanguageModel):
 
     reports_passes = True
     window: int | None
+    # Tokenizer, location and configuration; empty if the model reads no context
+    _begin_again: tuple[Any, ...] = ()
     checkpoint: Checkpoint | None = None  # whose network is in this process
     _encode: Callable[..., list[Encoding]]  # sentences as tokens: `encode_batch` with options
     _space = False  # before the first word, so that it is cut like any other
@@ -96,42 +106,28 @@ class SubwordModel(LanguageModel):
         self._cut_words = words_in_places(self._encode)
         self._encoded = lru_cache(maxsize=64)(lambda sentence: self._encode([sentence])[0])
 
-    def _begin_with(self, prompt: str | None, tokenizer: Any, location: str, config: Any) -> None:
-        """Read every sentence after a prompt, or else after the tokens that begin a sequence.
-
-        A prompt is encoded apart from the sentence; a space at its end goes to the first word.
+    def _begin_with(self, text: str | None, tokenizer: Any, location: str, config: Any) -> None:
+        """Read every sentence after a context; see `context_of`.
 
         Args:
-            prompt: a text before the sentence; None for none.
+            text: the context; None for the default.
             tokenizer: a `transformers` tokenizer.
             location: where it came from, for messages.
-            config: the network's text configuration, or None where only the tokenizer is at hand.
+            config: the network's text configuration; None if only the tokenizer is at hand.
 
         Raises:
-            ModelError: a blank prompt, one that fills the window, or nothing to begin with.
+            ModelError: see `context_of`; or if the context fills the window.
         """
-        if prompt is None:
-            context = _beginning(tokenizer, config)
-        elif not prompt.strip():
-            raise ModelError(f"The prompt {prompt!r} is blank; give a text such as '. ', or none.")
-        else:
-            framed = tokenizer(prompt.removesuffix(" "), return_special_tokens_mask=True)
-            ids, special = framed["input_ids"], framed["special_tokens_mask"]
-            while special and special[-1]:  # what closes a text, such as an end-of-sequence token
-                ids, special = ids[:-1], special[:-1]
-            context = tuple(ids)
-        if not context:
-            raise ModelError(
-                f"{location} has nothing to read before the first word: its tokenizer names no "
-                f"beginning of a sequence. Give a prompt, such as '. '."
-            )
+        context = context_of(tokenizer, config, text, location)
         if self.window is not None and len(context) >= self.window:
             raise ModelError(
-                f"The prompt has {len(context):,} tokens; {location} reads at most {self.window:,}."
+                f"context must be shorter than the {self.window:,} tokens that {location} reads, "
+                f"got {len(context):,} tokens. Give a shorter text."
             )
-        names = " ".join(tokenizer.convert_ids_to_tokens(list(context)))
-        self._context, self._context_text = context, names if prompt is None else prompt
-        spaced = self._end_apart or (prompt or "").endswith(" ")
+        self._context, self._begin_again = context, (tokenizer, location, config)
+        self._context_tokens = tuple(map(str, tokenizer.convert_ids_to_tokens(list(context))))
+        self._context_text = " ".join(self._context_tokens) if text is None else text
+        spaced = self._end_apart or (text or "").endswith(" ")
         # A space is of use if a word at the start of a text is cut otherwise than after one
         self._space = spaced and not tokenizer.tokenize("a")[0].startswith(("Ġ", "▁"))
         self._encode = partial(
@@ -143,6 +139,22 @@ class SubwordModel(LanguageModel):
             check=self._check,
         )
         self._remember_words(tokenizer)
+
+    def candidate_contexts(self) -> tuple[str, ...]:
+        """See `Scorer.candidate_contexts`."""
+        if not self._begin_again:
+            return ()
+        tokenizer, _, config = self._begin_again
+        return candidate_contexts(tokenizer, config)
+
+    def with_context(self, text: str | None) -> Self:
+        """See `Scorer.with_context`."""
+        if not self._begin_again:
+            return super().with_context(text)
+        twin = self.for_another_search()
+        vars(twin).pop("convention", None)  # a cached property
+        twin._begin_with(text, *self._begin_again)
+        return twin
 
     @abstractmethod
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
@@ -172,6 +184,10 @@ class SubwordModel(LanguageModel):
             ]
             for encoding, parts in zip(encodings, self._parts(encodings), strict=True)
         ]
+
+    def n_parameters(self) -> int | None:
+        """See `Scorer.n_parameters`."""
+        return None if self.checkpoint is None else weights_of(self.checkpoint.model)
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
         """See `LanguageModel.token_counts`."""
@@ -249,25 +265,3 @@ class SubwordModel(LanguageModel):
     def _check_window(self, n_tokens: int, sentence: Sentence) -> None:
         if self.window is not None and self._needs(n_tokens) > self.window:
             raise too_long(sentence, self._needs(n_tokens), self.name, self.window)
-
-
-def _beginning(tokenizer: Any, config: Any) -> Tokens:
-    """The tokens that begin a sequence: those that the tokenizer puts before every text.
-
-    If it puts none, the beginning-of-sequence token; models without it (Qwen) begin with the end of
-    another text.
-    """
-    # What comes before the tokens of a text, such as GLM's `[gMASK]<sop>`
-    framed, plain = (tokenizer("a", add_special_tokens=s)["input_ids"] for s in (True, False))
-    starts = range(len(framed) - len(plain) + 1)
-    start = next((i for i in starts if framed[i : i + len(plain)] == plain), 0)
-    if start:
-        return tuple(framed[:start])
-    of_network = (getattr(config, f"{name}_token_id", None) for name in ("bos", "eos"))
-    # Without a configuration, the tokenizer's end of a text has to do
-    of_tokenizer = tokenizer.eos_token_id if config is None else None
-    for option in (tokenizer.bos_token_id, *of_network, of_tokenizer):
-        token = option[0] if isinstance(option, list) else option
-        if token is not None:
-            return (int(token),)
-    return ()

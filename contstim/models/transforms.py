@@ -133,6 +133,7 @@ class InLetterCase(LanguageModel):
     token_log_probs = _of_model(LanguageModel.token_log_probs)
     completed_word_log_probs = _of_model(LanguageModel.completed_word_log_probs)
     knows = _of_model(LanguageModel.knows)
+    n_parameters = _of_model(Scorer.n_parameters)
 
     def vocabulary(self, min_count: int) -> Vocabulary | None:
         """See `LanguageModel.vocabulary`."""
@@ -296,6 +297,12 @@ class Transformed(Scorer):
             return super().token_counts(sentences)
         return self._model.token_counts(sentences)
 
+    def with_context(self, text: str | None) -> Self:
+        """See `Scorer.with_context`."""
+        return type(self)(self._model.with_context(text), self.name, unigram=self._unigram)
+
+    n_parameters = _of_model(Scorer.n_parameters)
+    candidate_contexts = _of_model(Scorer.candidate_contexts)
     unscorable = _of_model(Scorer.unscorable)
     exact = _of_model(Scorer.exact)
     knows = _of_model(Scorer.knows)

@@ -39,7 +39,7 @@ from contstim.models.transforms import tell_unknown_words
 from contstim.options import Aside, Help, Models, Reads, Seed
 from contstim.scores import ScoreTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
-from contstim.steps.fields import GivenModels, ReportFolder, Sentences
+from contstim.steps.fields import GivenModels, ModelContexts, ReportFolder, Sentences
 from contstim.steps.step import Outcome, Shown, Step, Value
 from contstim.steps.training import tell_training
 from contstim.stimuli import Triplet, read_stimuli
@@ -63,6 +63,7 @@ class _Evaluation(Step[Value], name="", kept="All scores so far are kept in the 
 
     out: ReportFolder
     loading: Loading = DEFAULT_LOADING
+    context: ModelContexts = ()
     store: Annotated[Path | None, Aside("Where scores are kept; contstim.sqlite in --out.")] = None
 
     def opened(self) -> Store:
@@ -187,7 +188,9 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
 
 
 class EvaluateAcceptability(
-    _Evaluation[AcceptabilityEvaluation | RatingEvaluation], name="evaluate acceptability"
+    _Evaluation[AcceptabilityEvaluation | RatingEvaluation],
+    name="evaluate acceptability",
+    version=2,
 ):
     """Say how well models follow gradient judgements of acceptability.
 
@@ -250,7 +253,7 @@ class EvaluateAcceptability(
         )
 
 
-class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desiderata"):
+class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desiderata", version=2):
     """Ask of scoring rules what any measure of likelihood should do (Kauf & Ivanova 2023).
 
     Scores should fall with a sentence's length, rise with a word's frequency in a neutral sentence,
@@ -317,7 +320,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         )
 
 
-class CompareModels(_Evaluation["Findings"], name="compare"):
+class CompareModels(_Evaluation["Findings"], name="compare", version=2):
     """Say how alike models or scoring rules order sentences, and where they part most.
 
     Rank correlations, the share of pairs of sentences that two models order alike, the sentences on
@@ -358,9 +361,7 @@ class CompareModels(_Evaluation["Findings"], name="compare"):
             try:
                 start, words = comparison.contest_start(models, table, self.vocabulary)
                 contest = start, words, comparison.contest_search(words)
-                commands += comparison.contest_commands(
-                    models, start, contest[2], self.vocabulary, self.loading.prompt
-                )
+                commands += comparison.contest_commands(models, start, contest[2], self.vocabulary)
             except ContstimError as error:
                 # Tables are worth having without commands, unless the user asked for what these
                 # need.

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal, TypeVar
 from contstim.english.words import english_rules
 from contstim.errors import InputError
 from contstim.files import is_file
+from contstim.models.loading import Loading
 from contstim.optimization.search.settings import SearchSettings
-from contstim.options import Aside, Help, Models, Reads, Writes
+from contstim.options import Aside, Contexts, Help, Models, Reads, Writes
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
 from contstim.word_rules import WordRules, read_words
 
@@ -22,6 +23,10 @@ _MODEL = Models(
     flag="--model",
 )
 GivenModels = Annotated[tuple[str, ...], _MODEL]
+ModelContexts = Annotated[
+    tuple[str, ...],
+    Contexts("What a causal model reads before a sentence; it never counts.", panel=Loading.PANEL),
+]
 
 Text = Annotated[Path, Reads("UTF-8 text, one sentence a line; - for stdin.")]
 Sentences = Annotated[Path, Reads("Sentences, one a line, or a table with columns of sentences.")]

@@ -27,7 +27,7 @@ from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
 from contstim.options import Help, Models, Reads, Writes
 from contstim.steps.analysis import OfAnswers
-from contstim.steps.fields import TrustRemoteCode
+from contstim.steps.fields import ModelContexts, TrustRemoteCode
 from contstim.steps.step import Outcome
 from contstim.stimuli import Condition, read_stimuli
 from contstim.tables import write_table
@@ -141,6 +141,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
     ] = None
     tokens: Annotated[Path | None, Reads("A table: sentence, tokens of each model.")] = None
     models: Annotated[tuple[str, ...], Models("Count its tokens.", flag="--model")] = ()
+    context: ModelContexts = ()
     exclusions: Exclusions = Exclusions()
     trust_remote_code: TrustRemoteCode = False
 

@@ -22,7 +22,14 @@ from contstim.optimization.search.near_pairs import near_pairs
 from contstim.optimization.search.settings import SearchSettings
 from contstim.options import WritesTable
 from contstim.reporting.report import Table
-from contstim.steps.fields import GivenModels, OfferedWords, Sentences, files_of_words, words_read
+from contstim.steps.fields import (
+    GivenModels,
+    ModelContexts,
+    OfferedWords,
+    Sentences,
+    files_of_words,
+    words_read,
+)
 from contstim.steps.step import Outcome, Step
 from contstim.steps.synthesis import words_offered
 from contstim.stimuli import read_stimuli
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
 
-class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=4):
+class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
     """Make minimal pairs of natural sentences: in each, one new word on which two models disagree.
 
     Of all words that may replace one of a sentence, for every two models the one by which they
@@ -54,6 +61,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=4):
     vocabulary: OfferedWords = None
     search: SearchSettings = SearchSettings()
     loading: Loading = DEFAULT_LOADING
+    context: ModelContexts = ()
     leave_out = frozenset({"max_changes", "enough", "recipe", "fluency", "restarts", "seconds"})
 
     def further_reads(self) -> list[Path]:

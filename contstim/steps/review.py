@@ -86,7 +86,7 @@ def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
     return flag_items(every, ReviewSettings(**settings).flags())
 
 
-class WriteReviewPage(Step[ReviewPage], name="review", version=2):
+class WriteReviewPage(Step[ReviewPage], name="review", version=3):
     """Write a page on which people look at every item and keep or reject it.
 
     The page is one file that needs no network: open it in a browser, or send it to somebody. It

@@ -23,7 +23,7 @@ from contstim.models.training_text import tell_contamination
 from contstim.models.transforms import tell_end_mark, tell_unknown
 from contstim.options import Help, Writes, WritesTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
-from contstim.steps.fields import GivenModels, Sentences, StoreBeside
+from contstim.steps.fields import GivenModels, ModelContexts, Sentences, StoreBeside
 from contstim.steps.step import Outcome, Step
 from contstim.stimuli import read_stimuli
 from contstim.store import Store
@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 
 
 class ScoreSentences(
-    Step[list[ModelScores]], name="score", kept="All scores so far are kept in the store."
+    Step[list[ModelScores]],
+    name="score",
+    version=2,
+    kept="All scores so far are kept in the store.",
 ):
     """Score sentences under models: natural log-probabilities, a row a sentence, a column a model.
 
@@ -79,6 +82,7 @@ class ScoreSentences(
     bounds: Annotated[Path | None, WritesTable("Also write chain-mixture's lower bounds.")] = None
     execution: ScoringExecution = LOCAL_SCORING
     loading: Loading = DEFAULT_LOADING
+    context: ModelContexts = ()
     store: StoreBeside = None
 
     def work(self, reporter: Reporter) -> Outcome[list[ModelScores]]:

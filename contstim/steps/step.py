@@ -42,7 +42,7 @@ from typing import (
 
 from contstim.errors import ContstimError, InputError
 from contstim.files import is_device
-from contstim.options import Aside, Help, Models, Reads, Writes
+from contstim.options import Aside, Contexts, Help, Models, Reads, Writes
 from contstim.reporter import SILENT, Reporter, forwarding
 
 if TYPE_CHECKING:
@@ -176,6 +176,24 @@ class Step(Generic[Value]):
             checked = {each.name: each.checked(getattr(holder, each.name)) for each in own}
             for name, value in ({group: replace(holder, **checked)} if group else checked).items():
                 object.__setattr__(self, name, value)
+        self._move_contexts_to_models()
+
+    def _move_contexts_to_models(self) -> None:
+        """Make contexts part of the specifications, by which stores and workers know models."""
+        own = [field for field in fields_of(type(self)) if isinstance(field.note, Models)]
+        noted = (f.name for f in fields_of(type(self)) if isinstance(f.note, Contexts))
+        name = next(noted, "")
+        if not name or not getattr(self, name):
+            return
+        from contstim.models.specifications import with_contexts
+
+        values = {field.name: getattr(self, field.name) for field in own}
+        texts = [text for value in values.values() for text in _each(value) if text is not None]
+        moved = with_contexts(texts, getattr(self, name)) | {None: None}
+        for key, value in values.items():
+            new = tuple(moved[text] for text in _each(value))
+            object.__setattr__(self, key, new if isinstance(value, tuple) else new[0])
+        object.__setattr__(self, name, ())
 
     def work(self, reporter: Reporter) -> Outcome[Value]:
         """Do the work and write the outputs, but for the record."""
@@ -315,6 +333,9 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
 
     with reporter:
         outcome = step.work(forwarding(reporter, warn=warn))
+        for name, convention in outcome.facts.get("models", {}).items():
+            if tokens := convention.get("context_tokens"):
+                reporter.say_once(f"{name} reads {' '.join(tokens)} before the first word.")
     if path is not None:
         # Texts for the user to edit are there now, some anew, and models fetched from the hub
         new = [

@@ -24,7 +24,7 @@ from contstim.optimization.search.synthesize import (
 from contstim.options import Aside, Help, Models, Seed, Writes
 from contstim.reporting.names import names_for_tables
 from contstim.sentence import Sentence
-from contstim.steps.fields import OfferedWords, files_of_words, words_read
+from contstim.steps.fields import ModelContexts, OfferedWords, files_of_words, words_read
 from contstim.steps.step import ChangedSentences, Outcome, Step
 from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from contstim.steps.step import Shown
 
 
-class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=6):
+class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=7):
     """Change a sentence word by word until one model rejects what another accepts.
 
     Shows each step, the models' log-probabilities (nats), why the search ended, and what it cost.
@@ -64,6 +64,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
     ] = "accept-reject"
     search: SearchSettings = SearchSettings()
     loading: Loading = DEFAULT_LOADING
+    context: ModelContexts = ()
     as_json: Annotated[bool, Aside("Print the result as JSON.", flag="--json")] = False
     out: Annotated[Path | None, Writes("A file for the same JSON.")] = None
     seed: Seed = 0

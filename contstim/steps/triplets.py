@@ -29,6 +29,7 @@ from contstim.reviews import read_reviews
 from contstim.steps.execution import LOCAL, Execution
 from contstim.steps.fields import (
     GivenModels,
+    ModelContexts,
     OfferedWords,
     StoreBeside,
     Uncapped,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 class SearchTriplets(
     Step["TripletResults"],
     name="triplets",
-    version=7,
+    version=8,
     kept="All results so far are kept in the store.",
 ):
     """Synthesize triplets for every pair of models: a natural sentence, and one that each rejects.
@@ -97,6 +98,7 @@ class SearchTriplets(
     review: Annotated[tuple[Path, ...], Reads("A review: rejected triplets are replaced.")] = ()
     earlier: Annotated[tuple[Path, ...], Aside("With --review: trials that stood before.")] = ()
     loading: Loading = DEFAULT_LOADING
+    context: ModelContexts = ()
     seed: Seed = 0
     begin_with: Path | None = None
 

@@ -16,7 +16,7 @@ from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
 from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
 from contstim.options import Help, Models, Reads, Writes, WritesTable
-from contstim.steps.fields import Blocked, Language, Prose, TrustRemoteCode
+from contstim.steps.fields import Blocked, Language, ModelContexts, Prose, TrustRemoteCode
 from contstim.steps.step import Outcome, Step
 from contstim.tables import columns_of, write_table
 from contstim.vocabulary import Vocabulary
@@ -130,6 +130,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=2):
     settings: VocabularySettings = _DEFAULTS
     table: Annotated[Path | None, WritesTable("Also write the tokens of each word.")] = None
     trust_remote_code: TrustRemoteCode = False
+    context: ModelContexts = ()
 
     def writes(self) -> tuple[Path, ...]:
         """The vocabulary, and the words of a text that were left out."""

@@ -22,6 +22,13 @@ _OPTION = re.compile(r"--([a-z][a-z-]*)")
 _FIELD = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
+_REMOVED = dict.fromkeys(
+    ("prompt", "context"),
+    "there is no such key here: each model has its own `context` in [models], such as "
+    'NAME = { model = "hf:gpt2", context = ". " }.',
+)
+
+
 class Problems:
     """The problems of one study file, each once."""
 
@@ -52,7 +59,9 @@ class Problems:
         """A problem for each key of a table that there is not, with the nearest that there is."""
         names = list(known)
         for key in keys:
-            if key not in names:
+            if key in _REMOVED and key not in names:
+                self.add((*table, key), _REMOVED[key])
+            elif key not in names:
                 near = get_close_matches(key, names, n=1, cutoff=0.5)
                 remedy = (
                     f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names))}."

@@ -14,7 +14,13 @@ from contstim.documents import parse_toml, read_text
 from contstim.errors import InputError
 from contstim.files import is_file, path_inside, write_text
 from contstim.models.loading import Loading
-from contstim.models.specifications import parse_models, with_ending
+from contstim.models.specifications import (
+    parse_model,
+    parse_models,
+    with_context,
+    with_ending,
+    without_ending,
+)
 from contstim.models.training.settings import NETWORKS, RecurrentKind, TrainingSettings
 from contstim.study.problems import Problems
 from contstim.study.sections import SECTIONS, TextsSection, TrainingPlace, validated
@@ -33,6 +39,9 @@ KINDS: dict[str, tuple[type[Any], TrainingSettings | None]] = {
     **{kind: (type(network), training) for kind, (network, training) in NETWORKS.items()},
 }
 """The kinds of models that a study can train, each with its settings and the usual training."""
+
+_ENDINGS = ("rule", "transform", "context")
+"""Keys of the table of a model that say how it scores."""
 
 
 def read_study(path: Path | str) -> Study:
@@ -211,32 +220,47 @@ def _model(
         )
         return None
     value = dict(value)
-    ending: list[str] = []
-    for part in ("rule", "transform"):
-        text = value.pop(part, "")
+    endings = {part: value.pop(part, "") for part in _ENDINGS}
+    for part, text in endings.items():
         if not isinstance(text, str):
             problems.add((*key, part), f"{text!r} is not a text in quotes.")
             return None
-        ending.append(text)
-    if "same" in value:
-        # Another rule of a model that stands above
+    training = None
+    if "model" in value:
+        base = value.pop("model")
+        problems.refuse_unknown(key, tables[name], ("model", "context"))
+        if not isinstance(base, str):
+            problems.add((*key, "model"), f'must be a text such as "hf:gpt2", got {base!r}.')
+            return None
+    elif "same" in value:
         other = value.pop("same")
-        problems.refuse_unknown(key, value, ("same", "rule", "transform"))
-        trained = tables.get(other) if isinstance(other, str) else None
-        if isinstance(trained, dict) and "train" in trained:
-            place = _place(str(other), str(trained["train"]))
-            return StudyModel(name, with_ending(place, *ending))
-        problems.add((*key, "same"), f"{other!r} is not a model that this study trains.")
-        return None
-    kind = value.pop("train", None)
-    if kind not in KINDS:
-        problems.add(
-            (*key, "train"),
-            f"{kind!r} is not a kind of model that can be trained; there are {', '.join(KINDS)}.",
-        )
-        return None
-    training = _training(str(kind), value, seed, key, problems)
-    return StudyModel(name, with_ending(_place(name, str(kind)), *ending), training)
+        problems.refuse_unknown(key, value, ("same", *_ENDINGS))
+        base = _specification_of(str(other), tables)
+        if not base:
+            problems.add((*key, "same"), f"must be another model of this study, got {other!r}.")
+            return None
+    else:
+        kind = value.pop("train", None)
+        if kind not in KINDS:
+            known = f"must be one of {', '.join(KINDS)}, got {kind!r}."
+            problems.add((*key, "train"), f'{known} Or name a model: {{ model = "hf:gpt2" }}.')
+            return None
+        base = _place(name, str(kind))
+        training = _training(str(kind), value, seed, key, problems)
+    specification = with_ending(base, endings["rule"], endings["transform"])
+    if "context" in tables[name]:
+        model = with_context(parse_model(specification, name), endings["context"])
+        specification = model.specification
+    return StudyModel(name, specification, training)
+
+
+def _specification_of(name: str, tables: Mapping[str, Any]) -> str:
+    """The specification of a model, without rule, transform and context; empty if unknown."""
+    value = tables.get(name)
+    if isinstance(value, dict) and "train" in value:
+        return _place(name, str(value["train"]))
+    text = value.get("model") if isinstance(value, dict) else value
+    return without_ending(text) if isinstance(text, str) else ""
 
 
 def _place(name: str, kind: str) -> str:
@@ -254,7 +278,7 @@ def _training(
     parts = [network, TrainingPlace] + ([] if usual is None else [TrainingSettings])
     names = {part: {each.name for each in fields(part)} - {"kind"} for part in parts}
     allowed = [name for own in names.values() for name in own]
-    problems.refuse_unknown(key, values, ["train", "rule", "transform", *allowed])
+    problems.refuse_unknown(key, values, ["train", *_ENDINGS, *allowed])
     given: dict[type[Any], dict[str, Any]] = {
         part: {name: value for name, value in values.items() if name in names[part]}
         for part in parts

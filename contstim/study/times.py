@@ -29,13 +29,16 @@ _SHORT = frozenset(
 _SHORT_SECONDS = 5.0
 _SIMULATION = 0.008  # of a simulated experiment with distant, and one with close rivals
 _SENTENCES, _SECONDS, _LARGEST_BLOCK = 64, 2.0, 512  # of a measurement of a model's speed
+_CONTEXT_SECONDS = 10.0  # after which no further context of a model is tried
 
 Speed = tuple[float, float]
 """Of a model on this machine: seconds to load it, and for a sentence."""
 
 
 def measured_speeds(study: Study, reporter: Reporter) -> tuple[dict[str, Speed], list[str]]:
-    """Speed of each model that is there, by its name, and what went wrong with others.
+    """Return the speed of each available model, by its name, and cautions.
+
+    Cautions name models that cannot be loaded, and contexts that are much worse than others.
 
     The current folder is the study's.
     """
@@ -46,7 +49,8 @@ def measured_speeds(study: Study, reporter: Reporter) -> tuple[dict[str, Speed],
         reporter.progress("measuring", number, len(study.models), model.name)
         if model.training is None or all(file.exists() for file in model.files):
             try:
-                speeds[model.name] = _speed(study, model.specification, sentences)
+                speeds[model.name], caution = _speed(study, model.specification, sentences)
+                cautions += [f"{model.name}: {caution}"] if caution else []
             except ContstimError as error:
                 cautions.append(f"{model.name}: {error}")
     reporter.progress("measuring", len(study.models), len(study.models))
@@ -63,7 +67,9 @@ def _some_sentences(study: Study) -> list[Sentence]:
     return list(generate(_SENTENCES, words=files.only_length, seed=0))
 
 
-def _speed(study: Study, specification: str, sentences: list[Sentence]) -> Speed:
+def _speed(study: Study, specification: str, sentences: list[Sentence]) -> tuple[Speed, str]:
+    """The speed of a model, and what is wrong with its context; empty if nothing is."""
+    from contstim.evaluation.overview import context_caution
     from contstim.models.catalog import free_memory, load_scorer
 
     began = perf_counter()
@@ -83,9 +89,10 @@ def _speed(study: Study, specification: str, sentences: list[Sentence]) -> Speed
         spent += perf_counter() - began
         scored += len(block)
         size = min(2 * size, _LARGEST_BLOCK)
+    caution = context_caution(scorer, seconds=_CONTEXT_SECONDS)
     del scorer
     free_memory()
-    return load, spent / scored
+    return (load, spent / scored), caution
 
 
 def stage_time(

@@ -94,10 +94,10 @@ def test_a_row_a_word_with_its_end_counted_to_it(folder: Path) -> None:
         run(folder, "no.csv", "--model", f"hf:{folder}/bert", *corrected)
 
 
-def test_prompt_and_precision_reach_the_model_and_the_record(folder: Path) -> None:
+def test_context_and_precision_reach_the_model_and_the_record(folder: Path) -> None:
     model = f"hf:{folder}/gpt2@chain"
     plain = run(folder, "plain.csv", "--model", model)
-    prompted = run(folder, "prompted.csv", "--model", model, "--prompt", ". ")
+    prompted = run(folder, "prompted.csv", "--model", model, "--context", f"{model}=. ")
     half = run(folder, "half.csv", "--model", model, "--dtype", "bfloat16")
     assert len({rows[0][model] for rows in (plain, prompted, half)}) == 3
     record = json.loads((folder / "prompted.csv.meta.json").read_text(encoding="utf-8"))

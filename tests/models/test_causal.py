@@ -76,8 +76,8 @@ class TestContract(LanguageModelContract):
     )
     @classmethod
     def model(cls, load: Load, request: pytest.FixtureRequest) -> CausalModel:
-        name, rule, prompt = request.param
-        return CausalModel(load(name), rule=rule, prompt=prompt)
+        name, rule, context = request.param
+        return CausalModel(load(name), rule=rule, context=context)
 
     def continues(self, model: LanguageModel) -> bool:
         del model
@@ -161,7 +161,7 @@ def test_bounds_hold_for_every_word(load: Load, name: str, rule: str) -> None:
 @pytest.mark.parametrize("rule", ["log-likelihood", "chain"])
 @pytest.mark.parametrize("name", NAMES)
 def test_replacements_equal_rewritten_sentences(load: Load, name: str, rule: str) -> None:
-    model = CausalModel(load(name), rule=rule, prompt="Once upon a time, ")
+    model = CausalModel(load(name), rule=rule, context="Once upon a time, ")
     words = [*ALL_WORDS[::5], *ODD_WORDS]
     for sentence in (PARSED[0], Sentence.parse("Stop!")):
         for position in {0, len(sentence) // 2, len(sentence) - 1}:
@@ -195,18 +195,18 @@ def test_terms_by_token_add_up(load: Load, rule: str) -> None:
         assert sorted(set(words[:-1])) == list(range(len(sentence)))
 
 
-def test_the_prompt_does_not_count_and_matters(load: Load) -> None:
+def test_the_context_does_not_count_and_matters(load: Load) -> None:
     checkpoint = load("gpt2")
     tokenizer = checkpoint.tokenizer
-    prompt, sentence = "What a day. ", PARSED[1]
-    model = CausalModel(checkpoint, prompt=prompt)
-    ids = torch.tensor([tokenizer(prompt + sentence.text)["input_ids"]])
+    context, sentence = "What a day. ", PARSED[1]
+    model = CausalModel(checkpoint, context=context)
+    ids = torch.tensor([tokenizer(context + sentence.text)["input_ids"]])
     skipped = len(tokenizer("What a day.")["input_ids"])
     with torch.no_grad():
         log_probs = checkpoint.model(ids).logits[0].double().log_softmax(-1)
     expected = sum(float(log_probs[i - 1, ids[0, i]]) for i in range(skipped, ids.shape[1]))
     assert model.log_probs([sentence])[0] == pytest.approx(expected, abs=1e-4)
-    assert model.convention.context == prompt
+    assert model.convention.context == context
     assert model.convention.fingerprint != CausalModel(checkpoint).convention.fingerprint
 
 
@@ -313,8 +313,8 @@ def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
             {"rule": "pll-original"},
             "causal model, .* no rule 'pll-original'; it has log-lik",
         ),
-        ({"prompt": ""}, "is blank"),
-        ({"prompt": "long " * CONTEXT}, "reads at most"),
+        ({"context": ""}, "must be a text"),
+        ({"context": "long " * CONTEXT}, "must be shorter"),
     ],
 )
 def test_what_cannot_be_scored_is_refused(
@@ -390,9 +390,3 @@ def test_tokens_added_to_a_tokenizer_but_not_to_the_network_do_no_harm(load: Loa
     padded = Checkpoint(plain.model, tokenizer, plain.location, plain.device, plain.kind)
     ours, theirs = (CausalModel(c, rule="chain").log_probs(PARSED[:3]) for c in (padded, plain))
     np.testing.assert_array_equal(ours, theirs)
-
-
-@pytest.mark.parametrize("prompt", ["", " ", "\n  "])
-def test_a_blank_prompt_is_refused(load: Load, prompt: str) -> None:
-    with pytest.raises(ModelError, match="is blank"):
-        CausalModel(load("gpt2"), prompt=prompt)

@@ -37,20 +37,20 @@ class CausalModel(SubwordModel):
     tokens that begin a word (and end marks) or all others, and the first word is cut like any other
     word (Golan et al. 2023, Methods).
 
-    The context before the first word never counts. By default it is the tokens that the tokenizer
-    puts before every text, or, if it puts none, the beginning-of-sequence token. A prompt follows
-    the tokenizer's own tokens; it is encoded apart from the sentence, and a space at its end goes
-    to the first word. The 2023 recipe is rule `chain` with the prompt `". "`.
+    The context before the first word never counts. By default it is the token that begins a text,
+    or else the one that separates documents; see `contstim.models.contexts`. A text given as
+    context is encoded apart from the sentence, and a space at its end belongs to the first word.
+    The 2023 recipe is rule `chain` with the context `". "`.
 
     Args:
         checkpoint: a causal one.
         rule: `log-likelihood` or `chain`.
-        prompt: a text before the sentence, instead of the beginning-of-sequence token.
+        context: a text before the sentence; None for the default.
         name: the model's name, by default the checkpoint's location.
 
     Raises:
-        ModelError: a masked checkpoint, an unknown rule, no context, or a prompt that fills the
-            network's window.
+        ModelError: if the checkpoint is masked, the rule unknown, or the context unusable or as
+            long as the network's window.
     """
 
     checkpoint: Checkpoint
@@ -60,7 +60,7 @@ class CausalModel(SubwordModel):
         checkpoint: Checkpoint,
         *,
         rule: str = "log-likelihood",
-        prompt: str | None = None,
+        context: str | None = None,
         name: str | None = None,
     ) -> None:
         if checkpoint.kind != "causal":
@@ -70,7 +70,7 @@ class CausalModel(SubwordModel):
         self.checkpoint, self.window = checkpoint, checkpoint.window
         self._rule, self._end_apart = rule, rule == "chain"
         config = checkpoint.model.config.get_text_config()
-        self._begin_with(prompt, checkpoint.tokenizer, checkpoint.location, config)
+        self._begin_with(context, checkpoint.tokenizer, checkpoint.location, config)
         if checkpoint.has_weights:
             _ = self._network  # refuse now a network that cannot be scored
         # Tokens of words of several tokens that are read to tighten the bounds of `replacements`
@@ -85,6 +85,7 @@ class CausalModel(SubwordModel):
         return Convention(
             rule=self._rule,
             context=self._context_text,
+            context_tokens=self._context_tokens,
             end_scored=True,
             fingerprint=f"{kind}-{short_hash(json.dumps(parts))}",
             precision=precision_of(self.checkpoint.model),

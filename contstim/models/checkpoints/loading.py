@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
@@ -189,7 +189,7 @@ def load_checkpoint(
     """
     import transformers
 
-    location, loading = source.location, replace(loading.resolved(), prompt=None)
+    location, loading = source.location, loading.resolved()
     check_folder(location)
     key, stamped = (location, repr(loading), classifier), stamp(location)
     if not labels and (in_use := _loaded.get((*key, stamped))):

@@ -91,6 +91,12 @@ class NgramModel(LanguageModel):
         """See `Scorer.for_another_search`: searches change nothing in it."""
         return self
 
+    def n_parameters(self) -> int | None:
+        """See `Scorer.n_parameters`: the number of n-grams; None for a binary file."""
+        if self.tables is None:
+            return None
+        return sum(len(table.keys) for table in self.tables.orders)
+
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
         return self._query.totals(self._end_marks.read_all(sentences), end=True) * _NATS

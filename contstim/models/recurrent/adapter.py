@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from contstim.models.base import Convention, LanguageModel, Replacements
+from contstim.models.base import Convention, LanguageModel, Replacements, weights_of
 from contstim.models.batching import Budget, computing, forward_in_batches, unique_rows
 from contstim.models.costs import count
 from contstim.models.end_marks import EndMarks
@@ -106,6 +106,10 @@ class RecurrentModel(LanguageModel):
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.completed_word_log_probs`: a term is a word already."""
         return self.token_log_probs(sentences)
+
+    def n_parameters(self) -> int:
+        """See `Scorer.n_parameters`."""
+        return weights_of(self._network)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`."""

@@ -43,7 +43,7 @@ class ServerModel(SubwordModel):
     Args:
         address: of the server and its model.
         tokenizer: a `transformers` tokenizer, the model's own.
-        prompt: a text before the sentence, instead of the beginning-of-sequence token.
+        context: a text before the sentence; None for the default.
         name: the model's name, by default the address.
         config: the network's text configuration, where it is at hand.
         draft: a local model whose scores resemble the server's.
@@ -62,7 +62,7 @@ class ServerModel(SubwordModel):
         address: ServerAddress,
         tokenizer: Any,
         *,
-        prompt: str | None = None,
+        context: str | None = None,
         name: str | None = None,
         config: Any = None,
         draft: LanguageModel | None = None,
@@ -71,7 +71,7 @@ class ServerModel(SubwordModel):
         self.name = name or address.text
         self._address = address
         self._draft, self.window = draft, address.window
-        self._begin_with(prompt, tokenizer, address.text, config)
+        self._begin_with(context, tokenizer, address.text, config)
         self._service = ScoringService(Client(address), tokenizer) if connected else None
         if self._service is not None:
             probe_server(self._service, tokenizer, self._context)
@@ -89,6 +89,7 @@ class ServerModel(SubwordModel):
         return Convention(
             rule="log-likelihood",
             context=self._context_text,
+            context_tokens=self._context_tokens,
             end_scored=True,
             fingerprint=digest,
             precision="unknown",  # of weights elsewhere; results are held to the tolerance
@@ -157,7 +158,9 @@ def check_server(location: str, *, trust_remote_code: bool = False) -> None:  # 
     parse_address(location)
 
 
-def load_server(location: str, *, name: str, loading: Loading = DEFAULT_LOADING) -> ServerModel:
+def load_server(
+    location: str, *, name: str, loading: Loading = DEFAULT_LOADING, context: str | None = None
+) -> ServerModel:
     """Load the tokenizer of a served model, and try its server out.
 
     Raises:
@@ -172,7 +175,7 @@ def load_server(location: str, *, name: str, loading: Loading = DEFAULT_LOADING)
     return ServerModel(
         address,
         tokenizer,
-        prompt=loading.prompt,
+        context=context,
         name=name,
         config=config,
         draft=draft,

@@ -1,0 +1,206 @@
+"""Facts about one model on sentences of the embedded English: what it reads, knows and costs."""
+
+from __future__ import annotations
+
+import os
+import random
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contstim.errors import ModelError, StoreError
+from contstim.models.scoring import score_each
+from contstim.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from contstim.arrays import FloatArray
+    from contstim.models.base import Convention, Scorer
+    from contstim.sentence import Sentence
+
+N_SENTENCES = 50
+"""Sentences of the embedded English that a model is tried with."""
+
+MAX_SECONDS = 20.0
+"""Seconds after which a slow model is given no further sentences."""
+
+WORSE_CONTEXT = 3.0
+"""Nats for a sentence by which another context must be better to be worth a warning."""
+
+
+@dataclass(frozen=True)
+class ContextScore:
+    """Scores of sentences after a context.
+
+    Attributes:
+        text: the context as `context` takes it.
+        tokens: the tokens that are read.
+        mean: mean score of the sentences, in the unit of the model.
+        is_read: whether it is the context of the model.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    mean: float
+    is_read: bool
+
+
+@dataclass(frozen=True)
+class ModelOverview:
+    """Facts about one model.
+
+    Attributes:
+        n_parameters: number of weights, or of n-grams; None if unknown.
+        convention: how it scores.
+        contexts: the best first; empty if the model reads no context.
+        n_sentences: sentences that were scored, fewer than `N_SENTENCES` for a slow model.
+        mean: mean score of these.
+        n_better: sentences with a higher score than their own words in another order.
+        n_words: distinct words of the sentences.
+        unknown: words that the model does not know.
+        speed: sentences a second.
+    """
+
+    n_parameters: int | None
+    convention: Convention
+    contexts: tuple[ContextScore, ...]
+    n_sentences: int
+    mean: float
+    n_better: int
+    n_words: int
+    unknown: tuple[str, ...]
+    speed: float
+
+
+def model_overview(scorer: Scorer) -> ModelOverview:
+    """Score sentences of the embedded English with a model, also shuffled and in other contexts.
+
+    Raises:
+        ModelError: if the model can score none of the sentences; or see `Scorer.scores`.
+    """
+    sentences = scorable_sentences(scorer, N_SENTENCES)
+    scorer.scores(sentences[:1])  # the first call of a network takes longer
+    scores, seconds = _scores_within(scorer, sentences, MAX_SECONDS)
+    sentences = sentences[: len(scores)]
+    shuffled = [_shuffled(sentence) for sentence in sentences]
+    n_better = int((scores > scorer.scores(shuffled)).sum())
+    words = tuple(dict.fromkeys(word for sentence in sentences for word in sentence.words))
+    pairs = zip(words, scorer.knows(words), strict=True)
+    return ModelOverview(
+        n_parameters=scorer.n_parameters(),
+        convention=scorer.convention,
+        contexts=context_scores(scorer, sentences),
+        n_sentences=len(sentences),
+        mean=float(scores.mean()),
+        n_better=n_better,
+        n_words=len(words),
+        unknown=tuple(word for word, is_known in pairs if not is_known),
+        speed=len(scores) / seconds,
+    )
+
+
+def _scores_within(
+    scorer: Scorer, sentences: Sequence[Sentence], seconds: float
+) -> tuple[FloatArray, float]:
+    """Scores of the first sentences, as many as the time allows, and the seconds they took."""
+    blocks: list[FloatArray] = []
+    began, done, size = perf_counter(), 0, 2
+    while done < len(sentences) and perf_counter() - began < seconds:
+        blocks.append(scorer.scores(sentences[done : done + size]))
+        done, size = done + size, 2 * size
+    return np.concatenate(blocks), perf_counter() - began
+
+
+def scorable_sentences(scorer: Scorer, n: int) -> list[Sentence]:
+    """Return those of n sentences of the embedded English that a model can score.
+
+    Raises:
+        ModelError: if there is none.
+    """
+    from contstim.english import generate
+
+    sentences = generate(n, seed=0)
+    reasons = scorer.unscorable(sentences)
+    scorable = [s for s, reason in zip(sentences, reasons, strict=True) if reason is None]
+    if not scorable:
+        raise ModelError(f"{scorer.name} can score no sentence: {reasons[0]}")
+    return scorable
+
+
+def context_scores(
+    scorer: Scorer,
+    sentences: Sequence[Sentence],
+    *,
+    store: Store | None = None,
+    seconds: float = float("inf"),
+) -> tuple[ContextScore, ...]:
+    """Return the mean score of sentences after each candidate context, the best first.
+
+    Args:
+        scorer: the model; its own context is among the candidates.
+        sentences: what to score.
+        store: where scores are cached.
+        seconds: time after which no further context is tried.
+    """
+    began, scores = perf_counter(), dict[tuple[str, ...], ContextScore]()
+    candidates = scorer.candidate_contexts()
+    for text in (None, *candidates) if candidates else ():
+        if perf_counter() - began > seconds:
+            break
+        try:
+            twin = scorer if text is None else scorer.with_context(text)
+        except ModelError:  # such as a token that the network has no row for
+            continue
+        tokens = twin.convention.context_tokens
+        if tokens not in scores:
+            mean = float(score_each([twin], sentences, store=store).mean())
+            context = twin.convention.context
+            scores[tokens] = ContextScore(context, tokens, mean, is_read=text is None)
+    return tuple(sorted(scores.values(), key=lambda score: -score.mean))
+
+
+def context_caution(scorer: Scorer, *, seconds: float) -> str:
+    """Return a warning if another context makes sentences much likelier; empty if none does.
+
+    Scores are cached in the user's cache folder, unless another process uses it.
+
+    Args:
+        scorer: the model.
+        seconds: time after which no further context is tried.
+
+    Raises:
+        ModelError: see `model_overview`.
+    """
+    if not scorer.candidate_contexts():
+        return ""
+    sentences = scorable_sentences(scorer, N_SENTENCES)
+    with ExitStack() as stack:
+        store = None
+        with suppress(StoreError):  # in use, or the folder cannot be written
+            store = stack.enter_context(Store(_cache_folder() / "contexts.sqlite"))
+        best, *others = context_scores(scorer, sentences, store=store, seconds=seconds)
+    own = next(score for score in (best, *others) if score.is_read)
+    if best.mean - own.mean <= WORSE_CONTEXT:
+        return ""
+    return (
+        f"sentences are {best.mean - own.mean:.1f} nats likelier after {best.text!r} than after "
+        f"{own.text!r}, the context of the model. Set `context` for the model in [models], or "
+        f"compare contexts with: contstim models {scorer.specification}"
+    )
+
+
+def _cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "contstim"
+
+
+def _shuffled(sentence: Sentence) -> Sentence:
+    """The same words in another order, if there is one."""
+    words, rng = list(sentence.words), random.Random(0)
+    while tuple(words) == sentence.words and len(set(words)) > 1:
+        rng.shuffle(words)
+    return replace(sentence, words=tuple(words))

@@ -1,0 +1,201 @@
+"""The tokens that a causal model reads before the first word of a sentence.
+
+Candidates for the default, the first that is usable:
+
+    1. what the tokenizer puts before every text           `[gMASK]<sop>` (GLM), `<s>` (Llama)
+    2. the beginning-of-sequence token                      `<|endoftext|>` (GPT-2)
+    3. the end-of-sequence token, which separates documents `<|endoftext|>` (Qwen's base models)
+    4. any other token that separates documents             `<|endoftext|>` (models tuned to chat)
+
+A token is usable if it is a special token of the vocabulary and no chat mark. A chat mark opens or
+closes a turn of a conversation, such as ChatML's `<|im_start|>`: after it a model expects the name
+of a speaker, and gives the first words of a sentence far too little probability.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from contstim.errors import ModelError
+from contstim.sentence import special_sign
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from contstim.models.words import Tokens
+
+# Names of tokens without their signs: `<|end_of_text|>` is "end of text"
+_SEPARATOR = re.compile(
+    r"(.* )?end ?of ?(text|document|sentence|sequence)|(eos|eod|end of doc)( token| id)?"
+)
+_BEGINNING = re.compile(
+    r"(.* )?(begin|start) ?of ?(text|document|sentence|sequence)|bos( token| id)?"
+)
+# ChatML, Llama 3 and 4, Gemma, Phi, GLM, Command-R, Mistral, Granite, EXAONE, gpt-oss and others
+_CHAT = re.compile(
+    r"im .*|(eot|eom|inst)( id)?|(end|start)$|(start|end)?of ?turn"
+    r"|(.* )?(turn|endofturn|role|header|user|assistant|system|human|chatbot|prompter|observation"
+    r"|utterance|message|channel|return|call|ipython|inst|prompt)( .*)?"
+)
+_LETTERS = re.compile(r"[^a-z]+")
+_CONVERSATION = [
+    {"role": role, "content": text}
+    for role, text in (("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d"))
+]
+
+
+def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> Tokens:
+    """Return the tokens of a context, or of the default context.
+
+    A text may name special tokens, such as `<|endoftext|>`. It follows the tokens that the
+    tokenizer puts before every text, unless it begins with them. A space at its end belongs to the
+    first word of a sentence.
+
+    Args:
+        tokenizer: a `transformers` tokenizer.
+        config: the network's text configuration; None if only the tokenizer is at hand.
+        text: the context; None for the default.
+        location: where the tokenizer came from, for messages.
+
+    Raises:
+        ModelError: if the text is blank, or names a special token that the tokenizer does not
+            have; or if there is no text and no usable token.
+    """
+    if text is None:
+        return _default(tokenizer, config, location)
+    if not text.strip():
+        raise ModelError(
+            f"context must be a text such as '. ' or '<|endoftext|>', got {text!r}. Leave it out "
+            f"for the default."
+        )
+    known = sorted(_special_tokens(tokenizer).values(), key=len, reverse=True)
+    rest = re.sub("|".join(map(re.escape, known)) or r"(?!)", " ", text)
+    if (sign := special_sign(rest)) is not None:
+        names = ", ".join(candidate_contexts(tokenizer, config)[:-1])
+        raise ModelError(
+            f"context must name special tokens of {location}, got {sign!r} in {text!r}, which its "
+            f"tokenizer would read as ordinary characters. Its own are {names or 'none'}."
+        )
+    ids = tuple(tokenizer(text.removesuffix(" "), add_special_tokens=False)["input_ids"])
+    before = _added_before(tokenizer)
+    if any(_fault(token, tokenizer, config) for token in before):
+        before = ()
+    shared = next(n for n in range(len(before), -1, -1) if before[len(before) - n :] == ids[:n])
+    return (*before, *ids[shared:])
+
+
+def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
+    """Return texts of contexts worth comparing: special tokens that begin or end texts, and '. '.
+
+    Chat marks that the tokenizer calls its beginning of a sequence are among them.
+    """
+    ids = dict.fromkeys(token for _, token in _declared(tokenizer, config))
+    ids |= dict.fromkeys(_separators(tokenizer))
+    special = _special_tokens(tokenizer)
+    return (*dict.fromkeys(special[token] for token in ids if token in special), ". ")
+
+
+def is_chat_mark(token: int, tokenizer: Any) -> bool:
+    """True if a token opens or closes a turn, by its name or in the tokenizer's chat template."""
+    sign = str(tokenizer.convert_ids_to_tokens(token))
+    name = _name(sign)
+    if sign in {"<s>", "</s>"} or _SEPARATOR.fullmatch(name) or _BEGINNING.fullmatch(name):
+        return False
+    # <start> and <end> without bars may be anything
+    by_name = _CHAT.fullmatch(name) and not (name in {"start", "end"} and "|" not in sign)
+    return bool(by_name) or sign in _signs_of_turns(tokenizer)
+
+
+def _default(tokenizer: Any, config: Any, location: str) -> Tokens:
+    before = _added_before(tokenizer)
+    faults = [*filter(None, (_fault(token, tokenizer, config) for token in before))]
+    if before and not faults:
+        return before
+    for role, token in _declared(tokenizer, config):
+        fault = _fault(token, tokenizer, config)
+        if not fault:
+            return (token,)
+        faults.append(f"{role} {fault}")
+    for token in _separators(tokenizer):
+        if not _fault(token, tokenizer, config):
+            return (token,)
+    raise ModelError(
+        f"{location} has no token to read before the first word: "
+        f"{'; '.join(dict.fromkeys(faults)) or 'its tokenizer names no beginning of a sequence'}; "
+        f"and none of the {len(tokenizer):,} tokens of its vocabulary separates documents. Set a "
+        f"context: `context = \". \"` for the model in a study file, or --context 'NAME=. '."
+    )
+
+
+def _declared(tokenizer: Any, config: Any) -> Iterator[tuple[str, int]]:
+    """The tokens that a tokenizer and a configuration call the beginning and the end of texts."""
+    for role in ("bos_token_id", "eos_token_id"):
+        for source in (tokenizer, config):
+            value = getattr(source, role, None)
+            for token in value if isinstance(value, list) else [value]:
+                if isinstance(token, int):
+                    yield role, token
+
+
+def _separators(tokenizer: Any) -> list[int]:
+    """Special tokens that separate documents, by their names."""
+    special = sorted(_special_tokens(tokenizer).items())
+    return [i for i, sign in special if sign == "</s>" or _SEPARATOR.fullmatch(_name(sign))]
+
+
+def _fault(token: int, tokenizer: Any, config: Any) -> str:
+    """Say why a token is no context; empty if it is one."""
+    size = len(tokenizer)
+    rows = getattr(config, "vocab_size", None) or size
+    sign = tokenizer.convert_ids_to_tokens(token) if 0 <= token < min(size, rows) else None
+    if sign is None:
+        return f"{token} is not in the vocabulary of {min(size, rows):,} tokens"
+    if token not in _special_tokens(tokenizer):
+        return f"{token} ({sign!r}, of {size:,} tokens) is not a special token"
+    if is_chat_mark(token, tokenizer):
+        return f"{token} ({sign!r}, of {size:,} tokens) opens or closes a turn of a chat"
+    return ""
+
+
+def _special_tokens(tokenizer: Any) -> dict[int, str]:
+    """The special tokens of a tokenizer by their ids; a plain word that is called one is none."""
+    added = tokenizer.added_tokens_decoder.items()
+    signs = {i: token.content for i, token in added if token.special}
+    for sign in map(str, tokenizer.all_special_tokens):
+        i = tokenizer.convert_tokens_to_ids(sign)
+        if i is not None and tokenizer.convert_ids_to_tokens(i) == sign:  # else it is unknown
+            signs[i] = sign
+    return {i: sign for i, sign in signs.items() if not sign.isalpha()}
+
+
+def _added_before(tokenizer: Any) -> Tokens:
+    """The tokens that a tokenizer puts before every text, such as GLM's `[gMASK]<sop>`."""
+    framed, plain = (tokenizer("a", add_special_tokens=s)["input_ids"] for s in (True, False))
+    starts = range(len(framed) - len(plain) + 1)
+    start = next((i for i in starts if framed[i : i + len(plain)] == plain), 0)
+    return tuple(framed[:start])
+
+
+def _name(sign: str) -> str:
+    return _LETTERS.sub(" ", sign.lower()).strip()
+
+
+def _signs_of_turns(tokenizer: Any) -> set[str]:
+    """The special tokens that a tokenizer's chat template puts before, between and after turns.
+
+    Those that occur once, before everything else, begin the text and not a turn.
+    """
+    if not tokenizer.chat_template:
+        return set()
+    signs = sorted(set(_special_tokens(tokenizer).values()), key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, signs)) or r"(?!)")
+    try:
+        text = str(tokenizer.apply_chat_template(_CONVERSATION, tokenize=False))
+    except Exception:  # a template is code of others, and may want what only its authors know
+        return set(pattern.findall(str(tokenizer.chat_template)))
+    numbers = Counter(pattern.findall(text))
+    leading = re.match(rf"(?:\s*(?:{pattern.pattern}))*", text)
+    first = pattern.findall(leading[0]) if leading else []
+    return {sign for sign, number in numbers.items() if number > 1 or sign not in first}

@@ -1,0 +1,305 @@
+"""The context of causal models, of tokenizers as published models have them, built on disk."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import transformers
+from tokenizers import Tokenizer, decoders, pre_tokenizers, processors
+from tokenizers import models as tokenizer_models
+
+from contstim.errors import ModelError
+from contstim.models.contexts import candidate_contexts, context_of, is_chat_mark
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+hf: Any = transformers
+_WORDS = ["Non", "The", "dog", "barks", "a"]
+_CHATML = (
+    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}"
+    "{% endfor %}"
+)
+_LLAMA_2 = (
+    "{% for m in messages %}{% if m['role'] == 'user' %}"
+    "{{ bos_token + '[INST] ' + m['content'] + ' [/INST]' }}"
+    "{% else %}{{ ' ' + m['content'] + ' ' + eos_token }}{% endif %}{% endfor %}"
+)
+_LLAMA_3 = (
+    "{{ bos_token }}{% for m in messages %}{{ '<|start_header_id|>' + m['role'] + "
+    "'<|end_header_id|>\n\n' + m['content'] + '<|eot_id|>' }}{% endfor %}"
+)
+_GEMMA = (
+    "{{ bos_token }}{% for m in messages %}{{ '<start_of_turn>' + m['role'] + '\n' + m['content'] "
+    "+ '<end_of_turn>\n' }}{% endfor %}"
+)
+_PHI = (
+    "{% for m in messages %}{{ '<|' + m['role'] + '|>\n' + m['content'] + '<|end|>\n' }}"
+    "{% endfor %}{{ eos_token }}"
+)
+_GLM = (
+    "[gMASK]<sop>{% for m in messages %}{{ '<|' + m['role'] + '|>\n' + m['content'] }}{% endfor %}"
+)
+_UNKNOWN_MARKS = "{{ bos_token }}{% for m in messages %}<Q>{{ m['content'] }}<A>{% endfor %}"
+_BROKEN = "{{ raise_exception('no system prompt') }}<|begin|>{{ '<Q>' }}"
+
+
+def _saved(
+    folder: Path,
+    special: list[str],
+    *,
+    bos: str | None = None,
+    eos: str | None = None,
+    adds: list[str] | None = None,
+    template: str | None = None,
+) -> Any:
+    """A tokenizer of a few words, read again from its folder."""
+    vocabulary = {token: i for i, token in enumerate(["<unk>", *_WORDS, *special])}
+    trained = Tokenizer(tokenizer_models.WordLevel(vocabulary, unk_token="<unk>"))
+    trained.pre_tokenizer = pre_tokenizers.Whitespace()
+    trained.decoder = decoders.WordPiece()
+    trained.add_special_tokens(special)
+    if adds:
+        ids = [(token, vocabulary[token]) for token in adds]
+        trained.post_processor = processors.TemplateProcessing(
+            single=[*adds, "$A"], special_tokens=ids
+        )
+    ends = {f"{end}_token": t for end, t in (("bos", bos), ("eos", eos)) if t is not None}
+    tokenizer = hf.PreTrainedTokenizerFast(tokenizer_object=trained, unk_token="<unk>", **ends)
+    tokenizer.chat_template = template
+    tokenizer.save_pretrained(folder)
+    return hf.AutoTokenizer.from_pretrained(folder)
+
+
+def _config(bos: int | None = None, eos: int | list[int] | None = None) -> Any:
+    return SimpleNamespace(bos_token_id=bos, eos_token_id=eos, vocab_size=1000)
+
+
+_CHAT = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+
+
+@pytest.mark.parametrize(
+    ("special", "options", "expected"),
+    [
+        pytest.param(_CHAT, {"eos": "<|im_end|>", "template": _CHATML}, "<|endoftext|>", id="qwen"),
+        pytest.param(
+            _CHAT, {"bos": "<|im_start|>", "eos": "<|im_end|>"}, "<|endoftext|>", id="smollm"
+        ),
+        pytest.param(
+            ["<|endoftext|>"],
+            {"bos": "<|endoftext|>", "eos": "<|endoftext|>"},
+            "<|endoftext|>",
+            id="gpt2",
+        ),
+        pytest.param(["<|endoftext|>"], {"eos": "<|endoftext|>"}, "<|endoftext|>", id="pythia"),
+        pytest.param(
+            ["<pad>", "</s>"], {"bos": "</s>", "eos": "</s>", "adds": ["</s>"]}, "</s>", id="opt"
+        ),
+        pytest.param(
+            ["<s>", "</s>"],
+            {"bos": "<s>", "eos": "</s>", "adds": ["<s>"], "template": _LLAMA_2},
+            "<s>",
+            id="llama-2",
+        ),
+        pytest.param(
+            ["<s>", "</s>", "[INST]", "[/INST]"],
+            {"bos": "<s>", "eos": "</s>", "template": _LLAMA_2},
+            "<s>",
+            id="mistral",
+        ),
+        pytest.param(
+            [
+                "<|begin_of_text|>",
+                "<|end_of_text|>",
+                "<|start_header_id|>",
+                "<|end_header_id|>",
+                "<|eot_id|>",
+            ],
+            {"bos": "<|begin_of_text|>", "eos": "<|eot_id|>", "template": _LLAMA_3},
+            "<|begin_of_text|>",
+            id="llama-3",
+        ),
+        pytest.param(
+            ["<|end_of_text|>", "<|start_header_id|>", "<|eot_id|>"],
+            {"eos": "<|eot_id|>"},
+            "<|end_of_text|>",
+            id="llama-3 without bos",
+        ),
+        pytest.param(
+            ["<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>"],
+            {"bos": "<bos>", "eos": "<end_of_turn>", "template": _GEMMA},
+            "<bos>",
+            id="gemma",
+        ),
+        pytest.param(
+            ["<s>", "<|endoftext|>", "<|user|>", "<|assistant|>", "<|end|>"],
+            {"bos": "<s>", "eos": "<|endoftext|>", "template": _PHI},
+            "<s>",
+            id="phi-3",
+        ),
+        pytest.param(
+            ["<|endoftext|>", "<|user|>", "<|assistant|>", "<|end|>"],
+            {"eos": "<|endoftext|>", "template": _PHI},
+            "<|endoftext|>",
+            id="stablelm",
+        ),
+        pytest.param(
+            ["[gMASK]", "<sop>", "<|user|>", "<|assistant|>", "<|endoftext|>"],
+            {"eos": "<|user|>", "adds": ["[gMASK]", "<sop>"], "template": _GLM},
+            "[gMASK] <sop>",
+            id="glm",
+        ),
+        pytest.param(
+            ["<BOS_TOKEN>", "<EOS_TOKEN>", "<|START_OF_TURN_TOKEN|>", "<|END_OF_TURN_TOKEN|>"],
+            {"bos": "<BOS_TOKEN>", "eos": "<|END_OF_TURN_TOKEN|>", "adds": ["<BOS_TOKEN>"]},
+            "<BOS_TOKEN>",
+            id="command-r",
+        ),
+        pytest.param(
+            ["<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜User｜>"],
+            {"bos": "<｜begin▁of▁sentence｜>", "eos": "<｜end▁of▁sentence｜>"},
+            "<｜begin▁of▁sentence｜>",
+            id="deepseek",
+        ),
+        pytest.param(
+            ["<｜end▁of▁sentence｜>", "<｜User｜>"],
+            {"bos": "<｜User｜>"},
+            "<｜end▁of▁sentence｜>",
+            id="deepseek without bos",
+        ),
+        pytest.param(
+            ["<|im_start|>", "<|endoftext|>"],
+            {"adds": ["<|im_start|>"]},
+            "<|endoftext|>",
+            id="adds a chat mark",
+        ),
+        pytest.param(
+            ["<X>", "<Q>", "<A>"],
+            {"bos": "<X>", "template": _UNKNOWN_MARKS},
+            "<X>",
+            id="template begins with bos",
+        ),
+        pytest.param(
+            ["<Q>", "<A>", "<eos>"],
+            {"bos": "<Q>", "eos": "<A>", "template": _UNKNOWN_MARKS},
+            "<eos>",
+            id="marks of the template alone",
+        ),
+        pytest.param(
+            ["<Q>", "<eos>"], {"bos": "<Q>", "template": _BROKEN}, "<eos>", id="template that fails"
+        ),
+        pytest.param(["<|endoftext|>"], {"bos": "Non"}, "<|endoftext|>", id="bos is a word"),
+        pytest.param(
+            ["<start>", "<end>"], {"bos": "<start>", "eos": "<end>"}, "<start>", id="own names"
+        ),
+    ],
+)
+def test_default_context(
+    tmp_path: Path, special: list[str], options: dict[str, Any], expected: str
+) -> None:
+    tokenizer = _saved(tmp_path, special, **options)
+    tokens = context_of(tokenizer, _config(), None, "here")
+    assert " ".join(tokenizer.convert_ids_to_tokens(tokens)) == expected
+
+
+@pytest.mark.parametrize(
+    ("special", "options", "config", "expected"),
+    [
+        (["<bos>"], {}, _config(bos=6), "<bos>"),
+        (["<|endoftext|>"], {}, _config(eos=[6, 1]), "<|endoftext|>"),
+        (["<|endoftext|>"], {}, _config(bos=1), "<|endoftext|>"),
+        (["<|endoftext|>"], {}, _config(bos=50256), "<|endoftext|>"),
+        # The network has no row for the token, as after `add_special_tokens` without resizing
+        (["<eos>", "<bos>"], {"bos": "<bos>"}, SimpleNamespace(vocab_size=7), "<eos>"),
+    ],
+)
+def test_the_configuration_may_name_the_token(
+    tmp_path: Path, special: list[str], options: dict[str, Any], config: Any, expected: str
+) -> None:
+    tokenizer = _saved(tmp_path, special, **options)
+    tokens = context_of(tokenizer, config, None, "here")
+    assert tokenizer.convert_ids_to_tokens(tokens) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("special", "options", "config", "facts"),
+    [
+        ([], {}, _config(), ["names no beginning", "6 tokens"]),
+        ([], {}, _config(bos=1), ["1 ('Non', of 6 tokens)", "not a special token"]),
+        ([], {"bos": "Non"}, _config(), ["1 ('Non', of 6 tokens)", "not a special token"]),
+        ([], {}, _config(bos=50256), ["50256 is not in the vocabulary of 6 tokens"]),
+        ([], {}, _config(bos=-1), ["-1 is not in the vocabulary of 6 tokens"]),
+        (["<|im_end|>"], {"eos": "<|im_end|>"}, _config(), ["6 ('<|im_end|>', of 7 tokens)"]),
+    ],
+)
+def test_without_a_usable_token_the_model_is_refused(
+    tmp_path: Path, special: list[str], options: dict[str, Any], config: Any, facts: list[str]
+) -> None:
+    tokenizer = _saved(tmp_path, special, **options)
+    with pytest.raises(ModelError) as raised:
+        context_of(tokenizer, config, None, "here")
+    for fact in (*facts, "--context"):
+        assert fact in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("adds", "text", "expected"),
+    [
+        ([], "<|endoftext|>", ["<|endoftext|>"]),
+        ([], "The dog ", ["The", "dog"]),
+        ([], "<|endoftext|>The", ["<|endoftext|>", "The"]),
+        (["<s>"], "<s>", ["<s>"]),
+        (["<s>"], "<s>The", ["<s>", "The"]),
+        (["<s>"], "The", ["<s>", "The"]),
+        (["<s>"], "<|endoftext|>", ["<s>", "<|endoftext|>"]),
+        (["<s>", "<sop>"], "<s><sop>The", ["<s>", "<sop>", "The"]),
+        (["<s>", "<sop>"], "<sop>The", ["<s>", "<sop>", "The"]),
+        (["<|im_start|>"], "The", ["The"]),
+        (["<|im_start|>"], "<|im_start|>", ["<|im_start|>"]),
+    ],
+)
+def test_a_text_is_read_as_special_tokens_and_nothing_twice(
+    tmp_path: Path, adds: list[str], text: str, expected: list[str]
+) -> None:
+    special = ["<s>", "<sop>", "<|endoftext|>", "<|im_start|>"]
+    tokenizer = _saved(tmp_path, special, bos="<s>", adds=adds)
+    tokens = context_of(tokenizer, _config(), text, "here")
+    assert tokenizer.convert_ids_to_tokens(tokens) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "<bos>", "The <|endoftext|>", "[CLS]", "<|im_start|>user", "<｜User｜>"]
+)
+def test_a_blank_text_and_tokens_of_others_are_refused(tmp_path: Path, text: str) -> None:
+    tokenizer = _saved(tmp_path, ["<s>"], bos="<s>")
+    with pytest.raises(ModelError, match="context must"):
+        context_of(tokenizer, _config(), text, "here")
+
+
+def test_candidates_are_the_tokens_that_begin_and_end_texts(tmp_path: Path) -> None:
+    tokenizer = _saved(tmp_path, [*_CHAT, "<file>"], bos="<|im_start|>", eos="<|im_end|>")
+    expected = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", ". ")
+    assert candidate_contexts(tokenizer, _config()) == expected
+
+
+CHAT_MARKS = """
+<|im_start|> <|im_end|> <|im_sep|> <|im_user|> <|start_header_id|> <|eot_id|> <|eom_id|> <|eot|>
+<|header_start|> <start_of_turn> <end_of_turn> <|turn> <|user|> <|assistant|> <|system|> <|end|>
+<|start|> <|message|> <|channel|> <|return|> <|observation|> <|START_OF_TURN_TOKEN|>
+<|CHATBOT_TOKEN|> <|USER_TOKEN|> [INST] [/INST] [SYSTEM_PROMPT] <|start_of_role|> <|end_of_turn|>
+[|endofturn|] [|assistant|] <|prompter|> <end_of_utterance> <｜Assistant｜>
+""".split()
+OTHER_TOKENS = """
+<s> </s> <bos> <eos> [BOS] [EOS] <|endoftext|> <|end_of_text|> <|begin_of_text|> <BOS_TOKEN>
+<EOS_TOKEN> <｜begin▁of▁sentence｜> <｜end▁of▁sentence｜> <|startoftext|> <eod> [gMASK] <sop> [CLS]
+<|rwkv_tokenizer_end_of_text|> <start> <|endofdocument|> <extra_id_0>
+""".split()
+
+
+@pytest.mark.parametrize("token", [*CHAT_MARKS, *OTHER_TOKENS])
+def test_chat_marks_by_name(tmp_path: Path, token: str) -> None:
+    tokenizer = _saved(tmp_path, [token])
+    is_mark = is_chat_mark(tokenizer.convert_tokens_to_ids(token), tokenizer)
+    assert is_mark is (token in CHAT_MARKS)
