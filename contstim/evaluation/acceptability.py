@@ -182,12 +182,12 @@ def verdict(label: object) -> bool | None:
 
 
 def _rating_column(path: Path, table: Table) -> str:
-    named = [name for name in JUDGEMENT if name in table]
-    if "judgement" not in named and len(named) > 1:
+    columns = [name for name in JUDGEMENT if name in table]
+    if "judgement" not in columns and len(columns) > 1:
         raise InputError(
-            f"{path} has several columns of judgements: {listed(named)}. Call one `judgement`."
+            f"{path} has several columns of judgements: {listed(columns)}. Call one `judgement`."
         )
-    return next(iter(named), "judgement")
+    return next(iter(columns), "judgement")
 
 
 def _sentences(

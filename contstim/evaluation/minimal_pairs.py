@@ -161,16 +161,16 @@ def read_minimal_pairs(
         rows = [r for _, r in read_json_lines(file)] if is_json else cells_by_name(read_table(file))
         if not rows:
             continue
-        found = _table(file, rows, settings)
-        columns = found.columns
-        if columns not in forms and not found.is_known:
-            say(f"Columns of {file.name}: {found.form}.")
-        forms.setdefault(columns, f"{file} is in the form of {found.form}")
+        table = _table(file, rows, settings)
+        columns = table.columns
+        if columns not in forms and not table.is_known:
+            say(f"Columns of {file.name}: {table.form}.")
+        forms.setdefault(columns, f"{file} is in the form of {table.form}")
         if len(forms) > 1:
             raise InputError(f"{', '.join(forms.values())}: give one collection, in one form.")
-        for row_number, row in enumerate(found.rows):
+        for row_number, row in enumerate(table.rows):
             place = f"{file}, row {row_number + 1}"
-            number = str(row_number) if found.is_known else f"{file.stem} {row_number}"
+            number = str(row_number) if table.is_known else f"{file.stem} {row_number}"
             pair = _pair(row, place, columns, default=(file.stem, number))
             # files of one paradigm may be split, so identifiers are checked over all of them
             key = (pair.paradigm, pair.pair_id)
@@ -186,9 +186,9 @@ def read_minimal_pairs(
                     f"phenomenon."
                 )
             pairs.append(pair)
-        _refuse_unsegmented(file, pairs[-len(found.rows) :])
-        if not found.is_known:  # whose pairs have names of their own
-            _refuse_second_version(file, pairs[-len(found.rows) :], file_of_texts)
+        _refuse_unsegmented(file, pairs[-len(table.rows) :])
+        if not table.is_known:  # whose pairs have names of their own
+            _refuse_second_version(file, pairs[-len(table.rows) :], file_of_texts)
     if not pairs:
         raise InputError(f"There are no pairs in {listed(paths)}: there are no rows.")
     return sample_pairs(pairs, settings.sample, settings.seed) if settings.sample else pairs
@@ -206,8 +206,8 @@ def _table(file: Path, rows: Sequence[Row], settings: MinimalPairSettings) -> Pa
     if len(fitting) == 1:
         columns, collection = fitting.popitem()
         return PairTable(rows, columns, collection, is_known=True)
-    if not fitting and (found := find_pairs(file, rows, settings)):
-        return found
+    if not fitting and (table := find_pairs(file, rows, settings)):
+        return table
     known = (f"{name} ({', '.join(filter(None, of))})" for name, of in COLLECTIONS.items())
     raise InputError(
         f"{file} has the columns {listed(rows[0], 50)}, which are those of "

@@ -111,7 +111,7 @@ def _sides(
     if good is not None and bad is not None:
         return good, bad
     columns = {_plain(name): name for name in rows[0]}
-    found = [
+    candidates = [
         (columns[first], columns[second])
         for first, second in _SIDES
         if columns.keys() >= {first, second}
@@ -119,9 +119,9 @@ def _sides(
         and bad in (None, columns[second])
         and _has_letters(rows[0][columns[first]])
     ]
-    if len(found) > 1:
-        raise _ambiguous(file, "pairs", map(" and ".join, found))
-    return found[0] if found else None
+    if len(candidates) > 1:
+        raise _ambiguous(file, "pairs", map(" and ".join, candidates))
+    return candidates[0] if candidates else None
 
 
 def _pairs_of_rows(
@@ -147,9 +147,9 @@ def _pairs_of_rows(
     for item in items:
         # A condition is part of the name only if items are paired in each
         for key in ([item], [item, *conditions]):
-            if (found := _pairs(rows, [paradigm, *key], label)) is not None:
-                if found not in pairs:
-                    pairs.append(found)
+            if (paired := _pairs(rows, [paradigm, *key], label)) is not None:
+                if paired not in pairs:
+                    pairs.append(paired)
                     columns = " and ".join(key)
                 break
     if not items and verdicts_by_label[label] == [True, False] * (len(rows) // 2):
@@ -165,7 +165,7 @@ def _pairs_of_rows(
             "(`pair_column`) and that of paradigms (`paradigm_column`)."
         )
     joined = [
-        {**rows[good], _GOOD: rows[good][sentence], _BAD: rows[bad][sentence], _PAIR: name}
+        {**rows[good], _GOOD: rows[good].get(sentence), _BAD: rows[bad].get(sentence), _PAIR: name}
         for name, good, bad in pairs[0]
     ]
     return joined, f"sentences under {sentence}, verdicts under {label}, pairs under {columns}"
@@ -178,7 +178,7 @@ def _pairs(rows: Sequence[Row], key: Sequence[str], label: str) -> _Pairs | None
     )
     for n, row in enumerate(rows):
         cells = tuple("" if is_missing(row.get(name)) else str(row[name]) for name in key)
-        groups[cells][verdict(row[label])].append(n)
+        groups[cells][verdict(row.get(label))].append(n)
     if any(len(rows_of[True]) != 1 or len(rows_of[False]) != 1 for rows_of in groups.values()):
         return None
     return [

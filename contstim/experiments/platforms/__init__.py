@@ -12,6 +12,7 @@ r            an analysis in R: a table of ratings, and a script that runs as it 
 lists        what people see of a trial, and what each participant is shown where a platform
              cannot balance sides; the same as a table (csv), for any program
 folder       an export on disk: files, a README that says what to click, a record; tables read
+rows         rows of a platform's data, the unreadable ones by file, line and reason
 
 platform     what a platform is: an exporter, a reader, or both; all by name, added ones included
 """

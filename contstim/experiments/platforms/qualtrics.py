@@ -209,14 +209,14 @@ def _answers(
 
 def _n_headers(rows: Sequence[Row], asked: Sequence[str]) -> int:
     """How many rows below the names of the columns hold texts of questions or identifiers."""
-    # The row of import identifiers is the last header
-    for number, row in enumerate(rows[:2], start=1):
-        if any(cell.startswith('{"ImportId"') for cell in row.cells.values()):
+    names = [name for name in (*_NUMBERED, *asked) if name in rows[0].cells]
+    for number, row in enumerate(rows[:2]):
+        # A row of texts has no date, count or rating, of which every participant has some
+        cells = [cell for name in names if (cell := row.cells[name])]
+        is_text = bool(cells) and not any(cell.lstrip("-")[:1].isdigit() for cell in cells)
+        if not is_text and not any("ImportId" in cell for cell in row.cells.values()):
             return number
-    # Without it, a row of texts has no date, count or rating where participants have one
-    names = (name for name in (*_NUMBERED, *asked) if name in rows[0].cells)
-    cells = [cell for name in names if (cell := rows[0].cells[name])]
-    return int(bool(cells) and not any(cell.lstrip("-")[:1].isdigit() for cell in cells))
+    return min(len(rows), 2)
 
 
 def _read_key(key: Path) -> dict[str, dict[str, str]]:

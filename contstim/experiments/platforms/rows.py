@@ -34,6 +34,7 @@ MISSING = ("", "NA", "N/A", "#N/A", "None", "NaN", "nan", "null", "undefined")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _THOUSANDS_AND_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+")
+_JSON_LINE = re.compile(r'^\s*("?\[\s*)?\{\s*\\?"', re.MULTILINE)
 # Where JSON may begin again after a damaged value: an array of objects, or a line
 _NEXT_VALUE = re.compile(r'\n(?=\s*[\[{])|(?=\[\s*\{\s*")')
 
@@ -63,13 +64,15 @@ def read_data(path: Path) -> str:
         with path.open("rb") as start:
             is_wide = start.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE)
         text = path.read_text(encoding="utf-16") if is_wide else read_text(path)
+    if "\0" in text[:100]:
+        raise InputError(f"{path} is no text, or in UTF-16 without a mark. Save it in UTF-8.")
     # Files that were joined have byte order marks in the middle
     return text.replace("\ufeff", "")
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether a text begins as lists and objects of JSON do."""
-    return text.lstrip()[:1] in ("[", "{")
+    """Whether a text begins as lists and objects of JSON do, or a line of it does."""
+    return text.lstrip()[:1] in ("[", "{") or _JSON_LINE.search(text) is not None
 
 
 def table_rows(
@@ -220,6 +223,8 @@ def json_rows(path: Path, text: str) -> list[Row | UnreadableRow]:
                 value = parse_json(text[at:end], where, constants=True)
                 if isinstance(value, dict):
                     rows += _rows_within(value, where, (run,) if is_inside else ())
+                elif isinstance(value, str) and looks_like_json(value):  # JSON as a text in JSON
+                    rows += json_rows(path, value)
                 elif value is not None:  # null stands for an empty result
                     rows.append(UnreadableRow(f"{where}: not an object."))
             except (ValueError, RecursionError) as error:

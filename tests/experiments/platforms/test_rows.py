@@ -56,10 +56,14 @@ def test_a_file_as_its_platform_writes_it_is_read(name: str, people: int, rated:
     assert len(found.report.of(Problem.NO_RATING)) == (0 if rated == 9 else people)
 
 
-def test_of_qualtrics_one_row_of_headers_is_enough(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "headers",
+    ["", "Response ID,Which?,Which?,Which?\n", "Response ID,A,B,C\n{'ImportId': 'x'},Q1,Q2,Q3\n"],
+)
+def test_of_qualtrics_one_row_of_headers_is_enough(tmp_path: Path, headers: str) -> None:
     path = tmp_path / "data.csv"
-    tags = "L01Q001,L01Q002,L01Q003"
-    path.write_text(f"ResponseId,{tags}\nR_1,1,3,NA\nR_2,2,,-99\n", encoding="utf-8")
+    names = "ResponseId,L01Q001,L01Q002,L01Q003\n"
+    path.write_text(f"{names}{headers}R_1,1,3,NA\nR_2,2,,-99\n", encoding="utf-8")
     found = import_qualtrics([path], TRIALS, QualtricsReading(CASES / "qualtrics-key.csv"))
     # L01Q002 shows sentence 2 left, so 3 from the left is 4 from sentence 1
     ratings = [(r.participant, r.rating) for r in found.responses]
@@ -98,6 +102,7 @@ UNNAMED = [{k: v for k, v in cells.items() if k != "participant"} for cells in F
         json.dumps({"participant": "p1", "data": {"trials": UNNAMED}}),
         json.dumps([{"trials": FOUR[:2]}, {"trials": FOUR[2:]}]),
         JSON.rstrip("]"),
+        json.dumps(JSON),
         json.dumps([{"view_history": [{"page_index": 0}]}, *FOUR]),
         json.dumps([{k: str(v) for k, v in cells.items()} for cells in FOUR]),
         CSV,
@@ -135,6 +140,7 @@ def test_data_of_pages_are_read_in_every_form(tmp_path: Path, text: str, encodin
         (LINES.replace(BROKEN[1], BROKEN[1][:30]), 2, 1),
         (LINES.replace(BROKEN[1], BROKEN[1][:-1] + ', "trial_id": "again"}'), 2, 1),
         (LINES.replace(BROKEN[1], "undefined"), 2, 1),
+        (LINES.replace(BROKEN[0], "Results of 2026-11-29"), 1, 0),
         (json.dumps(FOUR[:3])[:-20] + json.dumps(FOUR[3:]), 1, 2),
         (json.dumps([FOUR[0], row(1, response=9), *FOUR[2:]], indent=2), 9, 1),
         (json.dumps([FOUR[0], row(1, response=math.inf), *FOUR[2:]]), 1, 1),
