@@ -77,6 +77,16 @@ def test_every_key_of_a_study_file_is_explained() -> None:
     for section in descriptions.study_sections():
         assert section.summary
         assert all(meaning for _, _, meaning in section.keys), section.name
+    page = (DOCS / "reference/study-file.md").read_text(encoding="utf-8")
+    assert page == descriptions.with_study_sections(page), "run docs/extensions/descriptions.py"
+
+
+def test_pages_of_the_reference_can_be_read_without_a_build() -> None:
+    """A page whose content a directive makes says in words where else it can be read."""
+    for page in (DOCS / "reference").rglob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        if re.search(r"^```\{(commands|command-table|public-names|eval-rst)\}", text, re.MULTILINE):
+            assert re.search(r"`contstim (COMMAND )?--help`|`help\(contstim", text), page
 
 
 def commands_on(page: Path) -> list[str]:

@@ -198,6 +198,26 @@ def study_sections() -> list[Section]:
     ]
 
 
+def with_study_sections(page: str) -> str:
+    """Text of `reference/study-file.md` with the sections as they are now declared.
+
+    The page is checked in, so that it can be read without a build. Run this file to update it.
+
+    Args:
+        page: the page with earlier sections, or none.
+    """
+    parts = [page.partition("\n## ")[0].rstrip()]
+    for section in study_sections():
+        rows = [
+            (f"`{key}`", default and f"`{default}`", text) for key, default, text in section.keys
+        ]
+        table = [("key", "default", "meaning"), ("---",) * 3, *rows]
+        lines = (" | ".join(cell.replace("|", r"\|") for cell in row) for row in table)
+        parts += [f"## `[{section.name}]`", section.summary]
+        parts.append("\n".join(f"| {line} |" for line in lines))
+    return "\n\n".join(parts) + "\n"
+
+
 def _keys(kind: type[Any]) -> list[tuple[str, str, str]]:
     from contstim.options import Help
 
@@ -228,3 +248,8 @@ def _toml(value: object) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(_toml(part) for part in value) + "]"
     return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+if __name__ == "__main__":
+    file = Path(__file__).parents[1] / "reference" / "study-file.md"
+    file.write_text(with_study_sections(file.read_text(encoding="utf-8")), encoding="utf-8")

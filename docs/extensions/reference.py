@@ -1,4 +1,4 @@
-"""Directives of the reference: commands, sections of study files, public names of the package."""
+"""Directives of the reference: commands, and public names of the package."""
 
 from __future__ import annotations
 
@@ -106,29 +106,6 @@ class PublicNames(SphinxDirective):
         return [table, *self.parse_text_to_nodes("\n".join([*lines, "```"]))]
 
 
-class StudySections(SphinxDirective):
-    """The sections of a study file with their keys."""
-
-    def run(self) -> list[nodes.Node]:
-        """Make a section for each."""
-        sections: list[nodes.Node] = []
-        for described in descriptions.study_sections():
-            section = nodes.section(ids=[f"study-{described.name}"])
-            section += nodes.title("", "", nodes.literal(text=f"[{described.name}]"))
-            section += nodes.paragraph("", "", *_with_code(described.summary))
-            rows = [
-                (
-                    [nodes.literal(text=key)],
-                    [nodes.literal(text=default)] if default else [],
-                    _with_code(text),
-                )
-                for key, default, text in described.keys
-            ]
-            section += _table(("key", "by default", "what it says"), rows)
-            sections.append(section)
-        return sections
-
-
 def pages_of_commands(env: Any) -> dict[str, str]:
     """The page on which each command is described, by its name."""
     pages: dict[str, str] = {}
@@ -190,6 +167,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_directive("commands", Commands)
     app.add_directive("command-table", CommandTable)
     app.add_directive("public-names", PublicNames)
-    app.add_directive("study-sections", StudySections)
     app.connect("source-read", point_outside)
     return {"parallel_read_safe": True}
