@@ -111,11 +111,10 @@ def _visit(
         page.add_init_script(f"window.contstimSimulation = JSON.parse({ratings})")
         page.route("**/*", lambda route: _handle(route, urlsplit(url).netloc))
         page.on("response", listen)
-        with page.expect_response(
-            lambda response: response.ok and response.url.endswith("/api/complete"),
-            timeout=1000 * patience,
-        ):
+        with page.expect_response(_is_last, timeout=1000 * patience) as last:
             page.goto(f"{url.rstrip('/')}/?simulate=data")
+        if not last.value.ok:
+            raise WorkerError(f"The server refuses this: {last.value.json()['error']}")
     except failure as error:
         raise WorkerError(
             f"Artificial participant {number} did not get to the end of {url}: {error}"
@@ -123,6 +122,15 @@ def _visit(
     finally:
         context.close()
     return [_response(joined, answer, people.scale) for answer in answers.values()]
+
+
+def _is_last(response: Any) -> bool:
+    """True if nothing follows a response: the server has completed, or does not admit."""
+    if response.ok:
+        return bool(response.url.endswith("/api/complete"))
+    return bool(
+        response.status == 403 and response.url.endswith(("/api/open", "/api/participants"))
+    )
 
 
 def _response(joined: dict[str, Any], answer: dict[str, Any], scale: Scale) -> Response:

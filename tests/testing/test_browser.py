@@ -70,6 +70,11 @@ def test_a_page_that_goes_nowhere_is_given_up_in_words(serve: Serve) -> None:
     served = serve()
     with pytest.raises(WorkerError, match="did not get to the end"):
         take_part_in_browser(people, f"http://127.0.0.1:{served.port}", 1, patience=0.5)
+    (served.folder / "index.html").write_text(PAGE)
+    (served.folder / "page.js").write_text(SCRIPT)
+    strict = serve(served.folder, database=served.database.with_name("people"), rehearsal=False)
+    with pytest.raises(WorkerError, match="--rehearsal"):
+        take_part_in_browser(people, f"http://127.0.0.1:{strict.port}", 1, patience=30)
     with pytest.raises(InputError, match="is not a web address"):
         take_part_in_browser(people, "localhost", 1)
     for host in ("example.invalid", "127.0.0.1.example.invalid", "192.0.2.1:8000"):
