@@ -41,7 +41,7 @@ from typing import (
 )
 
 from contstim.errors import ContstimError, InputError
-from contstim.files import is_device
+from contstim.files import is_device, reading
 from contstim.options import Aside, Contexts, Help, Models, Reads, Writes
 from contstim.reporter import SILENT, Reporter, forwarding
 
@@ -316,10 +316,7 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
     """Do a step's work and write its record; see `Step.run`."""
     from contstim.records import Record, checksums, path_from
 
-    for field, value in step.values():
-        if isinstance(field.note, Reads) and not field.note.folder:
-            for each in filter(Path.is_dir, _paths(value)):
-                raise InputError(f"`{field.name}`: {each} is a folder; name a file.")
+    _check_inputs(step)
     path = step.record_path()
     # Of what is read now, and not of what stands there when the work is done
     inputs = {} if path is None else checksums(step.reads(), path.parent)
@@ -358,6 +355,24 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
             facts=outcome.facts,
         ).write(private=outcome.private)
     return outcome
+
+
+def _check_inputs(step: Step[Any]) -> None:
+    """Refuse folders in place of files, and missing files before a model is loaded.
+
+    Raises:
+        InputError: see above.
+    """
+    loads_models = bool(step.specifications())
+    for field, value in step.values():
+        if not isinstance(field.note, Reads) or field.note.folder:
+            continue
+        for path in _paths(value):
+            if path.is_dir():
+                raise InputError(f"`{field.name}`: {path} is a folder; name a file.")
+            if loads_models and str(path) != "-":
+                with reading(path):
+                    path.stat()
 
 
 def fields_of(kind: type[Any]) -> tuple[Field, ...]:

@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,9 @@ from contstim.optimization.search.settings import SearchSettings
 from contstim.sentence import Sentence
 from contstim.steps.execution import Execution
 from contstim.steps.near_pairs import FindNearPairs
+from contstim.steps.scoring import ScoreSentences
+from contstim.steps.step import Step
+from contstim.steps.synthesis import SynthesizeSentence
 from contstim.steps.triplets import SearchTriplets
 from contstim.stimuli import read_triplets
 from contstim.tables import read_table
@@ -187,3 +191,24 @@ def test_searches_can_be_interleaved() -> None:
         assert (type(executor).__name__, executor.size) == ("InterleavedExecutor", size)
     with pytest.raises(InputError, match="for the `executor` ray"):
         Execution(executor="interleaved", gpus_per_worker=1).new_executor()
+
+
+def test_a_missing_file_is_reported_before_a_model_is_read(tmp_path: Path) -> None:
+    """Witness: the models cannot be read either, which would be a `ModelError`."""
+    (tmp_path / "broken.arpa").write_text("no model\n")
+    (tmp_path / "natural.txt").write_text("The dog sleeps.\n")
+    models = (f"a=kenlm:{tmp_path}/broken.arpa", f"b=kenlm:{tmp_path}/broken.arpa@lower")
+    missing, natural = tmp_path / "missing.txt", tmp_path / "natural.txt"
+    steps: list[Step[Any]] = [
+        SearchTriplets(
+            models=models, sentences=natural, out=tmp_path / "t.csv", vocabulary=missing
+        ),
+        FindNearPairs(models=models, sentences=natural, out=tmp_path / "n.csv", vocabulary=missing),
+        SynthesizeSentence(
+            accept=models[0], reject=models[1], sentence="The dog sleeps", vocabulary=missing
+        ),
+        ScoreSentences(models=models, sentences=missing, out=tmp_path / "s.csv"),
+    ]
+    for step in steps:
+        with pytest.raises(InputError, match=r"missing\.txt"):
+            step.run()
