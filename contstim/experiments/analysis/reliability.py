@@ -14,7 +14,8 @@ called sentence_1 is a convention.
 Which sentence people in general prefer is asked of their choices alone, since how far a rating lies
 from the middle says as much of the person as of the trial. A person prefers sentence_2 of a trial
 with the probability Phi(h), where h, the trial's hidden value, is normal within a condition
-(Thurstone 1927); its variance is unknown, and likely to be about that of the 2023 study.
+(Thurstone 1927). Its variance is unknown, with a prior around that of the 2023 study. Its mean is
+unknown too where sentence_1 is the natural or the acceptable sentence; elsewhere it is 0.
 """
 
 from __future__ import annotations
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
 # (synthetic-synthetic).
 _SPREADS = np.exp(np.linspace(np.log(0.15), np.log(6.0), 24))
 _SPREAD_EXPECTED = np.exp(-0.5 * (np.log(_SPREADS / 1.2) / 0.5) ** 2)
-# Means, where sentence_1 is the natural one: there they were -1.43, and -3.42 in catch trials.
-_ORIENTED = (Condition.NATURAL_SYNTHETIC, Condition.CATCH)
+# Means, where sentence_1 is the natural or the acceptable one: -1.43 with synthetic sentences and
+# -3.42 in catch trials.
+_ORIENTED = (Condition.NATURAL_SYNTHETIC, Condition.MINIMAL_PAIR, Condition.CATCH)
 _MEANS = np.linspace(-5.0, 5.0, 21)
 _MEAN_EXPECTED = np.exp(-0.5 * (_MEANS / 2.0) ** 2)
 _VALUES = np.linspace(-9.95, 9.95, 200)  # of h; 0 lies between two

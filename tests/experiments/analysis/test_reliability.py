@@ -107,6 +107,37 @@ def test_what_is_said_to_be_likely_is_right_as_often(
     assert (stated > 0.9).mean() > 0.5
 
 
+def claimed_and_true(condition: Condition, mean: float, share: float) -> tuple[float, float]:
+    """Claimed and true shares of unacceptable sentences preferred where most people chose them.
+
+    Args:
+        condition: of all trials.
+        mean: of the hidden values.
+        share: of people who choose sentence_2, at least.
+    """
+    rng, claimed, truth = np.random.default_rng(9), [], []
+    for _ in range(60):
+        hidden = rng.normal(mean, 1.0, 60)
+        chosen = np.where(hidden + rng.normal(size=(7, 60)) > 0, 5.0, 2.0)
+        made = group(1, chosen, np.ones((1, 60)))
+        made = replace(made, trials=tuple(replace(t, condition=condition) for t in made.trials))
+        rows = reliabilities_of(Ratings(("a",), (made,)))
+        most = (chosen > 3.5).mean(axis=0) > share
+        claimed += [row.sure_of_2 for row, is_most in zip(rows, most, strict=True) if is_most]
+        truth += (hidden[most] > 0).tolist()
+    return float(np.mean(claimed)), float(np.mean(truth))
+
+
+@pytest.mark.parametrize("mean", [-1.5, -0.7, 0.0, 0.7, 1.5])
+@pytest.mark.parametrize("condition", [Condition.MINIMAL_PAIR, Condition.NATURAL_SYNTHETIC])
+def test_oriented_preferences_are_claimed_as_often_as_true(
+    condition: Condition, mean: float
+) -> None:
+    """Witness: drawn hidden values, of trials in which most people chose sentence_2."""
+    claimed, true = claimed_and_true(condition, mean, 0.5)
+    assert claimed == pytest.approx(true, abs=0.03)
+
+
 def test_turning_a_trial_turns_what_is_said_of_it() -> None:
     """Property: around the middle of the scale nothing depends on which sentence is sentence_1."""
     values = np.random.default_rng(2).integers(1, 7, (6, 12)).astype(np.float64)
