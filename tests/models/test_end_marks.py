@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from contstim.models.base import Continuation, LanguageModel
+from contstim.models.base import Continuation, LanguageModel, Scorer
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.end_marks import EndMarks
 from contstim.models.recurrent.adapter import (
@@ -49,7 +49,7 @@ class TestContractOfNgrams(LanguageModelContract):
     def model(self) -> LanguageModel:
         return load_model(f"kenlm:{ARPA}")
 
-    def test_the_sentence_matters(self, model: LanguageModel) -> None:
+    def test_the_sentence_matters(self, model: Scorer) -> None:
         assert len(set(model.scores(SENTENCES).tolist())) == 2
 
 

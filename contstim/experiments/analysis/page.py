@@ -340,7 +340,7 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
     }
     rivals, second = analysis.rivals_of(result), tests.get(names[0]) if names else None
     trivial = [row for row in rivals.comparisons if row["first"] == first] if rivals else []
-    equal = [row for row in trivial if not (row["significant"] and row["difference"] > 0)]
+    equal = [row["second"] for row in trivial if not (row["significant"] and row["difference"] > 0)]
     worse = result.beaten_by(first)
     shown = range_text(best["interval"], value_ends(result.measure))
     told = passages(
@@ -361,7 +361,7 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
         ceiling=number_text(best["lower"]) if CEILING in tests else "",
         below=first in result.below_ceiling(),
         reaches=best["value"] >= best["lower"],
-        rival=equal[0]["second"] if equal else "",
+        rivals=equal,
         these_items=sampling.units == "participants",
     )
     return told["winner"], told["why"]

@@ -65,7 +65,7 @@ class Analysis(ShownAsTable):
             them have models in roles that the scores contradict.
         failures: where each model fails worst.
         regressions: how choices follow each model's log-probability ratios.
-        rivals: the trivial rivals, and models against the best of them; see `judge_rivals`.
+        rivals: the trivial rivals, and each model against each of them; see `judge_rivals`.
         rivals_left_out: what is left out of these, in sentences.
         paradigms: people, models and the grammar on minimal pairs; see `by_paradigm`.
         primary: the primary outcome, if one was named: a measure of all trials together.

@@ -5,14 +5,15 @@
     tag misfits      that with fewer new words of another part of speech (`contstim.matching`)
     grammar          the acceptable sentence of a minimal pair
 
-They are no models, and enter no test between models: each model is tested against the best of them.
+They are no models, and enter no test between models. Each model is tested against every one of
+them, and all these tests are one family: to test against the best one alone, chosen by the same
+answers, would call a model worse than an equally good rival too often.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import compress
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,7 +102,7 @@ def trivial_rivals(
 def judge_rivals(
     ratings: Ratings, result: Result, rivals: TrivialRivals, sampling: Sampling
 ) -> Result | None:
-    """The trivial rivals where models were compared, and each model against the best of them.
+    """The trivial rivals where models were compared, and each model against every one of them.
 
     Args:
         ratings: who rated what.
@@ -110,9 +111,9 @@ def judge_rivals(
         sampling: as for the models.
 
     Returns:
-        In `models` a row for each rival, on the trials of the scope that all of them judge. In
-        `comparisons` a family of its own: every model less the rival of the highest value, on the
-        model's own trials. None where no rival says anything.
+        In `models` a row for each rival, on the trials of the scope that all rivals judge. In
+        `comparisons` a row for each model and rival, on the model's own of these trials: the model
+        less the rival. These are one family. None if no rival says anything.
     """
     # Of a natural and a synthetic sentence the natural one always has fewer new words, and a model
     # is judged in one role at a time, for or against the synthetic one
@@ -134,29 +135,34 @@ def judge_rivals(
     told, ratios = [*compress(speak, says)], [r[says] for r in ratios]
     if not told:
         return None
-    # The trials that all of them judge: values on different trials have no highest one
+    # The trials that all of them judge: values on different trials cannot be compared
     spoken = [
         np.tile(m.any(axis=0) & ~np.isnan(r).any(axis=0), (len(told), 1))
         for m, r in zip(masks, ratios, strict=True)
     ]
     alone = compare(_judged(ratings, told, ratios), *about, (), sampling, masks=spoken)
-    best: str = max(alone.models, key=itemgetter("value"))["model"]
-    # Each model, and the best rival again for each, on the same trials
-    row, beside = told.index(best), [f"{best}, trials of {model}" for model in models]
-    both = [
-        np.concatenate([g.ratios, np.tile(r[row], (len(models), 1))])
+    # Each rival once again for each model, on the model's own trials
+    rival_of = {f"{rival}, trials of {model}": rival for rival in told for model in models}
+    judges = [
+        np.concatenate([g.ratios, np.repeat(r, len(models), axis=0)])
         for g, r in zip(groups, ratios, strict=True)
     ]
     against = compare(
-        _judged(ratings, (*models, *beside), both),
+        _judged(ratings, (*models, *rival_of), judges),
         *about,
-        [ModelContrast(*pair) for pair in zip(models, beside, strict=True)],
+        [
+            ModelContrast(model, judge)
+            for judge, model in zip(rival_of, models * len(told), strict=True)
+        ],
         sampling,
-        masks=[np.tile(m & s[row], (2, 1)) for m, s in zip(masks, spoken, strict=True)],
+        masks=[np.tile(m & s[0], (1 + len(told), 1)) for m, s in zip(masks, spoken, strict=True)],
     )
     tests = counted(len(against.comparisons), "contrast")
-    family = f"{tests} of {result.measure.name} in {result.scope}: models against {best}"
-    rows = [{**test, "second": best, "family": family} for test in against.comparisons]
+    family = f"{tests} of {result.measure.name} in {result.scope}: models against trivial rivals"
+    rows = [
+        {**test, "second": rival_of[test["second"]], "family": family}
+        for test in against.comparisons
+    ]
     return replace(alone, comparisons=rows, detectability=against.detectability)
 
 
@@ -209,19 +215,38 @@ def _judged(ratings: Ratings, names: Sequence[str], ratios: Sequence[FloatArray]
     return Ratings((*names,), (*groups,))
 
 
+def better_than_all_rivals(result: Result, model: str) -> bool:
+    """True if a model is significantly better than every trivial rival.
+
+    This is an intersection-union test.
+
+    Args:
+        result: of `judge_rivals`.
+        model: the name of a model.
+    """
+    tests = [test for test in result.comparisons if test["first"] == model]
+    return bool(tests) and all(test["significant"] and test["difference"] > 0 for test in tests)
+
+
 def against_rivals(result: Result, units: Units | None) -> str:
-    """Statement of which models are not shown to be better than the best trivial rival.
+    """Statement of which models are not shown to be better than every trivial rival.
 
     Args:
         result: of `judge_rivals`.
         units: what its tests compare.
     """
-    best = max(result.models, key=itemgetter("value"))
-    than = f"on the same trials, than {best['model']} ({best['value']:.2f}), the best trivial rival"
+    values = ", ".join(f"{row['model']} ({row['value']:.2f})" for row in result.models)
+    than = f"than the trivial rival{'s' * (len(result.models) > 1)} {values}"
     if cannot := result.detectability.cannot(str(units)):
-        return f"Which models are better, {than}, {cannot}."
-    better = [x["first"] for x in result.comparisons if x["significant"] and x["difference"] > 0]
-    others = [x["first"] for x in result.comparisons if x["first"] not in better]
+        return f"Which models are better {than}, {cannot}."
+    models = [*dict.fromkeys(test["first"] for test in result.comparisons)]
+    others = [model for model in models if not better_than_all_rivals(result, model)]
     if not others:
-        return f"Every model is better, {than}."
-    return f"Not shown to be better, {than}: {', '.join(others)}."
+        return f"On the same trials, every model is better {than}."
+    text = f"On the same trials, not shown to be better {than}: {', '.join(others)}."
+    worse = [
+        f"{test['first']} than {test['second']}"
+        for test in result.comparisons
+        if test["significant"] and test["difference"] < 0
+    ]
+    return f"{text} Worse: {', '.join(worse)}." if worse else text

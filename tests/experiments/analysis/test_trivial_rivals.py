@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import log10
 
+import numpy as np
 import pytest
+from statsmodels.stats.multitest import multipletests
 
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.page import methods_text
@@ -17,6 +19,7 @@ from contstim.experiments.analysis.trivial_rivals import (
     MISFITS,
     TrivialRivals,
     against_rivals,
+    better_than_all_rivals,
     judge_rivals,
     trivial_rivals,
 )
@@ -115,20 +118,52 @@ def test_a_rival_that_prefers_what_a_model_does_is_as_good(analysed: Analysis) -
         (model,) = [row for row in result.models if row["model"] == "b"]
         assert rival == {**model, "model": FREQUENCY}
         ours = {row["first"]: row for row in rivals.comparisons}
+        assert {row["second"] for row in rivals.comparisons} == {FREQUENCY}
         (theirs,) = [
             row for row in result.comparisons if (row["first"], row["second"]) == ("a", "b")
         ]
         for column in ("difference", "statistic", "p_value", "n_units"):
             assert ours["a"][column] == pytest.approx(theirs[column])
         assert ours["b"]["difference"] == 0
-        told = against_rivals(rivals, "crossed")
-        assert told.startswith("Not shown to be better, on the same trials, than word frequency (")
-        named = told.partition("rival: ")[2].partition(".")[0].split(", ")
+        assert not better_than_all_rivals(rivals, "b")
+        assert better_than_all_rivals(rivals, "a")
+        text = against_rivals(rivals, "crossed")
+        named = text.partition("): ")[2].partition(".")[0].split(", ")
         assert "b" in named
         assert "a" not in named
 
 
-def test_the_best_rival_is_chosen_on_trials_that_all_of_them_judge(analysed: Analysis) -> None:
+def test_every_model_is_tested_against_every_rival_in_one_family(analysed: Analysis) -> None:
+    """Witness: the same contrasts one by one, and the correction by statsmodels."""
+    (result,) = [
+        r for r in analysed.results if (r.scope, r.measure.name) == (Scope.SYNTHETIC, "accuracy")
+    ]
+    both = analysed.rivals_of(result)
+    assert both is not None
+    rows = {(row["first"], row["second"]): row for row in both.comparisons}
+    models = [row["model"] for row in result.models]
+    assert {*rows} == {(model, rival) for model in models for rival in (FREQUENCY, CHANGED)}
+    ratios = {
+        trial.trial_id: ratios
+        for group in analysed.ratings.groups
+        for trial, ratios in zip(group.trials, group.ratios.T.tolist(), strict=True)
+    }
+    for rival, column in ((FREQUENCY, 1), (CHANGED, 2)):
+        # As if it were called by the name of the rival that may stand alone
+        alone = TrivialRivals({FREQUENCY: {t: r[column] for t, r in ratios.items()}})
+        one = judge_rivals(analysed.ratings, result, alone, analysed.sampling)
+        assert one is not None
+        for row in one.comparisons:
+            same = rows[row["first"], rival]
+            assert same["difference"] == pytest.approx(row["difference"])
+            assert same["p_value"] == pytest.approx(row["p_value"], nan_ok=True)
+    p_values = [row["p_value"] for row in both.comparisons if not np.isnan(row["p_value"])]
+    expected = multipletests(p_values, method="fdr_bh")[1]
+    found = [row["q_value"] for row in both.comparisons if not np.isnan(row["p_value"])]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_rivals_are_judged_on_trials_that_all_of_them_judge(analysed: Analysis) -> None:
     """Witness: the rivals that say nothing of any other trial."""
     (result,) = [
         r for r in analysed.results if (r.scope, r.measure.name) == (Scope.SYNTHETIC, "accuracy")
