@@ -150,7 +150,7 @@ def context_scores(
     began, scores = perf_counter(), dict[tuple[str, ...], ContextScore]()
     candidates = scorer.candidate_contexts()
     for text in (None, *candidates) if candidates else ():
-        if perf_counter() - began > seconds:
+        if scores and perf_counter() - began > seconds:
             break
         try:
             twin = scorer if text is None else scorer.with_context(text)
@@ -164,13 +164,14 @@ def context_scores(
     return tuple(sorted(scores.values(), key=lambda score: -score.mean))
 
 
-def context_caution(scorer: Scorer, *, seconds: float) -> str:
+def context_caution(scorer: Scorer, *, n: int, seconds: float) -> str:
     """Return a warning if another context makes sentences much likelier; empty if none does.
 
     Scores are cached in the user's cache folder, unless another process uses it.
 
     Args:
         scorer: the model.
+        n: number of sentences of the embedded English to score.
         seconds: time after which no further context is tried.
 
     Raises:
@@ -178,7 +179,7 @@ def context_caution(scorer: Scorer, *, seconds: float) -> str:
     """
     if not scorer.candidate_contexts():
         return ""
-    sentences = scorable_sentences(scorer, N_SENTENCES)
+    sentences = scorable_sentences(scorer, n)
     with ExitStack() as stack:
         store = None
         with suppress(StoreError):  # in use, or the folder cannot be written

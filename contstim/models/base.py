@@ -476,4 +476,5 @@ def conventions(models: Iterable[Scorer]) -> dict[str, dict[str, object]]:
 def record_entry(specification: str, convention: Convention) -> dict[str, object]:
     """A model's entry in a record: its convention, and its specification if it has one."""
     origin: dict[str, object] = {"specification": specification} if specification else {}
-    return origin | json.loads(convention.json)  # lists for tuples, as in a record that is read
+    # Lists for tuples, so that an entry equals that of a record that was read
+    return origin | asdict(convention) | {"context_tokens": [*convention.context_tokens]}

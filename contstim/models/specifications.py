@@ -101,12 +101,12 @@ _SPECIFICATION = re.compile(
 
 def with_name(name: str, specification: str) -> str:
     """`NAME=SPECIFICATION`, or the specification alone if its text without context is the name."""
-    is_named = name not in (specification, _without_context(specification)[0])
+    is_named = name not in (specification, without_context(specification)[0])
     return f"{name}={specification}" if is_named else specification
 
 
-def _without_context(specification: str) -> tuple[str, str | None]:
-    """A specification without its context, and the context."""
+def without_context(specification: str) -> tuple[str, str | None]:
+    """Return a specification without its context, and the context; None for the default."""
     match = _CONTEXT.fullmatch(specification)
     return (specification, None) if match is None else (match[1], unquote(match[2]))
 
@@ -122,7 +122,7 @@ def with_context(model: Specification, context: str) -> Specification:
             f"context must be left out for {model.name}, a {model.family} model, which reads none "
             f"before the first word, got {context!r}."
         )
-    plain, _ = _without_context(model.specification)
+    plain, _ = without_context(model.specification)
     text = f"{plain}?context={quote(context, safe='')}"
     return replace(model, specification=text, context=context)
 
@@ -175,7 +175,7 @@ def parse_model(given: str | Specification, name: str = "") -> Specification:
             f"A model is a text such as 'hf:gpt2' or 'small=hf:gpt2', and several are a list of "
             f"them; {shortened(given)} is neither."
         )
-    text, context = _without_context(given)
+    text, context = without_context(given)
     before, equals, after = text.partition("=")
     # Else the = belongs to a path or an address
     if not name and equals and ":" not in before and "/" not in before:
@@ -211,7 +211,7 @@ def with_ending(specification: str, rule: str, transform: str) -> str:
 
 def without_ending(specification: str) -> str:
     """The specification of a model without rule, transform and context."""
-    plain, _ = _without_context(specification)
+    plain, _ = without_context(specification)
     model = parse_model(plain, plain)
     argument = model.argument and f":{model.argument}"
     transform = model.transform and f"+{model.transform}{argument}"

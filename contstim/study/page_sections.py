@@ -14,6 +14,7 @@ import numpy as np
 
 from contstim.experiments.platforms.jspsych import unfilled_warning
 from contstim.experiments.platforms.texts import BUTTONS
+from contstim.models.specifications import without_context
 from contstim.reporting.frontier import ALTERNATIVE as NATS_BY_NEW_WORDS
 from contstim.reporting.names import short_names
 from contstim.reporting.report import (
@@ -113,8 +114,11 @@ def _models(facts: StudyFacts) -> Iterator[Part]:
     for model, row in zip(facts.study.models, facts.models, strict=True):
         text = model.training and facts.files.text_of(model)
         how = (row["rule"], row["unit"], row["precision"], code(row["fingerprint"]))
-        rows.append((model.name, code(model.specification), text.name if text else "", *how))
-    header = ("model", "specification", "trained on", "rule", "unit", "precision", "fingerprint")
+        context = code(" ".join(row["context_tokens"]))
+        plain = code(without_context(model.specification)[0])
+        rows.append((model.name, plain, text.name if text else "", context, *how))
+    header = ("model", "specification", "trained on", "context", "rule", "unit", "precision")
+    header += ("fingerprint",)
     yield Table(header, rows, texts=len(header), is_wide=True)
     lines = [
         f"{name}: {overlap['found']:,} of {overlap['sentences']:,}"

@@ -29,7 +29,7 @@ _SHORT = frozenset(
 _SHORT_SECONDS = 5.0
 _SIMULATION = 0.008  # of a simulated experiment with distant, and one with close rivals
 _SENTENCES, _SECONDS, _LARGEST_BLOCK = 64, 2.0, 512  # of a measurement of a model's speed
-_CONTEXT_SECONDS = 10.0  # after which no further context of a model is tried
+_CONTEXT_SECONDS, _CONTEXTS = 10.0, 4  # time to compare contexts, and their usual number
 
 Speed = tuple[float, float]
 """Of a model on this machine: seconds to load it, and for a sentence."""
@@ -69,7 +69,7 @@ def _some_sentences(study: Study) -> list[Sentence]:
 
 def _speed(study: Study, specification: str, sentences: list[Sentence]) -> tuple[Speed, str]:
     """The speed of a model, and what is wrong with its context; empty if nothing is."""
-    from contstim.evaluation.overview import context_caution
+    from contstim.evaluation.overview import N_SENTENCES, context_caution
     from contstim.models.catalog import free_memory, load_scorer
 
     began = perf_counter()
@@ -89,7 +89,8 @@ def _speed(study: Study, specification: str, sentences: list[Sentence]) -> tuple
         spent += perf_counter() - began
         scored += len(block)
         size = min(2 * size, _LARGEST_BLOCK)
-    caution = context_caution(scorer, seconds=_CONTEXT_SECONDS)
+    n = min(int(_CONTEXT_SECONDS / _CONTEXTS * scored / spent), N_SENTENCES)
+    caution = context_caution(scorer, n=n, seconds=_CONTEXT_SECONDS) if n else ""
     del scorer
     free_memory()
     return (load, spent / scored), caution

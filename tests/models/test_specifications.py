@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from contstim.models.specifications import (
     RESERVED_NAMES,
     parse_model,
     parse_models,
+    with_context,
+    without_context,
 )
 from tests.examples import examples
 
@@ -37,6 +40,35 @@ def test_what_precedes_the_first_equals_sign(text: str, name: str, specification
     """Witness: each name and specification told apart by hand."""
     parsed = parse_model(text)
     assert (parsed.name, parsed.specification) == (name, specification)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hf:gpt2",
+        "a=hf:gpt2@chain+mean",
+        "hf:./b=c",
+        "s=server:host:80/v1#m?tokenizer=x",
+        "server:host:80/v1#m?tokenizer=x",
+        "gpt2-xl",
+    ],
+)
+@pytest.mark.parametrize("context", [". ", "<|endoftext|>", "a=b:/@+?context=%20", "“é”\n", ""])
+def test_a_context_is_part_of_the_specification(text: str, context: str) -> None:
+    plain = parse_model(text)
+    model = with_context(plain, context)
+    assert parse_model(model.text) == model
+    assert parse_model(model.specification, "x") == replace(model, name="x")
+    assert replace(model, specification=plain.specification, context=None) == plain
+    assert without_context(model.specification) == (plain.specification, context)
+    assert with_context(model, "other") == with_context(plain, "other")
+    assert len(parse_models([plain, replace(model, name="x")])) == 2
+
+
+@pytest.mark.parametrize("text", ["kenlm:a.arpa", "rnn:a", "classifier:a"])
+def test_families_that_read_no_context(text: str) -> None:
+    with pytest.raises(ModelError, match="context must be left out"):
+        parse_model(f"{text}?context=a")
 
 
 NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,20}[A-Za-z0-9])?", fullmatch=True)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
+from contextlib import chdir
+from itertools import combinations
 from pathlib import Path
 
+from contstim.scores import ScoreTable
 from contstim.sentence import Sentence
+from contstim.study.handing_on.facts import StudyFacts
+from contstim.study.handing_on.texts import methods
+from contstim.study.study_file import read_study
 from contstim.study.verification import FileState, verify_folder
 from tests.study import small
 
@@ -17,6 +25,8 @@ natural = "more.txt"
 [models]
 unigram = { train = "ngram", order = 1 }
 small = "hf:someone/small"
+prompted = { same = "small", rule = "chain", context = ". " }
+again = { model = "hf:someone/small@chain", context = "A day. " }
 [vocabulary]
 [sentences]
 words = "8"
@@ -49,3 +59,23 @@ def test_a_new_commit_does_again_what_loads_the_model(
     assert run.done == ("vocabulary", "scores")
     assert reasons["scores"] == (f"someone/small {'a' * 40} → {'b' * 40}",)
     assert not verify_folder(folder).wrong
+    _check_contexts(folder)
+
+
+def _check_contexts(folder: Path) -> None:
+    """Three models that differ in rule and context: scores, record and text of the methods."""
+    table = ScoreTable.read(folder / "results" / "scores.csv")
+    columns = [table.column(name) for name in ("small", "prompted", "again")]
+    assert all((first != second).any() for first, second in combinations(columns, 2))
+    record = json.loads((folder / "results" / "scores.csv.meta.json").read_text("utf-8"))
+    tokens = {name: entry["context_tokens"] for name, entry in record["models"].items()}
+    assert tokens["small"] == ["<|endoftext|>"]
+    assert tokens["prompted"] == ["."]
+    assert tokens["again"][-1] == "."
+    assert tokens["unigram"] == []
+    with chdir(folder):
+        text = methods(StudyFacts(read_study("study.toml"))).markdown()
+    for fact in ("`<|endoftext|>`", "context `.`", "rule chain", "b" * 40, "parameters"):
+        assert fact in text
+    for name in ("unigram", "small", "prompted", "again"):
+        assert re.search(rf"\b{name} (is|was) [^;]*; it scores", text)

@@ -163,6 +163,7 @@ class StudyFacts:
             location = model.location
             on_hub = model.training is None and not model.files
             row: Row = dict.fromkeys(("rule", "unit", "precision", "fingerprint"), "–")
+            row |= {"context_tokens": [], "served": "://" in location}
             row |= self.conventions.get(model.name, {})
             row |= {"name": model.name, "location": location, "file": Path(location).name}
             row |= {"trained": model.training is not None, "on_hub": on_hub}

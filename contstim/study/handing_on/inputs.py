@@ -29,7 +29,7 @@ INPUTS = Path("inputs")
 
 # Texts in quotes, and comments, whose quotes are none
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
-_BEFORE, _AFTER = r"(?:^|(?<=[:=]))", r"(?=$|[@+:])"
+_BEFORE, _AFTER = r"(?:^|(?<=[:=]))", r"(?=$|[@+:?])"
 
 
 def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:

@@ -1,0 +1,134 @@
+"""`--context NAME=TEXT`, old `--prompt`, and `contstim models MODEL`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from contstim.models.catalog import load_model
+from contstim.sentence import Sentence
+from contstim.study.planning import plan_study
+from contstim.study.study_file import read_study
+from tests.cli.running import run
+from tests.models import tiny
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXTS = ("Do you know the hungry teacher?", "She sleeps in the garden.")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sentences, a bigram model, and a causal and a masked checkpoint."""
+    place = tmp_path_factory.mktemp("study")
+    (place / "natural.txt").write_text("".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
+    tiny.train_ngrams(2, place / "bigram.arpa")
+    for name in ("gpt2", "bert"):
+        tiny.build(name, place)
+    return place
+
+
+def _score(folder: Path, out: str, *options: str) -> tuple[int, str]:
+    command = ("score", "--sentences", "natural.txt", "--device", "cpu", "--out", out, *options)
+    done = run(folder, *command)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("further", [(), ("--executor", "processes", "--workers", "2")])
+def test_each_model_reads_its_own_context(folder: Path, further: tuple[str, ...]) -> None:
+    """Two models that differ in nothing but the context, in this process and in workers."""
+    out = f"scores{len(further)}.csv"
+    store = ("--store", f"store{len(further)}.sqlite")
+    models = ("--model", "a=hf:gpt2", "--model", "b=hf:gpt2", "--model", "n=kenlm:bigram.arpa")
+    code, told = _score(folder, out, *models, "--context", "b=A day. ", *store, *further)
+    assert code == 0, told
+    rows = list(csv.DictReader((folder / out).read_text(encoding="utf-8").splitlines()))
+    sentences = [Sentence.parse(text) for text in TEXTS]
+    for name, context in (("a", None), ("b", "A day. ")):
+        model = load_model(f"hf:{folder}/gpt2", context=context, device="cpu")
+        expected = model.log_probs(sentences)
+        assert [float(row[name]) for row in rows] == pytest.approx(expected.tolist(), abs=1e-4)
+        tokens = model.convention.context_tokens
+        record = json.loads((folder / f"{out}.meta.json").read_text(encoding="utf-8"))
+        assert record["models"][name]["context_tokens"] == [*tokens]
+        assert told.count(f"{name} reads {' '.join(tokens)} ") == 1
+    assert "n reads" not in told
+
+
+def test_models_that_differ_in_the_context_oppose_each_other(folder: Path) -> None:
+    words = sorted({word.lower() for text in tiny.TEXTS for word in Sentence.parse(text).words})
+    (folder / "words.txt").write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
+    command = "synthesize --accept a=hf:gpt2 --reject b=hf:gpt2 --vocabulary words.txt --json"
+    options = ["--frame", "none", "--restarts", "1", "--context", "b=A day. ", "--device", "cpu"]
+    done = run(folder, *command.split(), "--sentence", TEXTS[1], *options)
+    assert done.returncode in (0, 3), done.stderr
+    refused = run(folder, *command.split(), "--sentence", TEXTS[1])
+    assert refused.returncode == 2  # without the context both are the same model
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--context", "c=. "),
+        ("--context", ". "),
+        ("--context", "a=. ", "--context", "a=A day."),
+        ("--context", "a=<|im_start|>"),
+        ("--context", "a= "),
+        ("--context", "n=. "),
+        ("--context", "m=. "),
+        ("--prompt", ". "),
+    ],
+)
+def test_contexts_that_no_model_can_read_are_refused(
+    folder: Path, options: tuple[str, ...]
+) -> None:
+    models = ("--model", "a=hf:gpt2", "--model", "n=kenlm:bigram.arpa", "--model", "m=hf:bert")
+    code, told = _score(folder, "no.csv", *models, *options)
+    assert code == 2
+    assert re.search("context", told)
+    assert not (folder / "no.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("models", "facts"),
+    [
+        (["hf:gpt2"], ["causal transformer", "<|endoftext|>", "log-likelihood", "read"]),
+        (["b=hf:gpt2+mean", "--context", "b=A day."], ["nats per token", "A Ġ", "log-likelihood"]),
+        (["hf:bert@pll-original"], ["masked transformer", "pll-original"]),
+        (["kenlm:bigram.arpa", "hf:gpt2@chain"], ["n-gram", "causal", "of 50 sentences", "chain"]),
+    ],
+)
+def test_a_table_about_models(folder: Path, models: list[str], facts: list[str]) -> None:
+    done = run(folder, "models", *models)
+    assert done.returncode == 0, done.stderr
+    for fact in facts:
+        assert fact in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["hf:nowhere/"], ["--context", "a=. "], ["a=hf:gpt2", "--context", "b=. "]]
+)
+def test_a_model_that_cannot_be_tried(folder: Path, arguments: list[str]) -> None:
+    assert run(folder, "models", *arguments).returncode == 2
+
+
+def test_a_plan_warns_of_a_context_that_is_much_worse(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("contstim.evaluation.overview.WORSE_CONTEXT", 1e-6)
+    study = folder / "study.toml"
+    study.write_text(
+        '[texts]\nnatural = "natural.txt"\n[models]\na = "hf:gpt2"\n'
+        'b = { model = "hf:gpt2", context = ". " }\n[sentences]\nfile = "natural.txt"\n[scores]\n',
+        encoding="utf-8",
+    )
+    cautions = plan_study(read_study(study)).cautions
+    # One of two contexts is better than the other
+    assert len([text for text in cautions if "nats likelier" in text]) == 1
+    assert plan_study(read_study(study), measure=False).cautions == ()

@@ -1,0 +1,124 @@
+"""Facts about one model, against counts of their own and scores of reloaded models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+from contstim.english import generate
+from contstim.errors import ModelError
+from contstim.evaluation import overview
+from contstim.evaluation.overview import context_caution, context_scores, model_overview
+from contstim.models.base import Convention, Scorer
+from contstim.models.catalog import load_scorer
+from contstim.store import Store
+from tests.models.tiny import specification, train_ngrams
+
+SENTENCES = generate(12, seed=0)
+
+
+def test_contexts_are_scored_as_by_models_loaded_with_them(
+    tiny_checkpoint: Callable[[str], Path],
+) -> None:
+    name = specification(tiny_checkpoint, "llama@chain")
+    scores = context_scores(load_scorer(name), SENTENCES)
+    assert {" ".join(score.tokens) for score in scores} >= {"<s>", "<s> </s>"}
+    assert [score.is_read for score in scores].count(True) == 1
+    assert [score.mean for score in scores] == sorted((s.mean for s in scores), reverse=True)
+    for score in scores:
+        context = None if score.is_read else score.text
+        model = load_scorer(name, context=context)
+        assert model.convention.context_tokens == score.tokens
+        expected = model.scores(SENTENCES).mean()
+        assert score.mean == pytest.approx(expected, abs=1e-4)
+
+
+def test_an_overview_of_an_ngram_model_counts_its_file(tmp_path: Path) -> None:
+    path = train_ngrams(2, tmp_path / "2.arpa")
+    counts = [line for line in path.read_text("utf-8").splitlines() if line.startswith("ngram ")]
+    facts = model_overview(load_scorer(f"kenlm:{path}"))
+    assert facts.n_parameters == sum(int(line.partition("=")[2]) for line in counts)
+    known = {line.split("\t")[1] for line in path.read_text("utf-8").splitlines() if "\t" in line}
+    words = {word for sentence in generate(50, seed=0) for word in sentence.words}
+    assert set(facts.unknown) == words - known
+    assert (facts.n_sentences, facts.n_words, facts.contexts) == (50, len(words), ())
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bert@pll-original"])
+def test_an_overview_of_a_network(tiny_checkpoint: Callable[[str], Path], name: str) -> None:
+    scorer = load_scorer(specification(tiny_checkpoint, name))
+    facts = model_overview(scorer)
+    with safe_open(tiny_checkpoint(name.partition("@")[0]) / "model.safetensors", "np") as file:
+        sizes = [prod(file.get_slice(key).get_shape()) for key in file.keys()]  # noqa: SIM118
+    assert facts.n_parameters == sum(sizes)
+    assert 0 <= facts.n_better <= facts.n_sentences
+    assert facts.speed > 0
+    assert bool(facts.contexts) == (name != "bert@pll-original")
+
+
+class _Words(Scorer):
+    """Scores sentences by how many of their words are in alphabetical order."""
+
+    name = "ordered"
+
+    @property
+    def convention(self) -> Convention:
+        return Convention("order", "", False, "ordered-words")
+
+    def scores(self, sentences):  # type: ignore[no-untyped-def]
+        rows = [[word.lower() for word in sentence.words] for sentence in sentences]
+        return np.array([sum(map(str.__lt__, row, row[1:])) for row in rows], np.float64)
+
+
+def test_sentences_are_compared_with_their_own_words_in_another_order() -> None:
+    class Remembers(_Words):
+        seen: list[object] = []  # noqa: RUF012
+
+        def scores(self, sentences):  # type: ignore[no-untyped-def]
+            self.seen.append(sentences)
+            return super().scores(sentences)
+
+    scorer = Remembers()
+    facts = model_overview(scorer)
+    shuffled = scorer.seen[-1]
+    originals = generate(50, seed=0)
+    assert isinstance(shuffled, list)
+    for one, other in zip(originals, shuffled, strict=True):
+        assert one.words != other.words
+        assert sorted(one.words) == sorted(other.words)
+    better = _Words().scores(originals) > _Words().scores(shuffled)
+    assert facts.n_better == better.sum()
+
+
+def test_a_much_better_context_is_worth_a_caution_and_cached(
+    tiny_checkpoint: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    model = load_scorer(specification(tiny_checkpoint, "llama"))
+    best, *_, worst = context_scores(model, generate(50, seed=0))
+    monkeypatch.setattr(overview, "WORSE_CONTEXT", (best.mean - worst.mean) / 2)
+    assert context_caution(model.with_context(best.text), n=50, seconds=60) == ""
+    caution = context_caution(model.with_context(worst.text), n=50, seconds=60)
+    assert f"{best.mean - worst.mean:.1f} nats" in caution
+    with Store(tmp_path / "contstim" / "contexts.sqlite") as store:
+        stored = store.log_probs(model.convention.fingerprint, [s.text for s in SENTENCES])
+    np.testing.assert_allclose(stored, model.scores(SENTENCES), atol=1e-4)
+    monkeypatch.setattr(type(model), "log_probs", None)  # all scores are in the cache
+    assert context_caution(model.with_context(worst.text), n=50, seconds=60) == caution
+    # No warning for a model without context, and none if there is no time for other contexts
+    assert context_caution(_Words(), n=50, seconds=60) == ""
+    assert context_caution(model.with_context(worst.text), n=50, seconds=0) == ""
+
+
+def test_a_model_that_can_score_nothing_is_refused() -> None:
+    class Refuses(_Words):
+        def unscorable(self, sentences):  # type: ignore[no-untyped-def]
+            return ["too long"] * len(sentences)
+
+    with pytest.raises(ModelError, match="too long"):
+        model_overview(Refuses())
