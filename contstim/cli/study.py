@@ -109,7 +109,8 @@ def plan(
     """Say what a run would do, whether that can work, what it can show, and how long it takes.
 
     The speed of each model that is there is measured for a moment; what else takes long is known
-    from earlier runs. Nothing is written.
+    from earlier runs. A warning says if a causal model gives sentences more than 3 nats more after
+    another context. Nothing is written into the study's folder.
 
     Example: `contstim plan study.toml`
     """

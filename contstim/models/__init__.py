@@ -39,6 +39,7 @@ vocabularies    the words of a training text, and those that several models know
 
 ngram/          n-gram models
 recurrent/      RNN, LSTM and BiLSTM over words
+contexts        the tokens that a causal model reads before the first word
 subwords        what transformers share: causal or masked, as the configuration says
 causal/         transformers that predict the next token
 masked/         transformers that predict hidden tokens

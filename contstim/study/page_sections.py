@@ -117,8 +117,8 @@ def _models(facts: StudyFacts) -> Iterator[Part]:
         context = code(" ".join(row["context_tokens"]))
         plain = code(without_context(model.specification)[0])
         rows.append((model.name, plain, text.name if text else "", context, *how))
-    header = ("model", "specification", "trained on", "context", "rule", "unit", "precision")
-    header += ("fingerprint",)
+    scoring = ("context", "rule", "unit", "precision", "fingerprint")
+    header = ("model", "specification", "trained on", *scoring)
     yield Table(header, rows, texts=len(header), is_wide=True)
     lines = [
         f"{name}: {overlap['found']:,} of {overlap['sentences']:,}"

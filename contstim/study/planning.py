@@ -119,7 +119,8 @@ class StudyPlan:
 def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILENT) -> StudyPlan:
     """Say what a run of a study would do, whether it can work, and how long it takes here.
 
-    Of each model that is there, the speed of scoring is measured for a moment. Nothing is written.
+    Of each model that is there, the speed of scoring is measured for a moment, and the contexts of
+    causal models are compared. Nothing is written into the study's folder.
 
     Args:
         study: as `read_study` reads it, which refuses what cannot work at all.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from pathlib import Path
 
@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
+from contstim.arrays import FloatArray
 from contstim.english import generate
 from contstim.errors import ModelError
 from contstim.evaluation import overview
 from contstim.evaluation.overview import context_caution, context_scores, model_overview
 from contstim.models.base import Convention, Scorer
 from contstim.models.catalog import load_scorer
+from contstim.sentence import Sentence
 from contstim.store import Store
 from tests.models.tiny import specification, train_ngrams
 
@@ -70,16 +72,17 @@ class _Words(Scorer):
     def convention(self) -> Convention:
         return Convention("order", "", False, "ordered-words")
 
-    def scores(self, sentences):  # type: ignore[no-untyped-def]
+    def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         rows = [[word.lower() for word in sentence.words] for sentence in sentences]
         return np.array([sum(map(str.__lt__, row, row[1:])) for row in rows], np.float64)
 
 
 def test_sentences_are_compared_with_their_own_words_in_another_order() -> None:
     class Remembers(_Words):
-        seen: list[object] = []  # noqa: RUF012
+        def __init__(self) -> None:
+            self.seen: list[Sequence[Sentence]] = []
 
-        def scores(self, sentences):  # type: ignore[no-untyped-def]
+        def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
             self.seen.append(sentences)
             return super().scores(sentences)
 
@@ -87,7 +90,6 @@ def test_sentences_are_compared_with_their_own_words_in_another_order() -> None:
     facts = model_overview(scorer)
     shuffled = scorer.seen[-1]
     originals = generate(50, seed=0)
-    assert isinstance(shuffled, list)
     for one, other in zip(originals, shuffled, strict=True):
         assert one.words != other.words
         assert sorted(one.words) == sorted(other.words)
@@ -117,7 +119,7 @@ def test_a_much_better_context_is_worth_a_caution_and_cached(
 
 def test_a_model_that_can_score_nothing_is_refused() -> None:
     class Refuses(_Words):
-        def unscorable(self, sentences):  # type: ignore[no-untyped-def]
+        def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
             return ["too long"] * len(sentences)
 
     with pytest.raises(ModelError, match="too long"):

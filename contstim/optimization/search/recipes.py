@@ -91,7 +91,7 @@ Where the paper leaves something open, the authors' published code decides.
 What no setting of `RegressionProposer` shows, and where it deviates:
 
 * Scores are those of each model's own rule. The published ones of GPT-2 are `@chain` with the
-  prompt `". "`, which is for the user to set; masked models are scored by the mean over all orders
+  context `". "`, which is for the user to set; masked models are scored by the mean over all orders
   of the words, not by 100 orders drawn at random, and without a term for the end mark
   (`@chain-sampled` has the 100 orders).
 * The approximation of a masked model is log p(word | all other words) with the tokens of a word
