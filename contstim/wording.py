@@ -33,10 +33,17 @@ def p_text(p_value: float) -> str:
     return "< .001" if p_value < 0.001 else f"{p_value:.3f}".removeprefix("0")
 
 
-def duration(seconds: float | None) -> str:
-    """Time as one says it, such as `0.4 s`, `40 s` or `3.5 h`; a question mark for None."""
-    if seconds is None:
-        return "?"
+def duration_range(shortest: float, longest: float) -> str:
+    """A time between two, such as `8 to 30 min`, or a single one where they are much the same."""
+    if longest <= 1.5 * shortest or longest < 10:
+        return f"about {duration((shortest * longest) ** 0.5 if shortest else longest)}"
+    low, high = duration(shortest), duration(longest)
+    unit = high.partition(" ")[2]
+    return f"{low.removesuffix(f' {unit}')} to {high}"
+
+
+def duration(seconds: float) -> str:
+    """Time as one says it, such as `0.4 s`, `40 s` or `3.5 h`."""
     for least, size, unit in ((172_800, 86_400, "days"), (5_400, 3_600, "h"), (99.5, 60, "min")):
         if seconds >= least:
             number = seconds / size

@@ -77,9 +77,9 @@ def test_the_first_study_runs_as_printed(folder: Path) -> None:
     done = run_in_shell(run, folder)
     assert done.returncode == 0, done.stderr
     results = folder / "results"
-    assert n_rows(results / "pairs.csv") == n_rows(results / "selected.csv") == 10
+    assert (n_rows(results / "pairs.csv"), n_rows(results / "selected.csv")) == (20, 30)
     # Pairs, triplets, random and catch trials
-    assert n_rows(results / "trials.csv") == 10 + 10 + 5 * (2 + 3)
+    assert n_rows(results / "trials.csv") == 20 + 30 + 10 * (3 + 4)
     assert (results / "export" / "jspsych" / "index.html").is_file()
     (folder / "study.toml").write_text(first + more, encoding="utf-8")
     again = run_here(folder, *shlex.split(run, comments=True)[1:])

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.output import INCOMPLETE, ProgressBars, Quiet, print_rows, remark, warn
-from contstim.wording import counted, duration
+from contstim.wording import counted, duration_range
 
 if TYPE_CHECKING:
     from contstim.records import Record
-    from contstim.study.planning import StudyPlan
+    from contstim.study.planning import StagePlan, StudyPlan
     from contstim.study.stage import StudyStage
     from contstim.study.states import StageState
     from contstim.study.supply import NaturalSupply
@@ -102,15 +102,15 @@ def run(
 def plan(
     study: StudyFile = _STUDY_FILE,
     measure: Annotated[
-        bool, typer.Option("--measure/--no-measure", help="Measure the speed of models here.")
+        bool, typer.Option("--measure/--no-measure", help="Measure models and searches here.")
     ] = True,
     quiet: Quiet = False,
 ) -> None:
     """Say what a run would do, whether that can work, what it can show, and how long it takes.
 
-    The speed of each model that is there is measured for a moment; what else takes long is known
-    from earlier runs. A warning says if a causal model gives sentences more than 3 nats more after
-    another context. Nothing is written into the study's folder.
+    Trainings, models and searches are measured for a moment, unless an earlier plan or run did so.
+    In all this takes a minute at most. Measured times are stored in the folder results; nothing
+    else is written.
 
     Example: `contstim plan study.toml`
     """
@@ -127,13 +127,20 @@ def _print_plan(planned: StudyPlan) -> None:
     rows = []
     for row in planned.stages:
         what = f"{row.what} ({row.because})" if row.because else row.what
-        rows.append((row.stage, row.state, what, duration(row.seconds), row.basis))
-    print_rows(("stage", "state", "what", "about", "which is"), rows, texts=3)
-    of = "for the stages whose time can be estimated" if planned.unknown else "in all"
-    total = f"About {duration(planned.seconds)} {of}"
-    if planned.unknown:
-        total += f"; how long {', '.join(planned.unknown)} take is known after the first run"
-    print(f"{total}.")
+        rows.append((row.stage, row.state, what, _time_text(row), row.basis))
+    print_rows(("stage", "state", "what", "time", "basis"), rows, texts=3)
+    for row in planned.stages:
+        if row.reason:
+            print(f"The time of {row.stage} is unknown: {row.reason}.")
+    rest = f" without {', '.join(planned.unknown)}" if planned.unknown else ""
+    print(f"A run takes {duration_range(planned.shortest, planned.longest)}{rest}.")
+    if planned.longest > 2 * planned.shortest or planned.unknown:
+        if any(row.stage.startswith("model ") and row.state != "done" for row in planned.stages):
+            print(
+                "For a better estimate train the models (`contstim run --until model`), plan again."
+            )
+        else:
+            print("For a better estimate plan again: each plan measures further searches.")
     numbers = planned.numbers
     if numbers.groups:
         print(
@@ -150,6 +157,12 @@ def _print_plan(planned: StudyPlan) -> None:
         print_rows(("rejects", "accepts", "natural sentences"), rivals, texts=2)
     if planned.tests:
         print(planned.tests)
+
+
+def _time_text(row: StagePlan) -> str:
+    if row.shortest is None or row.longest is None:
+        return "unknown"
+    return "" if row.state == "done" else duration_range(row.shortest, row.longest)
 
 
 def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:

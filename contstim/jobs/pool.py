@@ -46,6 +46,9 @@ class TaskQueue(ABC, Generic[TaskT]):
     def done(self, task: TaskT, result: Any) -> None:
         """Receive a task's result."""
 
+    def tick(self) -> None:
+        """Called every second while nothing ends, to report progress."""
+
     @abstractmethod
     def failed(self, task: TaskT, error: ContstimError, attempt: int) -> None:
         """Receive a task that failed, for the nth time; it may be taken again."""
@@ -198,7 +201,9 @@ class Pool:
                     worker.task, worker.deadline = task, monotonic() + self._limit
                     self.executor.send(number, task)
             first = min((worker.deadline for worker in self._workers.values()), default=inf)
-            match self.receive(max(0.0, first - monotonic())):
+            match self.receive(min(PULSE, max(0.0, first - monotonic()))):
+                case None:
+                    queue.tick()
                 case number, str(place):
                     self._false_starts = 0
                     self._workers[number] = _Worker(place)

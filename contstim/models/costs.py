@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,27 @@ class Tally:
         self.seconds = 0.0
         self.others_seconds = 0.0
 
+    def add(self, cost: Cost) -> None:
+        """Count what networks compute."""
+        self.total += cost
+
+
+class ReportingTally(Tally):
+    """A tally that reports every batch, such as to a progress bar.
+
+    Args:
+        report: called after each batch.
+    """
+
+    def __init__(self, report: Callable[[], None]) -> None:
+        super().__init__()
+        self._report = report
+
+    def add(self, cost: Cost) -> None:
+        """See `Tally.add`."""
+        super().add(cost)
+        self._report()
+
 
 # A context variable, so that jobs in several threads do not count into each other's tallies
 _ACTIVE: ContextVar[tuple[Tally, ...]] = ContextVar("tallies", default=())
@@ -72,7 +93,7 @@ def counting(tally: Tally) -> Iterator[Tally]:
 def count(rows: int, tokens: int, calls: int = 1) -> None:
     """Report what passes through a network."""
     for tally in _ACTIVE.get():
-        tally.total += Cost(rows, tokens, calls)
+        tally.add(Cost(rows, tokens, calls))
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from contstim.errors import InputError
@@ -31,7 +32,7 @@ from contstim.tables import TABLE_KINDS, write_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.arrays import FloatArray
     from contstim.models.base import Scorer
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from contstim.models.specifications import Specification
     from contstim.reporter import Reporter
     from contstim.sentence import Sentence
+    from contstim.store.times import Times
 
 
 class ScoreSentences(
@@ -115,8 +117,11 @@ class ScoreSentences(
                 turns = [workers.enter_context(self.execution.scorers(*given))]
             for models in turns:
                 sums: Sequence[FloatArray | None] = [None] * len(models)
-                if not self.per_word:
-                    sums = [*score_each(models, stimuli, store=store, progress=progress).T]
+                if store is not None:
+                    advance = progress
+                    if self.execution.is_local:  # several workers' sentences take turns
+                        advance = _measuring(progress, store.times, specifications)
+                    sums = [*score_each(models, stimuli, store=store, progress=advance).T]
                 scores += [
                     ModelScores.of(*pair, stimuli, wanted, progress)
                     for pair in zip(models, sums, strict=True)  # held by no name, as models are not
@@ -145,6 +150,26 @@ class ScoreSentences(
             write_table(self.standard_errors, standard_error_table(scores, stimuli))
         if self.bounds is not None:
             write_table(self.bounds, bounds_table(scores, stimuli))
+
+
+def _measuring(
+    progress: Callable[[Scorer, int], None],
+    times: Times,
+    specifications: Iterable[Specification],
+) -> Callable[[Scorer, int], None]:
+    """Progress that also measures seconds of a sentence; what is in the store takes none."""
+    names = {named.name: named.specification for named in specifications}
+    last: dict[str, float] = {}
+
+    def advance(model: Scorer, more: int) -> None:
+        now = perf_counter()
+        if more and model.name in last:
+            key, seconds = f"score {names[model.name]}", now - last[model.name]
+            times.add(key, units=more, seconds=seconds)
+        last[model.name] = now
+        progress(model, more)
+
+    return advance
 
 
 def _tell(scored: ModelScores, reporter: Reporter) -> None:

@@ -16,6 +16,7 @@ from contstim.models.specifications import parse_models
 from contstim.models.training_text import contamination, tell_contamination
 from contstim.optimization.jobs.assignment import read_assignment
 from contstim.optimization.jobs.question import SearchQuestion, SearchRules
+from contstim.optimization.jobs.so_far import table_so_far
 from contstim.optimization.jobs.tasks import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.optimization.search.recipes import recipe_named
@@ -71,6 +72,9 @@ class SearchTriplets(
     word to fix that a sentence does not have fixes nothing in it. After a review, `--review` and
     the same store replace what was rejected; words that are excluded later have only those triplets
     searched again that hold them.
+
+    While it runs, a table beside --out has the triplets so far (triplets.so-far.csv), to be shown
+    by `contstim show`. It is written every few seconds, and removed at the end.
 
     Example: `contstim triplets --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --per-pair 100 --enough 3 --out triplets.csv`
@@ -153,6 +157,7 @@ class SearchTriplets(
                 review=read_reviews(self.review) if self.review else None,
                 shown=frozenset(s for path in self.earlier for s in read_stimuli(path)),
                 assignment=() if self.begin_with is None else read_assignment(self.begin_with),
+                so_far=table_so_far(self.out),
                 reporter=reporter,
             )
             by_recipe = SINGLE if question.nats else recipe_named(question.recipe).restarts
@@ -184,6 +189,7 @@ class SearchTriplets(
             results.training_texts, [triplet.natural for triplet in results.triplets]
         )
         write_table(self.out, columns_of(Triplet, results.triplets))
+        table_so_far(self.out).unlink(missing_ok=True)
         reporter.say(f"{self.out}: {counted(len(results.triplets), 'triplet')}.")
         wall = results.wall_seconds
         if wall:

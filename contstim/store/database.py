@@ -17,6 +17,7 @@ import numpy as np
 
 from contstim.documents import shortened
 from contstim.errors import StoreError
+from contstim.store.times import times_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +50,13 @@ def make_tables(connection: sqlite3.Connection, package: str, kind: int, layout:
 class Store:
     """A study's database with its scores, open for writing by this process alone.
 
-    Use it in a `with` statement. `TripletStore` keeps triplets in the same file.
+    Use it in a `with` statement. `TripletStore` keeps triplets in the same file. Other processes
+    cannot read it meanwhile: locks are not reliable on network file systems, and SQLite's log needs
+    memory that is shared on one machine. What they may want to see is written to tables instead.
+
+    Attributes:
+        path: the file.
+        times: measured times of work, in a file beside it.
 
     Raises:
         StoreError: another process writes it, it is damaged, or it is something else's database.
@@ -57,6 +64,7 @@ class Store:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+        self.times = times_beside(self.path)
         self._is_new = not self.path.exists()
         self._makes_folder = not self.path.parent.exists()
         with self._explaining():
@@ -171,7 +179,8 @@ class Store:
             )
 
     def close(self) -> None:
-        """Release the file."""
+        """Release the file, and write the measured times beside it."""
+        self.times.save()
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -187,7 +196,8 @@ class Store:
         self.close()
         # Nothing stays of a file that was made for work that failed before it had a result.
         if error is not None and is_unused:
-            self.path.unlink(missing_ok=True)
+            for path in (self.path, self.times.path):
+                path.unlink(missing_ok=True)
             if self._makes_folder and not any(self.path.parent.iterdir()):
                 self.path.parent.rmdir()
 

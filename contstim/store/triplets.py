@@ -146,6 +146,7 @@ class TripletStore:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.times = store.times
 
     def slots(self, seed: int) -> list[Slot]:
         """Natural sentences of all pairs of models, also of those left out, as they came."""

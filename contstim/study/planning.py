@@ -10,6 +10,7 @@ from contextlib import chdir
 from dataclasses import dataclass
 from itertools import permutations
 from math import ceil
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,10 +33,12 @@ from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.fields import uncapped_words
 from contstim.stimuli import read_stimuli
 from contstim.study.amounts import StudyNumbers
+from contstim.study.measuring import measure as measure_study
+from contstim.study.measuring import stored_times
 from contstim.study.places import SCORES, StudyFiles
 from contstim.study.states import stage_states
 from contstim.study.supply import lacking, natural_supply, too_few
-from contstim.study.times import Speed, measured_speeds, stage_time
+from contstim.study.times import TimeEstimates
 from contstim.tables import columns_of, frame_of
 from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     from contstim.study.study import Study
     from contstim.study.supply import NaturalSupply
 
+_IN_ALL, _READING = 42.0, 20.0  # seconds of a plan, and those after which no text is read further
 _FEWEST_CANDIDATES = 2  # searched for each triplet that is selected; 10 in the 2023 study
 
 
@@ -62,16 +66,21 @@ class StagePlan:
         state: done, stale, begun or not done; or `waits` for a stage before it.
         what: what it does, in a phrase with its numbers.
         because: why it is stale.
-        seconds: about how long it takes; None where nothing was measured.
-        basis: how that is known: `done`, `measured`, `last time`, `guess` or `not known yet`.
+        shortest: seconds that it takes at least, about; None where that is unknown.
+        longest: seconds that it takes at most, about; the same where they are measured.
+        basis: how that is known: `done`, `measured`, `usual` (for such stages), `last run` or
+            `unknown`.
+        reason: why it is unknown; empty where it is known.
     """
 
     stage: str
     state: str
     what: str
     because: str
-    seconds: float | None
+    shortest: float | None
+    longest: float | None
     basis: str
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,14 +106,19 @@ class StudyPlan:
     cautions: tuple[str, ...]
 
     @property
-    def seconds(self) -> float:
-        """About how long a run takes, stages of which nothing is known left out."""
-        return sum(stage.seconds or 0.0 for stage in self.stages)
+    def shortest(self) -> float:
+        """Seconds that a run takes at least, about, without stages of unknown time."""
+        return sum(stage.shortest or 0.0 for stage in self.stages)
+
+    @property
+    def longest(self) -> float:
+        """Seconds that a run takes at most, about, without stages of unknown time."""
+        return sum(stage.longest or 0.0 for stage in self.stages)
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The stages of whose time nothing is known."""
-        return tuple(stage.stage for stage in self.stages if stage.seconds is None)
+        """Names of the stages of unknown time."""
+        return tuple(stage.stage for stage in self.stages if stage.basis == "unknown")
 
     @property
     def lacking(self) -> int:
@@ -112,46 +126,50 @@ class StudyPlan:
         return lacking(self.numbers, self.supply)
 
     def to_frame(self) -> DataFrame:
-        """The stages as a table of pandas: stage, state, what, because, seconds, basis."""
+        """The stages as a table of pandas, a row each and a column a field of `StagePlan`."""
         return frame_of(columns_of(StagePlan, self.stages))
 
 
 def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILENT) -> StudyPlan:
     """Say what a run of a study would do, whether it can work, and how long it takes here.
 
-    Of each model that is there, the speed of scoring is measured for a moment, and the contexts of
-    causal models are compared. Nothing is written into the study's folder.
+    Trainings, models and searches between models are measured for a moment, unless that was done
+    before. A run measures them, too. The times are stored beside the study's scores; nothing else
+    is written.
 
     Args:
         study: as `read_study` reads it, which refuses what cannot work at all.
-        measure: whether speeds are measured.
+        measure: whether speeds are measured. In all it takes a minute at most.
         reporter: told how far the measurement is, and how much of texts has been read.
 
     Raises:
         InputError: a file of the study cannot be read.
     """
+    began = monotonic()
     states = stage_states(study)
     with chdir(study.folder):
         numbers, supply = StudyNumbers(study), None
         undone = {each.stage.name for each in states if each.state != "done"}
-        speeds: dict[str, Speed] = {}
         cautions: list[str] = []
         try:
-            supply = natural_supply(study, states, reporter)
+            supply = natural_supply(study, states, reporter, began + _READING)
         except ContstimError as error:
             cautions.append(f"sentences: {error}")
-        if measure and {"scores", "trial-scores"} & undone:
-            speeds, slow = measured_speeds(study, reporter)
-            cautions += slow
-        amounts, plans = _amounts(study, numbers), []
         n_natural = None if supply is None else supply.number
-        for each in states:
-            name, about = each.stage.name, each.stage.about
-            time: tuple[float | None, str] = 0.0, "done"
-            if name in undone:
-                time = stage_time(each.stage, study, numbers, n_natural, speeds)
+        estimates = TimeEstimates(study, numbers, n_natural, stored_times())
+        times = estimates.of_stages(states)
+        if measure and estimates.lacking(states):
+            measured, problems = measure_study(
+                study, supply, began + _IN_ALL - monotonic(), reporter
+            )
+            cautions += problems
+            times = TimeEstimates(study, numbers, n_natural, measured).of_stages(states)
+        amounts, plans = _amounts(study, numbers), []
+        for state, time in zip(states, times, strict=True):
+            name, about = state.stage.name, state.stage.about
             what = f"{about}: {amounts[name]}" if name in amounts else about
-            plans.append(StagePlan(name, each.state, what, each.because, *time))
+            known = (time.shortest, time.longest, time.basis, time.reason)
+            plans.append(StagePlan(name, state.state, what, state.because, *known))
         admissible = _admissible(study) if "pairs" in undone else ()
         cautions = [
             *_candidates(study, numbers),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from contstim.corpus import read_sentences
+from contstim.errors import InputError
 from contstim.files import is_file
 from contstim.steps.generation import GenerateSentences
 from contstim.steps.sentences import FindSentences
@@ -37,6 +40,7 @@ class NaturalSupply:
         in_text: number of sentences of the text; None where they are of no text.
         found: what becomes of each sentence of that text; None where they have been found.
         may_be_fewer: true where models that are not asked may not know all words of them.
+        vocabulary: words that a stage has yet to write; None where there is no such stage.
     """
 
     number: int
@@ -44,10 +48,11 @@ class NaturalSupply:
     in_text: int | None
     found: FoundSentences | None = None
     may_be_fewer: bool = False
+    vocabulary: Vocabulary | None = None
 
 
 def natural_supply(
-    study: Study, states: Sequence[StageState], reporter: Reporter
+    study: Study, states: Sequence[StageState], reporter: Reporter, deadline: float = inf
 ) -> NaturalSupply | None:
     """The natural sentences that a study has, else those that its rules leave of its text.
 
@@ -60,13 +65,15 @@ def natural_supply(
         study: as `read_study` reads it.
         states: of its stages.
         reporter: told how much of texts has been read.
+        deadline: time, by `monotonic`, after which no text is read further.
 
     Returns:
         None where the study has no natural sentences, or they come of a text that another stage has
         yet to write.
 
     Raises:
-        ContstimError: a text or a list of words cannot be read, or holds nothing of use.
+        ContstimError: a text or a list of words cannot be read, or holds nothing of use, or the
+            texts are too long to be read in time.
     """
     files = StudyFiles(study)
     steps = [each.stage.step for each in states if each.state != "done"]
@@ -85,7 +92,9 @@ def natural_supply(
         if path in unwritten:
             return unwritten[path].sentences()
         sentences = read_sentences(path, prose=prose)
-        return reporter.reading(f"sentences of {path}", sentences) if is_file(path) else None
+        if not is_file(path):
+            return None
+        return _until(deadline, path, reporter.reading(f"sentences of {path}", sentences))
 
     text = read(step.text, prose=step.settings.prose)
     if text is None:
@@ -95,13 +104,28 @@ def natural_supply(
     makers = {each.out: each for each in steps if isinstance(each, MakeVocabulary)}
     if step.vocabulary in makers:
         making = makers[step.vocabulary]
-        words = None if making.text is None else read(making.text, prose=making.settings.prose)
-        vocabulary = None if words is None else making.settings.choose(words)[0]
+        text_of_words = (
+            None if making.text is None else read(making.text, prose=making.settings.prose)
+        )
+        if text_of_words is not None:
+            vocabulary = making.settings.choose(text_of_words)[0]
         may_be_fewer = not all(_knows_words_of(making.text, model, files) for model in study.models)
     elif step.vocabulary is not None:
         vocabulary = Vocabulary.load(step.vocabulary)
     found = step.settings.find(text, vocabulary, exclude)
-    return NaturalSupply(len(found.sentences), step.text, found.in_text, found, may_be_fewer)
+    number, in_text = len(found.sentences), found.in_text
+    words = vocabulary if step.vocabulary in makers else None
+    return NaturalSupply(number, step.text, in_text, found, may_be_fewer, words)
+
+
+def _until(deadline: float, path: Path, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+    """Sentences of a text, as long as there is time."""
+    for sentence in sentences:
+        if monotonic() > deadline:
+            raise InputError(
+                f"{path} is too long to be counted now. `contstim run --until sentences` counts it."
+            )
+        yield sentence
 
 
 def _knows_words_of(text: Path | None, model: StudyModel, files: StudyFiles) -> bool:

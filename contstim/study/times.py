@@ -1,130 +1,268 @@
-"""Times of the stages of a study: of earlier runs, or of a measured speed."""
+"""Times of the stages of a study, from measured times of units of work; see `probe`.
+
+    training    seconds of a step x steps of all epochs
+    scores      seconds to load a model + seconds of a sentence x sentences
+    triplets    the same for floors + seconds for a triplet x triplets, of each pair of models
+
+Seconds for a triplet are those of all searches, in vain or cut off, by the triplets they found.
+Where none was found in time, they are the seconds of a row of the networks by the rows that such
+searches take elsewhere.
+"""
 
 from __future__ import annotations
 
-from itertools import cycle, islice
-from time import perf_counter
-from typing import TYPE_CHECKING
+import json
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
 
-from contstim.errors import ContstimError
-from contstim.stimuli import read_stimuli
-from contstim.study.places import StudyFiles
+from contstim.optimization.jobs.queues import search_key
+from contstim.optimization.jobs.tasks import MOST_SENTENCES
+from contstim.steps.training import TrainNetwork, TrainNgram
+from contstim.steps.triplets import SearchTriplets
 from contstim.study.states import record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
-    from contstim.reporter import Reporter
-    from contstim.sentence import Sentence
+    from contstim.optimization.jobs.question import SearchQuestion
     from contstim.steps.execution import Execution
+    from contstim.store.times import MeasuredTime, Times
     from contstim.study.amounts import StudyNumbers
     from contstim.study.stage import StudyStage
-    from contstim.study.study import Study
+    from contstim.study.states import StageState
+    from contstim.study.study import Study, StudyModel
+
+    ModelPair = tuple[str, str]
 
 # Stages that take some seconds, with toy models and with the numbers of the 2023 study
 _SHORT = frozenset(
     {"text", "vocabulary", "sentences", "pairs", "selection", "design"}
-    | {"review", "responses", "export", "analysis"}
+    | {"review", "responses", "export", "analysis", "questions"}
 )
-_SHORT_SECONDS = 5.0
+_SHORT_SECONDS = (1.0, 8.0)
 _SIMULATION = 0.008  # of a simulated experiment with distant, and one with close rivals
-_SENTENCES, _SECONDS, _LARGEST_BLOCK = 64, 2.0, 512  # of a measurement of a model's speed
-_CONTEXT_SECONDS, _CONTEXTS = 10.0, 4  # time to compare contexts, and their usual number
+_NGRAM_BYTES = (0.3e6, 3e6)  # of a text that are counted in a second
+_ROWS = {1: (150.0, 2_500.0), 2: (5_000.0, 25_000.0)}
+"""Rows of networks for a triplet, least and most, by the number of networks (sentences of eight
+words, 9,000 words, 3 nats)."""
+_ROW, _SMALL_ROW = (1e-3, 1e-2), (2e-4, 5e-3)
+"""Seconds of a row around networks, and in a small network that is yet to be trained."""
+_NGRAM_SEARCH = (0.1, 5.0)  # seconds, between n-gram models
+_DOUBT = 1.7  # factor by which the mean of fewer triplets may be off
+SURE = 3
+"""Triplets from which a mean time counts as measured."""
 
-Speed = tuple[float, float]
-"""Of a model on this machine: seconds to load it, and for a sentence."""
+Basis = Literal["done", "measured", "usual", "last run", "unknown"]
 
 
-def measured_speeds(study: Study, reporter: Reporter) -> tuple[dict[str, Speed], list[str]]:
-    """Return the speed of each available model, by its name, and cautions.
+@dataclass(frozen=True)
+class StageTime:
+    """Time of a stage.
 
-    Cautions name models that cannot be loaded, and contexts that are much worse than others.
-
-    The current folder is the study's.
+    Attributes:
+        basis: how it is known.
+        shortest: seconds; None where it is unknown.
+        longest: seconds, about the same where it is measured.
+        reason: why it is unknown.
     """
-    sentences = _some_sentences(study)
-    speeds: dict[str, Speed] = {}
-    cautions = []
-    for number, model in enumerate(study.models):
-        reporter.progress("measuring", number, len(study.models), model.name)
-        if model.training is None or all(file.exists() for file in model.files):
-            try:
-                speeds[model.name], caution = _speed(study, model.specification, sentences)
-                cautions += [f"{model.name}: {caution}"] if caution else []
-            except ContstimError as error:
-                cautions.append(f"{model.name}: {error}")
-    reporter.progress("measuring", len(study.models), len(study.models))
-    return speeds, cautions
+
+    basis: Basis
+    shortest: float | None = None
+    longest: float | None = None
+    reason: str = ""
 
 
-def _some_sentences(study: Study) -> list[Sentence]:
-    """Natural sentences of the study, or embedded ones of their length."""
-    from contstim.english import generate
-
-    files = StudyFiles(study)
-    if files.natural is not None and files.natural.is_file():
-        return list(read_stimuli(files.natural))[:_SENTENCES]
-    return list(generate(_SENTENCES, words=files.only_length, seed=0))
+def training_key(step: TrainNetwork) -> str:
+    """Name, among measured times, of a training; one unit is all of its steps."""
+    settings = json.dumps([asdict(step.network), asdict(step.training)], sort_keys=True)
+    return f"train {step.out.as_posix()} {settings}"
 
 
-def _speed(study: Study, specification: str, sentences: list[Sentence]) -> tuple[Speed, str]:
-    """The speed of a model, and what is wrong with its context; empty if nothing is."""
-    from contstim.evaluation.overview import N_SENTENCES, context_caution
-    from contstim.models.catalog import free_memory, load_scorer
-
-    began = perf_counter()
-    scorer = load_scorer(specification, study.loading)
-    load = perf_counter() - began
-    reasons = scorer.unscorable(sentences)
-    some = cycle([s for s, why in zip(sentences, reasons, strict=True) if why is None])
-    first = list(islice(some, 1))
-    if not first:
-        raise ContstimError(f"it can score no natural sentence: {reasons[0]}")
-    scorer.scores(first)  # warms up
-    size, scored, spent = 4, 0, 0.0
-    while spent < _SECONDS and scored < 4 * _SENTENCES:
-        block = list(islice(some, size))
-        began = perf_counter()
-        scorer.scores(block)
-        spent += perf_counter() - began
-        scored += len(block)
-        size = min(2 * size, _LARGEST_BLOCK)
-    n = min(int(_CONTEXT_SECONDS / _CONTEXTS * scored / spent), N_SENTENCES)
-    caution = context_caution(scorer, n=n, seconds=_CONTEXT_SECONDS) if n else ""
-    del scorer
-    free_memory()
-    return (load, spent / scored), caution
+def is_ngram(specification: str) -> bool:
+    """True for a model that costs next to nothing."""
+    return specification.startswith("kenlm:")
 
 
-def stage_time(
-    stage: StudyStage,
-    study: Study,
-    numbers: StudyNumbers,
-    n_natural: int | None,
-    speeds: Mapping[str, Speed],
-) -> tuple[float | None, str]:
-    """Seconds that a stage takes that is not done, None where unknown, and how that is known.
+def _unknown(reason: str) -> StageTime:
+    return StageTime("unknown", reason=reason)
+
+
+class TimeEstimates:
+    """Estimates of the times of stages that are not done.
 
     Args:
-        stage: which.
-        study: of the stage.
+        study: as `read_study` reads it; the current folder is its own.
         numbers: what its design comes to.
         n_natural: natural sentences; None where their number is not known.
-        speeds: of the models, by name, as far as they were measured.
+        times: what was measured.
     """
-    n_sentences = {"scores": n_natural, "trial-scores": numbers.new_sentences}.get(stage.name)
-    if n_sentences is not None and len(speeds) == len(study.models):
-        workers = _workers_of(study.sections.get("scores"))
-        times = (load + sentence * n_sentences / workers for load, sentence in speeds.values())
-        return sum(times), "measured"
-    record = record_of(stage)
-    # What took so long with other models says little
-    models = [model.text for model in study.models]
-    if record is not None and record.options.get("models", models) == models:
-        return record.seconds, "last time"
-    if stage.name == "power":
-        return study.sections["power"].simulations * numbers.models * _SIMULATION, "guess"
-    return (_SHORT_SECONDS, "guess") if stage.kind in _SHORT else (None, "not known yet")
+
+    def __init__(
+        self, study: Study, numbers: StudyNumbers, n_natural: int | None, times: Times
+    ) -> None:
+        self._study, self._numbers = study, numbers
+        self._n_natural, self._times = n_natural, times
+
+    def of_stages(self, states: Iterable[StageState]) -> list[StageTime]:
+        """The time of each stage; of one that is done, none."""
+        done = StageTime("done", 0.0, 0.0)
+        return [done if s.state == "done" else self.of_stage(s.stage) for s in states]
+
+    def lacking(self, states: Iterable[StageState]) -> bool:
+        """True if a measurement could say more of stages that are not done."""
+        for state in states:
+            step, name = state.stage.step, state.stage.name
+            if state.state == "done":
+                continue
+            if isinstance(step, TrainNetwork) and self._training(step).basis == "unknown":
+                return True
+            measurable = name in ("scores", "trial-scores", "triplets")
+            if measurable and self.of_stage(state.stage).basis != "measured":
+                return any(self._is_there(model) for model in self._study.models)
+        return False
+
+    def _is_there(self, model: StudyModel) -> bool:
+        return model.training is None or all(file.exists() for file in model.files)
+
+    def of_stage(self, stage: StudyStage) -> StageTime:
+        """The time of a stage that is not done."""
+        step = stage.step
+        if isinstance(step, TrainNetwork):
+            return self._training(step)
+        if isinstance(step, TrainNgram) and step.text.is_file():
+            size = step.text.stat().st_size
+            slow, fast = _NGRAM_BYTES
+            return StageTime("usual", 1 + size / fast, 2 + size / slow)
+        if stage.name in ("scores", "trial-scores"):
+            is_natural = stage.name == "scores"
+            return self._scores(self._n_natural if is_natural else self._numbers.new_sentences)
+        if isinstance(step, SearchTriplets) and stage.name == "triplets":
+            return self._triplets(step)
+        if stage.name == "power":
+            seconds = self._study.sections["power"].simulations * self._numbers.models * _SIMULATION
+            return StageTime("usual", seconds / 2, 2 * seconds)
+        if stage.kind in _SHORT:
+            return StageTime("usual", *_SHORT_SECONDS)
+        record = record_of(stage)
+        # What took so long with other models says little
+        models = [model.text for model in self._study.models]
+        if record is not None and record.options.get("models", models) == models:
+            return StageTime("last run", record.seconds, record.seconds)
+        return _unknown("no run has measured it yet")
+
+    def _training(self, step: TrainNetwork) -> StageTime:
+        key = training_key(step)
+        prepare, steps = self._times.get(f"prepare {key}").a_unit, self._times.get(key).a_unit
+        if steps is None:
+            text = "" if step.text.is_file() else f": {step.text} is not there yet"
+            return _unknown(f"no step of the training was measured{text}")
+        seconds = (prepare or 0.0) + steps
+        return StageTime("measured", seconds, seconds)
+
+    def _get(self, key: str, *models: str) -> MeasuredTime:
+        """A measured time, unless a model was trained again since."""
+        files = [
+            file
+            for model in self._study.models
+            if model.specification in models and model.training is not None
+            for file in model.files
+            if file.exists()
+        ]
+        return self._times.get(key, max((file.stat().st_mtime for file in files), default=0.0))
+
+    def _scoring(self, model: StudyModel, n_sentences: int, workers: int) -> tuple[float, float]:
+        """Shortest and longest time of scoring sentences, seconds.
+
+        Raises:
+            _NotMeasured: it is not known.
+        """
+        name = model.specification
+        sentence = self._get(f"score {name}", name).a_unit
+        load = self._get(f"load {name}", name).a_unit or 0.0
+        if sentence is not None:
+            return (load + sentence * n_sentences / workers,) * 2
+        if is_ngram(name):
+            return 0.1, 5.0
+        if model.training is None:
+            raise _NotMeasured(f"the speed of {model.name} is not measured yet")
+        fast, slow = _SMALL_ROW
+        return 0.5 + fast * n_sentences / workers, 5 + slow * n_sentences / workers
+
+    def _scores(self, n_sentences: int | None) -> StageTime:
+        if n_sentences is None:
+            return _unknown("the natural sentences are not counted yet")
+        workers = _workers_of(self._study.sections.get("scores"))
+        try:
+            both = [self._scoring(model, n_sentences, workers) for model in self._study.models]
+        except _NotMeasured as error:
+            return _unknown(str(error))
+        return _summed(both)
+
+    def _triplets(self, step: SearchTriplets) -> StageTime:
+        workers, per_pair = _workers_of(step.execution), step.settings.per_pair
+        question = step.question().resolved
+        times = []
+        try:
+            if question.plausibility[1]:
+                floors = min(self._n_natural or MOST_SENTENCES, MOST_SENTENCES)
+                times += [self._scoring(model, floors, workers) for model in self._study.models]
+            for one, two in combinations(self._study.models, 2):
+                low, high = self._triplet(question, one, two)
+                times.append((per_pair * low / workers, per_pair * high / workers))
+        except _NotMeasured as error:
+            return _unknown(str(error))
+        return _summed(times)
+
+    def _triplet(
+        self, question: SearchQuestion, one: StudyModel, two: StudyModel
+    ) -> tuple[float, float]:
+        """Shortest and longest time for a triplet of two models, seconds."""
+        measured = self._searched(question, one, two)
+        if measured.a_unit is not None:
+            doubt = 1.0 if measured.units >= SURE else _DOUBT
+            return measured.a_unit / doubt, measured.a_unit * doubt
+        networks = [model for model in (one, two) if not is_ngram(model.specification)]
+        if not networks:
+            return _NGRAM_SEARCH
+        if measured.rows:
+            row = (measured.seconds / measured.rows,) * 2
+        else:
+            rows = [_ROW, *map(self._row, networks)]
+            row = min(low for low, _ in rows), sum(high for _, high in rows)
+        fewest, most = self._rows(question, len(networks))
+        low = max(fewest * row[0], measured.seconds)
+        return low, max(most * row[1], 2 * low)
+
+    def _searched(self, question: SearchQuestion, one: StudyModel, two: StudyModel) -> MeasuredTime:
+        names = one.specification, two.specification
+        return self._get(search_key(question, *names), *names)
+
+    def _row(self, model: StudyModel) -> tuple[float, float]:
+        """Seconds of a row of a network: about those of a sentence, or less."""
+        name = model.specification
+        sentence = self._get(f"score {name}", name).a_unit
+        if sentence is None and model.training is None:
+            raise _NotMeasured(f"the speed of {model.name} is not measured yet")
+        return _SMALL_ROW if sentence is None else (sentence / 3, sentence)
+
+    def _rows(self, question: SearchQuestion, networks: int) -> tuple[float, float]:
+        """Fewest and most rows for a triplet of so many networks: as measured, or as usual."""
+        rows = []
+        for pair in combinations(self._study.models, 2):
+            measured = self._searched(question, *pair)
+            if sum(not is_ngram(m.specification) for m in pair) == networks and measured.units:
+                rows.append(measured.rows / measured.units)
+        return (min(rows) / _DOUBT, max(rows) * _DOUBT) if rows else _ROWS[networks]
+
+
+class _NotMeasured(Exception):  # noqa: N818
+    """Reason why a time is not known."""
+
+
+def _summed(times: list[tuple[float, float]]) -> StageTime:
+    low, high = (sum(values) for values in zip(*times, strict=True))
+    return StageTime("measured" if high <= 2 * low else "usual", low, high)
 
 
 def _workers_of(section: Execution | None) -> int:

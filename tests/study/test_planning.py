@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from contextlib import chdir
 from math import comb
@@ -14,16 +15,19 @@ from scipy.stats import rankdata, wilcoxon
 from contstim.english.tags import english_tags
 from contstim.errors import InfeasibleError
 from contstim.files import checksum
+from contstim.optimization.jobs.queues import search_key
 from contstim.scores import ScoreTable
-from contstim.stimuli import read_stimuli, read_trials
+from contstim.steps.triplets import SearchTriplets
+from contstim.stimuli import read_stimuli, read_trials, read_triplets
+from contstim.store.times import Times
 from contstim.study.amounts import StudyNumbers
 from contstim.study.places import StudyFiles
 from contstim.study.planning import StudyPlan, plan_study
 from contstim.study.stages import stages_of
 from contstim.study.study_file import read_study
-from contstim.study.times import stage_time
+from contstim.study.times import TimeEstimates
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
-from contstim.wording import duration
+from contstim.wording import duration, duration_range
 from tests.study.small import STAGES, change, run
 
 
@@ -57,26 +61,83 @@ def test_done_stages_take_no_time(study: Path) -> None:
     planned = plan(study)
     assert [stage.stage for stage in planned.stages] == list(STAGES)
     assert {stage.state for stage in planned.stages} == {"done"}
-    assert planned.seconds == 0
+    assert planned.longest == 0
 
 
-def test_a_plan_measures_what_is_there_and_writes_nothing(study: Path) -> None:
-    """Models that are trained already; of what is to be trained nothing is known."""
+def test_a_plan_measures_what_is_there_and_writes_nothing_else(study: Path) -> None:
+    """Models that are trained already, and searches between them."""
     (study / "results" / "scores.csv").unlink()
     change(study, ("per_pair = 4", "per_pair = 6"))
+    times = study / "results" / "contstim.sqlite.times.json"
+    times.unlink()
     before = contents(study)
     planned = plan(study)
-    assert contents(study) == before
+    assert {path for path in contents(study) if path not in before} == {str(times)}
+    assert before.items() <= contents(study).items()
     stages = {stage.stage: stage for stage in planned.stages}
-    assert stages["scores"].basis == "measured"
-    assert stages["scores"].seconds is not None
+    assert (stages["scores"].basis, stages["triplets"].basis) == ("measured", "measured")
     assert "per pair: 4 → 6" in stages["triplets"].because
-    assert (stages["triplets"].basis, stages["selection"].basis) == ("last time", "last time")
     assert stages["selection"].state == "waits"
+    measured = times.read_bytes()
+    again = plan(study)
+    assert times.read_bytes() == measured  # nothing is measured twice
+    assert again.to_frame()["longest"].tolist() == planned.to_frame()["longest"].tolist()
     shutil.rmtree(study / "results")
     planned = plan(study)
     assert not (study / "results").exists()
-    assert "model bigram" in planned.unknown
+    assert not planned.unknown
+    assert 0 < planned.shortest < planned.longest
+
+
+def test_a_run_measures_units_of_work(study: Path) -> None:
+    """Witness: the tables. A run that takes all from the store measures no further unit."""
+    path = study / "results" / "contstim.sqlite.times.json"
+    before = json.loads(path.read_text())["times"]
+    n_sentences = len(set(read_stimuli(study / "results" / "natural.txt")))
+    scored = {name: measured["units"] for name, measured in before.items() if "score " in name}
+    assert len(scored) == 2
+    assert min(scored.values()) >= n_sentences
+    (searched,) = (measured["units"] for name, measured in before.items() if "search " in name)
+    assert searched == len(read_triplets(study / "results" / "triplets.csv"))
+    run(study, first="triplets")
+    after = json.loads(path.read_text())["times"]
+    assert {n: m["units"] for n, m in after.items()} == {n: m["units"] for n, m in before.items()}
+
+
+def test_a_training_is_measured_by_some_of_its_steps(begun: Path) -> None:
+    network = 'lstm = { train = "lstm", hidden = 8, embedding = 8, epochs = 40, batch_size = 8 }'
+    change(begun, ("[vocabulary]", f"{network}\n[vocabulary]"))
+    unknown = plan(begun, measure=False)
+    assert unknown.unknown == ("model lstm",)
+    assert all(bool(stage.reason) == (stage.basis == "unknown") for stage in unknown.stages)
+    stages = {stage.stage: stage for stage in plan(begun).stages}
+    assert stages["model lstm"].basis == "measured"
+    assert stages["triplets"].shortest is not None
+
+
+def test_a_search_that_is_cut_off_makes_a_range_of_what_is_usual(study: Path) -> None:
+    """Witness: by hand. 4 triplets; 3 in 12 s are sure, 1 in 5 s is not, and 0 say too little."""
+    read = read_study(study)
+    models = tuple(model.specification for model in read.models)
+    with chdir(study):
+        stages = {stage.name: stage for stage in stages_of(read)}
+        step = stages["triplets"].step
+        assert isinstance(step, SearchTriplets)
+        key = search_key(step.question().resolved, *models)
+        ranges = []
+        for number, (units, seconds) in enumerate(((3, 12.0), (1, 5.0), (0, 5.0))):
+            times = Times(study / f"{number}.json")
+            for model in models:
+                times.add(f"score {model}", units=1000, seconds=0)
+            times.add(key, units=units, seconds=seconds)
+            estimates = TimeEstimates(read, StudyNumbers(read), 50, times)
+            time = estimates.of_stage(stages["triplets"])
+            assert time.shortest is not None
+            assert time.longest is not None
+            ranges.append((time.shortest, time.longest))
+    assert ranges[0] == pytest.approx((16.0, 16.0))
+    assert ranges[1][0] < 20.0 < ranges[1][1]
+    assert ranges[2][0] < ranges[2][1]
 
 
 def test_the_sentences_of_a_text_are_those_that_a_run_finds(study: Path) -> None:
@@ -123,14 +184,14 @@ def test_sentences_that_tell_models_apart_are_counted_in_the_scores(study: Path)
     assert [number for *_, number in planned.admissible] == above[::-1]
 
 
-def test_without_measurement_long_stages_are_unknown(begun: Path) -> None:
+def test_without_measurement_times_are_ranges(begun: Path) -> None:
     planned = plan(begun, measure=False)
-    assert {"model bigram", "scores", "triplets", "trial-scores"} == (
-        set(planned.unknown) - {"model unigram"}
-    )
+    assert not planned.unknown
+    assert {stage.basis for stage in planned.stages} == {"usual"}
     frame = planned.to_frame()
     assert list(frame["stage"]) == list(STAGES)
-    assert list(frame.columns) == ["stage", "state", "what", "because", "seconds", "basis"]
+    columns = ["stage", "state", "what", "because", "shortest", "longest", "basis", "reason"]
+    assert list(frame.columns) == columns
 
 
 def test_sentences_that_lack_are_counted(study: Path) -> None:
@@ -280,20 +341,21 @@ def test_word_cap_without_room(study: Path) -> None:
 
 def test_time_of_scores(study: Path) -> None:
     read = read_study(study)
-    numbers = StudyNumbers(read)
-    speeds = dict.fromkeys(("bigram", "unigram"), (1.0, 0.1))
+    numbers, times = StudyNumbers(read), Times(study / "times.json")
+    for model in read.models:
+        times.add(f"load {model.specification}", units=2, seconds=2)
+        times.add(f"score {model.specification}", units=30, seconds=3)
     with chdir(study):
         stages = {stage.name: stage for stage in stages_of(read)}
-        natural, _ = stage_time(stages["scores"], read, numbers, 50, speeds)
-        assert natural == pytest.approx(2 * (1 + 50 * 0.1))
-        trials, _ = stage_time(stages["trial-scores"], read, numbers, 50, speeds)
-        assert trials == pytest.approx(2 * (1 + numbers.new_sentences * 0.1))
+        estimates = TimeEstimates(read, numbers, 50, times)
+        natural, trials = (estimates.of_stage(stages[n]) for n in ("scores", "trial-scores"))
+    assert natural.shortest == natural.longest == pytest.approx(2 * (1 + 50 * 0.1))
+    assert trials.longest == pytest.approx(2 * (1 + numbers.new_sentences * 0.1))
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (None, "?"),
         (0.0, "0.0 s"),
         (9.9, "9.9 s"),
         (40.2, "40 s"),
@@ -303,5 +365,18 @@ def test_time_of_scores(study: Path) -> None:
         (259_200.0, "3.0 days"),
     ],
 )
-def test_durations_in_words(seconds: float | None, text: str) -> None:
+def test_durations_in_words(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("shortest", "longest", "text"),
+    [
+        (480, 1_800, "8.0 to 30 min"),
+        (50, 1_800, "50 s to 30 min"),
+        (100, 110, "about 1.7 min"),
+        (0, 4, "about 4.0 s"),
+    ],
+)
+def test_ranges_in_words(shortest: float, longest: float, text: str) -> None:
+    assert duration_range(shortest, longest) == text

@@ -22,6 +22,7 @@ over where one of its words has no room for three sentences more.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, deque
 from dataclasses import replace
 from itertools import combinations
@@ -30,8 +31,9 @@ from typing import TYPE_CHECKING
 
 from contstim.english.tags import tag_table
 from contstim.jobs.pool import TaskQueue
+from contstim.optimization.jobs.progress import SearchProgress
 from contstim.optimization.jobs.so_far import MeanSeconds, so_far
-from contstim.optimization.jobs.tasks import TripletTask, describe_words
+from contstim.optimization.jobs.tasks import TripletTask, describe_words, digest
 from contstim.reporter import SILENT
 from contstim.store.triplets import Outcome, Result
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from contstim.errors import ContstimError
     from contstim.optimization.jobs.assignment import Assignment
     from contstim.optimization.jobs.question import SearchQuestion
+    from contstim.optimization.jobs.so_far import TripletsSoFar
     from contstim.optimization.jobs.tasks import Floors, ModelProfile
     from contstim.reporter import Reporter
     from contstim.reporting.report import Part
@@ -140,6 +143,10 @@ class Searches:
         """The words that were too many under the cap in the result of a slot."""
         return frozenset() if self._of_same_search(slot) is None else slot.refused
 
+    def expected_seconds(self, pair: ModelPair) -> float | None:
+        """Measured seconds for a triplet of a pair; None where none was measured."""
+        return self._store.times.get(search_key(self.question, *pair)).a_unit
+
     def _of_same_search(self, slot: Slot) -> Result | None:
         result = self._results.get(slot.result)
         return result if result and result.base == self.task(slot).base else None
@@ -160,6 +167,11 @@ class Searches:
         self.wall_seconds += outcome.wall_seconds
         self.network_seconds += outcome.network_seconds
         costs = [cost for trail in outcome.trails for cost in trail["costs"].values()]
+        rows = sum(rows for rows, _, _ in costs)
+        if outcome.wall_seconds:
+            is_triplet = outcome.triplet is not None and outcome.triplet.distinct
+            seconds, key = outcome.wall_seconds, search_key(self.question, *task.models)
+            self._store.times.add(key, units=is_triplet, seconds=seconds, rows=rows)
         result = Result(
             id=0,
             base=task.base,
@@ -170,13 +182,25 @@ class Searches:
             state=outcome.state,
             reason=outcome.reason,
             triplet=outcome.triplet,
-            rows=sum(rows for rows, _, _ in costs),
+            rows=rows,
             tokens=sum(tokens for _, tokens, _ in costs),
             searches=sum(len(trail["searches"]) for trail in outcome.trails),
         )
         result = self._store.keep(task.key, result, outcome.trails)
         self._results[result.id] = result
         return result
+
+
+def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
+    """Name, among measured times, of searches for triplets between two models.
+
+    Args:
+        question: what is searched; `SearchQuestion.resolved`.
+        model_1: specification of a model.
+        model_2: that of the other one; their order does not matter.
+    """
+    settings = digest([json.dumps(question.key, sort_keys=True)])[:12]
+    return f"search {settings} {' '.join(sorted((model_1, model_2)))}"
 
 
 class TripletQueue(TaskQueue[TripletTask]):
@@ -194,6 +218,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         reporter: told how many searches have come to an end, and how many are wanted.
         rounds: of a cap on words; None where there is none, so that results stand as they come.
         together: whether workers gain by searching between the same models at the same time.
+        table: written now and then with what is found; None for no table.
 
     Attributes:
         results: what is known of the slots of each pair, in the order of the study.
@@ -209,9 +234,11 @@ class TripletQueue(TaskQueue[TripletTask]):
         rounds: CapRounds | None = None,
         *,
         together: bool = False,
+        table: TripletsSoFar | None = None,
     ) -> None:
         self._searches, self._assignment, self._reporter = searches, assignment, reporter
-        self._rounds, self._together = rounds, together
+        self._rounds, self._together, self._table = rounds, together, table
+        self._progress = SearchProgress(reporter, searches.expected_seconds)
         self._slots = assignment.slots  # which further rounds lengthen
         self.results: dict[ModelPair, dict[int, Result]] = {p: {} for p in self._slots}
         # Of each pair: slots to be taken, and how many were planned, whatever became of them, or
@@ -227,7 +254,7 @@ class TripletQueue(TaskQueue[TripletTask]):
                 self._plan_one_more(pair)
         models = list(dict.fromkeys(model for pair in self._slots for model in pair))
         self._order = pairs_sharing_models(models)
-        self._report_progress()
+        self._report()
 
     def _plan_one_more(self, pair: ModelPair) -> None:
         """Plan the next slot that is not known to leave its triplet to another."""
@@ -300,11 +327,21 @@ class TripletQueue(TaskQueue[TripletTask]):
             for pair, known in self.results.items()
         }
 
-    def _report_progress(self) -> None:
-        wanted = len(self._slots) * self._searches.question.per_pair - self.missing.total()
-        known = (result for some in self.results.values() for result in some.values())
-        ended = sum(result.state != "inadmissible" and not result.in_vain for result in known)
-        self._reporter.progress("triplets", ended, wanted)
+    def _report(self) -> None:
+        """Report the progress, and what is found so far."""
+        ended, wanted = {}, {}
+        for pair, results in self.results.items():
+            wanted[pair] = self._searches.question.per_pair - self.missing[pair]
+            counts = (r.state != "inadmissible" and not r.in_vain for r in results.values())
+            ended[pair] = sum(counts)
+        self._progress.report(ended, wanted)
+        if self._table is not None:
+            self._table.write(self.found)
+        self._reporter.show(self._so_far)
+
+    def tick(self) -> None:
+        """See `TaskQueue.tick`."""
+        self._progress.tick()
 
     def _searched(self, pair: ModelPair) -> list[Result]:
         """Results of a pair's searches, slot by slot."""
@@ -335,6 +372,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         # Of equals, `min` takes the first.
         pair = min(new or waiting, key=lambda p: (len({*p} - {*loaded}), sign * self._running[p]))
         self._running[pair] += 1
+        self._progress.begin(pair)
         return self._task(self._slots[pair][self._waiting[pair].popleft()])
 
     def done(self, task: TripletTask, result: Outcome) -> None:
@@ -344,12 +382,12 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._stand(self._slots[pair][task.slot], kept)
         self.results[pair][task.slot] = kept
         self._running[pair] -= 1
+        self._progress.end(pair)
         if result.state != "failed":  # how long it took is not known
             self._seconds[pair].add(result.wall_seconds)
         if self._leaves_room(pair, kept):
             self._plan_one_more(pair)
-        self._report_progress()
-        self._reporter.show(self._so_far)
+        self._report()
 
     def failed(self, task: TripletTask, error: ContstimError, attempt: int) -> None:
         """See `TaskQueue.failed`: the third time is kept as the outcome."""
@@ -357,6 +395,7 @@ class TripletQueue(TaskQueue[TripletTask]):
             self.done(task, Outcome("failed", str(error)))
             return
         self._running[task.models] -= 1
+        self._progress.end(task.models)
         # In front, so that slots are still taken in order.
         self._waiting[task.models].appendleft(task.slot)
 

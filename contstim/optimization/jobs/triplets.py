@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, TypeVar
 from contstim.errors import InputError, ModelError
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
+from contstim.models.costs import ReportingTally, counting
 from contstim.models.transforms import tell_end_mark, tell_unknown
 from contstim.optimization.jobs.assignment import Assignment, models_in_order, slots_to_begin_with
 from contstim.optimization.jobs.queues import CapRounds, Searches, TripletQueue
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
+from contstim.optimization.jobs.so_far import TripletsSoFar
 from contstim.optimization.jobs.tasks import InspectionTask, find_floors, shared_words
 from contstim.optimization.search.settings import fixed_positions
 from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
@@ -55,6 +57,7 @@ def find_triplets(
     review: Review | None = None,
     shown: Collection[Sentence] = frozenset(),
     assignment: Sequence[AssignedSentence] = (),
+    so_far: Path | None = None,
     reporter: Reporter = SILENT,
 ) -> TripletResults:
     """Search for both directions of every natural sentence that is assigned to a pair of models.
@@ -81,6 +84,7 @@ def find_triplets(
         shown: sentences that trials show, from which no search begins as long as there are others.
         assignment: the natural sentences that a new study begins with, by the models' names; one
             that goes on has its own.
+        so_far: a table of the triplets that are found, written every few seconds; None for none.
         reporter: told how many sentences are needed and can be used, what is scored, which words a
             model does not know, which workers are replaced, and how many searches have ended.
 
@@ -98,6 +102,9 @@ def find_triplets(
         if not any(fixed_positions(text, sentence) for sentence in sentences):
             raise InputError(f"fix: no sentence has the word or position {text!r}.")
     question, store = question.resolved, TripletStore(database)
+    names = {named.specification: named.name for named in models}
+    if question.further is not None:
+        names.setdefault(question.further.specification, question.further.name)
     slots = store.slots(question.seed)
     of_name = {named.name: named.specification for named in models}
     given = [_renamed(row, of_name) for row in assignment]
@@ -148,16 +155,17 @@ def find_triplets(
         searches = Searches(question, profiles, words, floors, store, retry_failed=retry_failed)
         cap = question.word_cap
         rounds = None if cap is None else CapRounds(cap, searches, held)
+        table = None if so_far is None else TripletsSoFar(so_far, names)
         # Without a cap on words there is one round of all searches.
         while True:
-            queue = TripletQueue(searches, held, reporter, rounds, together=executor.shares_models)
-            workers.work_off(queue)
+            together = executor.shares_models
+            queue = TripletQueue(searches, held, reporter, rounds, together=together, table=table)
+            # Of searches in this process, every batch of a network moves the bar
+            with counting(ReportingTally(queue.tick)):
+                workers.work_off(queue)
             if rounds is None or not rounds.decide(queue.results):
                 break
 
-    names = {named.specification: named.name for named in models}
-    if further is not None:
-        names.setdefault(further.specification, further.name)
     found = [result for some in queue.found.values() for result in some]
     triplets = [_renamed(r.triplet, names) for r in found if r.triplet is not None]
     return TripletResults(

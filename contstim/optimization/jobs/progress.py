@@ -1,0 +1,98 @@
+"""Progress of the searches of a study, in which each pair of models counts by what it costs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import fmean
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from contstim.reporter import Reporter
+
+    ModelPair = tuple[str, str]
+
+_PULSE = 1.0  # seconds between two reports while nothing ends
+_UNKNOWN = 60.0  # seconds of a search of which nothing is known
+
+
+class SearchProgress:
+    """Progress of the searches between all pairs of models.
+
+    Work is the expected time of searches: a pair of two networks counts more than one of two n-gram
+    models. A running search counts in part, by the time for which it has run.
+
+    Args:
+        reporter: told the progress, in triplets.
+        expected: seconds for a triplet of a pair of models; None where it is unknown.
+    """
+
+    def __init__(self, reporter: Reporter, expected: Callable[[ModelPair], float | None]) -> None:
+        self._reporter, self._expected = reporter, expected
+        self._running: defaultdict[ModelPair, list[float]] = defaultdict(list)
+        self._ended: Mapping[ModelPair, int] = {}
+        self._wanted: Mapping[ModelPair, int] = {}
+        self._costs: dict[ModelPair, float] = {}
+        self._reported = 0.0
+
+    def begin(self, pair: ModelPair) -> None:
+        """Note that a search begins."""
+        self._running[pair].append(monotonic())
+
+    def end(self, pair: ModelPair) -> None:
+        """Note that the longest running search of a pair ends."""
+        if self._running[pair]:
+            self._running[pair].pop(0)
+
+    def report(self, ended: Mapping[ModelPair, int], wanted: Mapping[ModelPair, int]) -> None:
+        """Report the progress.
+
+        Args:
+            ended: triplets that are there, or that no search will find.
+            wanted: triplets in all.
+        """
+        self._ended, self._wanted = ended, wanted
+        self._costs = costs_of(wanted, self._expected)
+        self._report()
+
+    def tick(self) -> None:
+        """Report the progress of running searches, once a second."""
+        if monotonic() >= self._reported + _PULSE:
+            self._report()
+
+    def _report(self) -> None:
+        now = self._reported = monotonic()
+        ended, total = sum(self._ended.values()), sum(self._wanted.values())
+        work = sum(self._costs[pair] * number for pair, number in self._wanted.items())
+        done = 0.0
+        for pair, number in self._wanted.items():
+            # Less than one search each, however long it runs
+            parts = (now - began for began in self._running[pair])
+            running = sum(elapsed / (elapsed + self._costs[pair]) for elapsed in parts)
+            done += self._costs[pair] * min(number, self._ended.get(pair, 0) + running)
+        share = done / work if work else 1.0
+        # To the digit where all pairs cost the same and none runs
+        triplets = round(share * total, 6)
+        note = "" if triplets == ended else f"{ended:,} of {total:,} triplets"
+        self._reporter.progress("triplets", triplets, total, note)
+
+
+def costs_of(
+    pairs: Iterable[ModelPair], expected: Callable[[ModelPair], float | None]
+) -> dict[ModelPair, float]:
+    """Seconds for a triplet of each pair.
+
+    For a pair of unknown cost it is the mean of pairs that share a model with it, else of all.
+    """
+    known = {pair: seconds for pair in pairs if (seconds := expected(pair))}
+    of_model: defaultdict[str, list[float]] = defaultdict(list)
+    for pair, seconds in known.items():
+        for model in pair:
+            of_model[model].append(seconds)
+    costs = {}
+    for pair in pairs:
+        similar = [*of_model[pair[0]], *of_model[pair[1]]] or [*known.values()]
+        costs[pair] = known.get(pair) or (fmean(similar) if similar else _UNKNOWN)
+    return costs

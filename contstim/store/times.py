@@ -1,0 +1,92 @@
+"""Measured times of units of work, beside a study's store: searches, sentences, steps of training.
+
+A run that is resumed or takes most from the store measures few units, and changes no mean by that.
+"""
+
+from __future__ import annotations
+
+import platform
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic, time
+from typing import Any
+
+from contstim.documents import read_json_object, write_json
+from contstim.errors import ContstimError
+
+_MEMORY = 100.0  # units; beyond, what is old counts less
+_SECONDS = 30.0  # between two writes of the file
+
+
+@dataclass(frozen=True)
+class MeasuredTime:
+    """Time of some units of work.
+
+    Attributes:
+        units: number of units that came to an end.
+        seconds: that they took, and others that were begun.
+        rows: sequences that passed through networks.
+        begun: when the first was measured, in seconds since 1970.
+    """
+
+    units: float = 0.0
+    seconds: float = 0.0
+    rows: float = 0.0
+    begun: float = 0.0
+
+    @property
+    def a_unit(self) -> float | None:
+        """Seconds of a unit; None if none came to an end."""
+        return self.seconds / self.units if self.units else None
+
+
+class Times:
+    """Times that were measured on this machine, in a JSON file; those of others are forgotten.
+
+    Args:
+        path: the file, which need not exist. An unreadable one counts as empty.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._machine = platform.node()
+        self._times: dict[str, MeasuredTime] = {}
+        self._saved, self._changed = monotonic(), False
+        content: dict[str, Any] = {}
+        with suppress(ContstimError):
+            content = read_json_object(path) if path.is_file() else {}
+        if content.get("machine") == self._machine:
+            with suppress(TypeError, AttributeError):
+                times = content["times"].items()
+                self._times = {key: MeasuredTime(**values) for key, values in times}
+
+    def get(self, key: str, since: float = 0.0) -> MeasuredTime:
+        """The time of a kind of work; of no units if it was not measured since a time."""
+        measured = self._times.get(key, MeasuredTime())
+        return measured if measured.begun >= since else MeasuredTime()
+
+    def add(self, key: str, *, units: float, seconds: float, rows: float = 0.0) -> None:
+        """Count units of a kind of work; the file is written now and then."""
+        old = self._times.get(key, MeasuredTime(begun=time()))
+        share = min(1.0, _MEMORY / old.units) if old.units else 1.0
+        sums = (share * old.units + units, share * old.seconds + seconds, share * old.rows + rows)
+        self._times[key] = MeasuredTime(*sums, old.begun)
+        self._changed = True
+        if monotonic() > self._saved + _SECONDS:
+            self.save()
+
+    def save(self) -> None:
+        """Write the file, if anything was added since the last time."""
+        self._saved = monotonic()
+        if self._changed:
+            times = {key: asdict(measured) for key, measured in sorted(self._times.items())}
+            # What a run measures must not end it: the disk may be full
+            with suppress(ContstimError):
+                write_json(self.path, {"machine": self._machine, "times": times})
+            self._changed = False
+
+
+def times_beside(store: Path | str) -> Times:
+    """The times beside a store: `contstim.sqlite` has `contstim.sqlite.times.json`."""
+    return Times(Path(f"{store}.times.json"))

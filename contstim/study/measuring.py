@@ -1,0 +1,100 @@
+"""Measurement of what a study costs here, for a limited time: see `probe` for what is measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory
+from threading import Thread
+from time import monotonic
+from typing import IO, TYPE_CHECKING
+
+from contstim.files import lock_holder, write_text
+from contstim.store.times import times_beside
+from contstim.study.places import LOCK, NATURAL, STORE, VOCABULARY
+
+if TYPE_CHECKING:
+    from contstim.reporter import Reporter
+    from contstim.store.times import Times
+    from contstim.study.study import Study
+    from contstim.study.supply import NaturalSupply
+
+_PULSE = 1.0  # seconds between two reports of progress
+_TO_END = 3.0  # seconds that are left when the process should have ended by itself
+
+
+def stored_times() -> Times:
+    """Times that were measured for the study whose folder is the current one."""
+    return times_beside(STORE)
+
+
+def measure(
+    study: Study, supply: NaturalSupply | None, seconds: float, reporter: Reporter
+) -> tuple[Times, list[str]]:
+    """Measure training, scoring and searches of what is not done, and store the times.
+
+    Another process measures, and is ended when the time is over, whatever it does. While a run of
+    the study stores times itself, these are used and not stored.
+
+    Args:
+        study: as `read_study` reads it; the current folder is its own.
+        supply: natural sentences that stages have yet to find.
+        seconds: in all.
+        reporter: told how much of the time is over.
+
+    Returns:
+        All times, and what could not be measured, in sentences.
+    """
+    times, problems = stored_times(), []
+    deadline = monotonic() + seconds
+    with TemporaryDirectory() as folder:
+        if supply is not None and supply.found is not None:
+            lines = "".join(f"{sentence.text}\n" for sentence in supply.found.sentences)
+            write_text(f"{folder}/{NATURAL.name}", lines)
+            if supply.vocabulary is not None:
+                supply.vocabulary.save(f"{folder}/{VOCABULARY.name}")
+        command = [sys.executable, "-m", "contstim.study.probe"]
+        arguments = [str(study.path), folder, str(max(1.0, seconds - _TO_END))]
+        # What this process imports the other one must find
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        with subprocess.Popen(
+            [*command, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+        ) as process:
+            assert process.stdout is not None
+            lines_read: SimpleQueue[str] = SimpleQueue()
+            Thread(target=_read, args=(process.stdout, lines_read), daemon=True).start()
+            try:
+                while (left := deadline - monotonic()) > 0:
+                    reporter.progress("measuring", seconds - left, seconds)
+                    try:
+                        line = lines_read.get(timeout=min(_PULSE, left))
+                    except Empty:
+                        continue
+                    if not line:
+                        break
+                    said = json.loads(line)
+                    if "problem" in said:
+                        problems.append(said["problem"])
+                    else:
+                        times.add(said.pop("key"), **said)
+            finally:
+                process.kill()
+    reporter.progress("measuring", seconds, seconds)
+    if lock_holder(LOCK) is None:
+        times.save()
+    return times, problems
+
+
+def _read(pipe: IO[str], lines: SimpleQueue[str]) -> None:
+    """Pass on lines as they come, and an empty one at the end."""
+    for line in pipe:
+        lines.put(line)
+    lines.put("")

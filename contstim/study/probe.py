@@ -1,0 +1,271 @@
+"""Measurement of training, scoring and searching for a short while, in a process of its own.
+
+    python -m contstim.study.probe STUDY FOLDER SECONDS
+
+Prints a JSON object a line, as soon as something is measured, so that the process can be ended at
+any time. FOLDER has the natural sentences and words that stages of the study have yet to write.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import chdir, contextmanager, suppress
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from contstim.errors import ContstimError
+from contstim.models.costs import ReportingTally, counting
+from contstim.optimization.jobs.queues import Searches, pairs_sharing_models, search_key
+from contstim.optimization.jobs.tasks import InspectionTask, SearchContext, floors_of, shared_words
+from contstim.steps.training import TrainNetwork
+from contstim.steps.triplets import SearchTriplets
+from contstim.stimuli import read_stimuli
+from contstim.store import Slot, Store, TripletStore
+from contstim.study.places import StudyFiles
+from contstim.study.states import stage_states
+from contstim.study.study_file import read_study
+from contstim.study.times import SURE, is_ngram, training_key
+from contstim.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from contstim.models.base import Scorer
+    from contstim.models.loading import Loading
+    from contstim.models.training.loop import Progress
+    from contstim.optimization.jobs.tasks import ModelProfile
+    from contstim.sentence import Sentence
+    from contstim.study.study import Study
+
+    ModelPair = tuple[str, str]
+
+_TRAINING, _SCORING = 3.0, 1.5  # seconds of steps of a training, and of scoring under a model
+_SENTENCES, _LARGEST_BLOCK = 64, 256
+_IN_MEMORY = 3  # models
+
+
+class _Over(Exception):  # noqa: N818
+    """The time for a measurement is over; no error that a search handles."""
+
+
+def measurement(key: str, units: float, seconds: float, rows: float = 0) -> None:
+    """Print a measurement; see `Times.add`."""
+    line = {"key": key, "units": units, "seconds": seconds, "rows": rows}
+    print(json.dumps(line), file=sys.__stdout__, flush=True)
+
+
+def problem(text: str) -> None:
+    """Print why something cannot be measured."""
+    print(json.dumps({"problem": text}), file=sys.__stdout__, flush=True)
+
+
+def probe(study: Study, folder: Path, seconds: float) -> None:
+    """Measure what is there of a study.
+
+    Args:
+        study: as `read_study` reads it; the current folder is its own.
+        folder: has `natural.txt` and `vocabulary.txt` where the study has not.
+        seconds: in all.
+    """
+    deadline = perf_counter() + seconds
+    states = stage_states(study)
+    undone = [state.stage.step for state in states if state.state != "done"]
+    for step in undone:
+        if isinstance(step, TrainNetwork):
+            with _told(step.out.name):
+                _probe_training(step, folder)
+    search = next((step for step in undone if isinstance(step, SearchTriplets)), None)
+    files = StudyFiles(study)
+    natural = files.natural and _path(files.natural, folder)
+    sentences = [*dict.fromkeys(read_stimuli(natural))] if natural else _embedded(files)
+    searcher = _Searcher(study.loading, search, folder, sentences)
+    there = [
+        model.specification
+        for model in study.models
+        if model.training is None or all(file.exists() for file in model.files)
+    ]
+    for specification in dict.fromkeys((*there, *searcher.judges)):
+        with _told(specification):
+            searcher.inspect(specification)
+    if search is not None and natural:
+        searcher.search(there, deadline)
+
+
+def _embedded(files: StudyFiles) -> list[Sentence]:
+    """Sentences of the embedded English, of the length of the study's."""
+    from contstim.english import generate
+
+    return [*generate(_SENTENCES, words=files.only_length, seed=0)]
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    try:
+        yield
+    except ContstimError as error:
+        problem(f"{what}: {error}")
+
+
+def _path(path: Path, folder: Path) -> Path | None:
+    """A file of the study, or the one that stands in for it; None if there is neither."""
+    return next((each for each in (path, folder / path.name) if each.is_file()), None)
+
+
+def _probe_training(step: TrainNetwork, folder: Path) -> None:
+    """Do some steps of a training, in another folder."""
+    from contstim.corpus import read_sentences
+    from contstim.models.training.run import train_network
+
+    began = perf_counter()
+    first: tuple[float, int] | None = None
+
+    def watch(now: Progress) -> None:
+        nonlocal first
+        time = perf_counter()
+        if first is None:
+            measurement(f"prepare {training_key(step)}", 1, time - began)
+            first = time, now.step
+        elif time >= first[0] + _TRAINING or now.step == now.steps:
+            share = (now.step - first[1]) / now.steps
+            measurement(training_key(step), share, time - first[0])
+            raise _Over
+
+    with TemporaryDirectory(dir=folder) as out, suppress(_Over):
+        train_network(
+            read_sentences(step.text, prose=step.prose),
+            Path(out) / "model",
+            step.network,
+            step.training,
+            device=step.device,
+            precision=step.precision,
+            on_progress=watch,
+        )
+
+
+class _Searcher:
+    """Models of a study, and searches between them with a store that is thrown away."""
+
+    def __init__(
+        self,
+        loading: Loading,
+        step: SearchTriplets | None,
+        folder: Path,
+        sentences: Sequence[Sentence],
+    ) -> None:
+        self._sentences, self._folder = sentences, folder
+        self._question = None if step is None else step.question().resolved
+        words = step and step.vocabulary and _path(step.vocabulary, folder)
+        self._context = SearchContext(
+            loading,
+            _IN_MEMORY,
+            vocabulary=Vocabulary.load(words) if words else None,
+            allow_unknown=bool(self._question and self._question.allow_unknown),
+        )
+        further = self._question and self._question.further
+        self.judges = (further.specification,) if further else ()
+        self._profiles: dict[str, ModelProfile] = {}
+        self._floors: dict[str, dict[int, float]] = {}
+
+    def inspect(self, specification: str) -> None:
+        """Load a model, and measure loading and scoring."""
+        began = perf_counter()
+        (scorer,) = self._context.scorers((specification,))
+        measurement(f"load {specification}", 1, perf_counter() - began)
+        scores = self._score(specification, scorer)
+        if self._question is not None:
+            quantile = self._question.plausibility[1]
+            if quantile and (not self.judges or specification in self.judges):
+                self._floors[specification] = floors_of(scores, quantile)
+            self._profiles[specification] = InspectionTask(specification).perform(self._context)
+
+    def _score(self, specification: str, scorer: Scorer) -> dict[Sentence, float]:
+        """Score sentences for a moment, and return what they scored."""
+        some = self._sentences[:_SENTENCES]
+        reasons = scorer.unscorable(some)
+        scorable = [s for s, why in zip(some, reasons, strict=True) if why is None]
+        if not scorable:
+            raise ContstimError(f"it can score no natural sentence: {reasons[0]}")
+        scorer.scores(scorable[:1])  # warms up
+        scores: dict[Sentence, float] = {}
+        sentences, size, scored, spent = cycle(scorable), 4, 0, 0.0
+        while spent < _SCORING and scored < 4 * _SENTENCES:
+            block = [*islice(sentences, size)]
+            began = perf_counter()
+            values = scorer.scores(block)
+            spent += perf_counter() - began
+            scores |= zip(block, values.tolist(), strict=True)
+            scored += len(block)
+            size = min(2 * size, _LARGEST_BLOCK)
+        measurement(f"score {specification}", scored, spent)
+        return scores
+
+    def search(self, there: Sequence[str], deadline: float) -> None:
+        """Search between every two models in turn, each for its share of the time.
+
+        Args:
+            there: specifications of models.
+            deadline: when the time is over.
+        """
+        models = [model for model in there if self._profiles.keys() >= {model, *self.judges}]
+        # Those that are sooner measured leave their time to others; searches between n-gram models
+        # cannot be ended
+        networks = {model: not is_ngram(model) for model in models}
+        by_kind = sorted(
+            pairs_sharing_models(models[::-1]),
+            key=lambda pair: sum(networks[model] for model in pair) or 3,
+        )
+        with TemporaryDirectory(dir=self._folder) as out, Store(Path(out) / "s.sqlite") as store:
+            for number, pair in enumerate(by_kind):
+                now = perf_counter()
+                until = now + (deadline - now) / (len(by_kind) - number)
+                with _told(" and ".join(pair)):
+                    self._search(pair, TripletStore(store), until)
+
+    def _search(self, pair: ModelPair, store: TripletStore, until: float) -> None:
+        assert self._question is not None
+        group = tuple(dict.fromkeys((*pair, *self.judges)))
+        words = shared_words(group, tuple(self._profiles[name].words for name in group))
+        searches = Searches(self._question, self._profiles, {pair: words}, self._floors, store)
+        key, triplets = search_key(self._question, *pair), 0
+        for number, natural in enumerate(self._sentences):
+            if perf_counter() >= until or triplets == SURE:
+                return
+            if len(natural) < 2 or words.missing(natural):
+                continue
+            task = searches.task(Slot(*pair, number, natural))
+            tally, began = ReportingTally(partial(_end_after, until)), perf_counter()
+            try:
+                with counting(tally):
+                    outcome = task.perform(self._context)
+            except _Over:
+                measurement(key, 0, perf_counter() - began, tally.total.rows)
+                return
+            if outcome.wall_seconds:
+                is_triplet = outcome.triplet is not None and outcome.triplet.distinct
+                triplets += is_triplet
+                measurement(key, is_triplet, outcome.wall_seconds, tally.total.rows)
+
+
+def _end_after(time: float) -> None:
+    """End a search, of which every batch of a network comes by here."""
+    if perf_counter() >= time:
+        raise _Over
+
+
+def main() -> None:
+    """Measure for as long as is asked for."""
+    path, folder, seconds = sys.argv[1:]
+    # Libraries print what they like; standard output is for measurements
+    sys.stdout = sys.stderr
+    study = read_study(path)
+    with chdir(study.folder):
+        probe(study, Path(folder), float(seconds))
+
+
+if __name__ == "__main__":
+    main()
