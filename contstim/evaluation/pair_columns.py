@@ -61,7 +61,7 @@ class PairTable:
     Attributes:
         rows: one for each pair.
         columns: of the acceptable sentence, the other one, the paradigm, the phenomenon and the
-            pair's name; empty for what no column says.
+            pair's name; an empty text if there is no such column.
         form: the collection, or the columns in words.
         is_known: whether it is in the form of a known collection.
     """
@@ -75,14 +75,14 @@ class PairTable:
 def find_pairs(file: Path, rows: Sequence[Row], settings: MinimalPairSettings) -> PairTable | None:
     """Find the pairs of a table by the names and values of its columns.
 
-    Columns that the settings name are what they are named. Paradigms without a column are files.
+    Columns that the settings name take precedence. Without a column of paradigms, a file is one.
 
     Returns:
         None if there are no columns of sentences, or of sentences and verdicts.
 
     Raises:
         InputError: if several columns may be meant (names them), or if rows of single sentences
-            cannot be put together to one acceptable and one unacceptable sentence each.
+            cannot be joined to pairs of one acceptable and one unacceptable sentence.
     """
     paradigm = settings.paradigm_column
     if paradigm is None:

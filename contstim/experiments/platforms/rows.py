@@ -170,7 +170,7 @@ def _split_at_outer_quotes(line: str, delimiter: str) -> list[str]:
 
 
 def _with_points(rows: Sequence[Row | UnreadableRow], delimiter: str) -> list[Row | UnreadableRow]:
-    """The rows with points for decimal commas, except in columns whose commas part thousands."""
+    """The rows with points for decimal commas, unless the commas of a column separate thousands."""
     columns: dict[str, list[str]] = {}
     for row in rows:
         for name, cell in row.cells.items() if isinstance(row, Row) else ():
@@ -197,10 +197,10 @@ def _with_points(rows: Sequence[Row | UnreadableRow], delimiter: str) -> list[Ro
 
 
 def json_rows(path: Path, text: str) -> list[Row | UnreadableRow]:
-    """Read the objects of JSON values, each of which may be a list of them or hold such lists.
+    """Read the objects of JSON values: objects, lists of them, or objects that hold such lists.
 
-    Values may follow each other on lines of their own or without any separator. An object that
-    lists the rows of a run gives its other values to each of them.
+    Values may be separated by line breaks, by commas or not at all. An object that lists the rows
+    of a run gives its other values to each row.
 
     Args:
         path: the file, for messages.
@@ -225,7 +225,7 @@ def json_rows(path: Path, text: str) -> list[Row | UnreadableRow]:
                     rows += _rows_within(value, where, (run,) if is_inside else ())
                 elif isinstance(value, str) and looks_like_json(value):  # JSON as a text in JSON
                     rows += json_rows(path, value)
-                elif value is not None:  # null stands for an empty result
+                elif value is not None:  # null is an empty result
                     rows.append(UnreadableRow(f"{where}: not an object."))
             except (ValueError, RecursionError) as error:
                 reason = getattr(error, "msg", "") or f"{error}"

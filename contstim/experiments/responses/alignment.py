@@ -66,7 +66,7 @@ class RecordedAnswer(BaseModel):
 
 
 class NoTrialsError(InputError):
-    """A file of the platform in which nobody was shown a trial; others beside it are read."""
+    """A file of the platform without a trial; other files are read."""
 
 
 @dataclass(frozen=True)
@@ -153,15 +153,7 @@ def import_files(
             `read` raises.
     """
     by_id = {trial.trial_id: trial for trial in trials}
-    paths = list(files)
-    contents = []
-    for path in paths:
-        try:
-            contents.append(_content(path, read(Path(path)), by_id))
-        except NoTrialsError as error:
-            if len(paths) == 1:
-                raise
-            contents.append(_FileContent(notes=[str(error)]))
+    contents = _contents(list(files), read, by_id)
     answers = [answer for content in contents for answer in content.answers]
     matched = [(answer, by_id[answer.trial_id]) for answer in answers if answer.trial_id in by_id]
     others = [answer for answer in answers if answer.trial_id not in by_id]
@@ -198,12 +190,29 @@ class _FileContent:
     notes: list[str] = field(default_factory=list)
 
 
+def _contents(
+    files: Sequence[Path | str],
+    read: Callable[[Path], Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str]],
+    by_id: Mapping[str, Trial],
+) -> list[_FileContent]:
+    """The content of each file; of several, those without trials have a note only."""
+    contents = []
+    for file in files:
+        try:
+            contents.append(_content(file, read(Path(file)), by_id))
+        except NoTrialsError as error:
+            if len(files) == 1:
+                raise
+            contents.append(_FileContent(notes=[str(error)]))
+    return contents
+
+
 def _content(
     file: Path | str,
     parts: Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str],
     by_id: Mapping[str, Trial],
 ) -> _FileContent:
-    """The content of a file, ratings outside the scale of their trial among the unreadable rows.
+    """The content of a file; ratings outside the scale of their trial are unreadable rows.
 
     Raises:
         InputError: see `import_files`.
