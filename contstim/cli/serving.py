@@ -97,27 +97,15 @@ def collect(
     Example: `contstim collect experiment --port 8000`
     """
     with needing("collect", "Collecting"):
-        from contstim.experiments.collection import withdrawal
-        from contstim.experiments.collection.links import participant_links
         from contstim.experiments.collection.participants import StudyOptions
         from contstim.experiments.collection.server import database_of, serve
-        from contstim.experiments.collection.service import read_study
     from contstim.experiments.platforms.jspsych import unfilled_warning
     from contstim.records import Record, record_path
 
     path = database or database_of(folder)
     if links is not None:
-        read_study(folder.resolve())
-        pairs = participant_links(path, links, _public_address(url, host, port))
-        csv.writer(sys.stdout, lineterminator="\n").writerows([("participant", "link"), *pairs])
-    if whose is not None:
-        print(withdrawal.whose(path, whose))
-    if withdraw is not None:
-        gone = withdrawal.withdraw(path, withdraw, datetime.now(UTC).date().isoformat())
-        print(
-            f"{gone} Download responses.csv and participants.csv again, and run the study again; "
-            "copies and archives made before still hold them."
-        )
+        _print_links(folder, path, links, _public_address(url, host, port))
+    _find_person(path, whose, withdraw)
     if (links, whose, withdraw) != (None, None, None):
         return
     warn(unfilled_warning(folder))
@@ -164,6 +152,30 @@ def collect(
         behind_proxy=behind_proxy,
         opened=opened,
     )
+
+
+def _print_links(folder: Path, database: Path, identities: Path, url: str) -> None:
+    """Print the address of each participant as CSV."""
+    from contstim.experiments.collection.links import participant_links
+    from contstim.experiments.collection.service import read_study
+
+    read_study(folder.resolve())
+    pairs = participant_links(database, identities, url)
+    csv.writer(sys.stdout, lineterminator="\n").writerows([("participant", "link"), *pairs])
+
+
+def _find_person(database: Path, whose: str | None, withdraw: str | None) -> None:
+    """Say whose a name is, and delete whoever withdraws."""
+    from contstim.experiments.collection import withdrawal
+
+    if whose is not None:
+        print(withdrawal.whose(database, whose))
+    if withdraw is not None:
+        gone = withdrawal.withdraw(database, withdraw, datetime.now(UTC).date().isoformat())
+        print(
+            f"{gone} Download responses.csv and participants.csv again, and run the study again; "
+            "copies and archives made before still hold them."
+        )
 
 
 def _public_address(url: str, host: str, port: int) -> str:

@@ -33,7 +33,7 @@ _DATA = (".csv", ".tsv", ".txt", ".json", ".jsonl")  # of files in a folder
 _SHOWN = 20  # unreadable rows that a warning names
 
 
-class ExportTrials(Step[Exported], name="export"):
+class ExportTrials(Step[Exported], name="export", version=2):
     """Write trials as a platform takes them, with a README that says what to do."""
 
     exporter: ClassVar[Exporter]

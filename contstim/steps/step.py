@@ -157,15 +157,18 @@ class Step(Generic[Value]):
     kept: ClassVar[str]
     leave_out: ClassVar[frozenset[str]] = frozenset()
 
-    def __init_subclass__(cls, *, name: str, version: int = 1, kept: str | None = None) -> None:
+    def __init_subclass__(
+        cls, *, name: str, version: int | None = None, kept: str | None = None
+    ) -> None:
         """Make a dataclass of the step.
 
         Args:
             name: words of the command.
-            version: a number to raise when the step computes other results of the same files.
+            version: a number to raise when the step computes other results of the same files; that
+                of the step's class, or 1, by default.
             kept: what an interrupted run leaves for the next one, as a sentence; empty for nothing.
         """
-        cls.name, cls.version = name, version
+        cls.name, cls.version = name, getattr(cls, "version", 1) if version is None else version
         cls.kept = getattr(cls, "kept", "") if kept is None else kept
         dataclass(frozen=True, kw_only=True)(cls)
 

@@ -20,7 +20,7 @@ def participant_links(database: Path, identities: Path, url: str) -> list[tuple[
     """Address of each participant's page, with the token of the identity.
 
     Args:
-        database: of the answers; the key of the tokens is in a file beside it.
+        database: of the answers; the key of the tokens is in a file next to it.
         identities: a text file with an ID on each line; blank lines are skipped.
         url: address of the page.
 
@@ -37,11 +37,9 @@ def participant_links(database: Path, identities: Path, url: str) -> list[tuple[
     if repeated or not ids:
         found = f"{repeated[0]!r} twice" if repeated else "none"
         raise InputError(f"{identities} must have a different ID on each line, got {found}.")
-    key = link_key(database)
-    return [
-        (identity, f"{url}?{urlencode({SIGNED: identity, 'token': link_token(key, identity)})}")
-        for identity in ids
-    ]
+    key, sign = link_key(database), "&" if "?" in url else "?"
+    queries = [{SIGNED: identity, "token": link_token(key, identity)} for identity in ids]
+    return [(query[SIGNED], f"{url}{sign}{urlencode(query)}") for query in queries]
 
 
 def link_token(key: str, identity: str) -> str:
@@ -50,7 +48,7 @@ def link_token(key: str, identity: str) -> str:
 
 
 def link_key(database: Path) -> str:
-    """Key that signs participants' addresses, in a file beside the database, made when missing.
+    """Key that signs participants' addresses, in a file next to the database, made when missing.
 
     Returns:
         The key, hexadecimal.

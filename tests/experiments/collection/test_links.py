@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.collection.links import link_key, participant_links
+from contstim.experiments.collection.links import participant_links
 from tests.cli.running import run
 from tests.experiments.collection.conftest import NONCE, Serve, signed
 from tests.experiments.collection.servers import answer, small_study
@@ -110,7 +110,8 @@ def test_ids_and_keys_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     ids.write_text("7\n")
     with pytest.raises(InputError, match="not a web address"):
         participant_links(database, ids, "example.org")
-    link_key(database)
+    ((_, link),) = participant_links(database, ids, f"{URL}?group=2")
+    assert [*parse_qs(urlsplit(link).query)] == ["group", "participant", "token"]
     for damaged in ("", "xyz", "0" * 63):
         (tmp_path / "a.sqlite.key").write_text(damaged)
         with pytest.raises(InputError, match="64 hexadecimal digits"):

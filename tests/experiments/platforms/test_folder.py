@@ -202,6 +202,27 @@ def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
         assert len(list(csv.DictReader(file))) == 2
 
 
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_labels_of_an_earlier_version_are_kept_and_completed(
+    tmp_path: Path, delimiter: str
+) -> None:
+    """The witness is the table of a new export."""
+    export_jspsych(TRIALS, tmp_path / "new")
+    export_jspsych(TRIALS, tmp_path / "old")
+    new = (tmp_path / "new" / "labels.csv").read_text(encoding="utf-8")
+    rows = dict(csv.reader(new.splitlines()))
+    kept = [*rows.items()]
+    kept = [(name, text) for name, text in kept if name not in ("withdrawn", "preview")]
+    with (tmp_path / "old" / "labels.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows(
+            (name, "Yes" if name == "agree" else text) for name, text in kept
+        )
+    for _ in range(2):
+        export_jspsych(TRIALS, tmp_path / "old")
+        text = (tmp_path / "old" / "labels.csv").read_text(encoding="utf-8")
+        assert dict(csv.reader(text.splitlines(), delimiter=delimiter)) == {**rows, "agree": "Yes"}
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections import Counter
 from contextlib import contextmanager, suppress
 from html import escape
 from importlib import resources
+from io import StringIO
 from itertools import product
 from pathlib import Path
 from string import Template
@@ -23,7 +25,7 @@ from contstim.experiments.platforms.jspsych.study import (
     build_study,
 )
 from contstim.experiments.platforms.platform import Exported
-from contstim.experiments.platforms.texts import LANGUAGES, has_texts, text_of
+from contstim.experiments.platforms.texts import LANGUAGES, has_texts, labels, text_of
 from contstim.experiments.responses.questionnaire import read_questions
 from contstim.files import write_text
 from contstim.reporting.report import Report
@@ -42,6 +44,9 @@ _ROOM = "contstim.experiments.platforms.jspsych"
 
 TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.csv")
 PRACTICE, QUESTIONS = "practice.csv", "questions.csv"
+
+_LATER_LABELS = ("withdrawn", "preview")
+"""Labels that tables of earlier versions lack; an export adds them."""
 
 _COLUMNS = {
     "labels.csv": ("name", "text"),
@@ -233,11 +238,26 @@ def keep_texts(
     lacking = {name: text_of(name, language, marks) for name in TEXTS if name not in texts}
     # A table that is in its place already is not copied onto itself.
     lacking |= {name: _read_text(path, name, marks, language) for name, path in added.items()}
+    if added := _later_labels(texts.get("labels.csv", ""), language):
+        lacking["labels.csv"] = texts["labels.csv"].rstrip("\n") + "\n" + added
     for name, text in lacking.items():
         write_text(into / name, text)
     texts |= lacking
     # Questions stand in study.json: the page could not say what is wrong with their table
     return {name: texts[name] for name in (*TEXTS, PRACTICE) if name in texts}
+
+
+def _later_labels(table: str, language: str) -> str:
+    """Rows of labels that a table of an earlier version lacks."""
+    if not table:
+        return ""
+    header, *rows = table.splitlines()
+    delimiter = ";" if ";" in header else ","
+    names = {row.partition(delimiter)[0].strip('"') for row in rows}
+    texts, lines = labels(language if has_texts(language) else LANGUAGES[0]), StringIO()
+    missing = [(name, texts[name]) for name in _LATER_LABELS if name not in names]
+    csv.writer(lines, delimiter=delimiter, lineterminator="\n").writerows(missing)
+    return lines.getvalue()
 
 
 def _asked(folder: Path, settings: PageSettings) -> tuple[Question, ...]:
@@ -315,7 +335,7 @@ def _check_table(path: Path, name: str, marks: tuple[str, ...], language: str) -
         spoken = language if has_texts(language) else LANGUAGES[0]
         ours = text_of(name, spoken, marks).splitlines()[1:]
         needed = {line.partition(",")[0]: line for line in ours}
-        if missing := sorted(needed.keys() - {*table["name"]}):
+        if missing := sorted(needed.keys() - {*table["name"], *_LATER_LABELS}):
             rows = "\n".join(needed[each] for each in missing)
             raise InputError(f"{path} lacks the labels {', '.join(missing)}. Add rows:\n{rows}")
         if len(set(table["name"])) < len(table["name"]):
