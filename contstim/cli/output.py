@@ -194,7 +194,9 @@ class ProgressBars(Reporter):
         task = bars.tasks[self._tasks[what]]
         amount, left = f"{done:,.0f}", ""
         if total:
-            amount += f" of {total:,.0f} ({100 * done / total:.0f} %)"
+            percent = f"{100 * done / total:.0f} %"
+            # A fraction is work that is weighed by its cost, and no number of anything
+            amount = f"{amount} of {total:,.0f} ({percent})" if done == int(done) else percent
             # By the speed of this process, which an earlier run says nothing about
             done_now = done - task.fields["before"]
             if done_now > 0 and done < total:

@@ -136,9 +136,7 @@ def _print_plan(planned: StudyPlan) -> None:
     print(f"A run takes {duration_range(planned.shortest, planned.longest)}{rest}.")
     if planned.longest > 2 * planned.shortest or planned.unknown:
         if any(row.stage.startswith("model ") and row.state != "done" for row in planned.stages):
-            print(
-                "For a better estimate train the models (`contstim run --until model`), plan again."
-            )
+            print("For a better estimate run `contstim run --until model`, and plan again.")
         else:
             print("For a better estimate plan again: each plan measures further searches.")
     numbers = planned.numbers

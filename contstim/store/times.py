@@ -9,7 +9,7 @@ import platform
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from time import monotonic, time
+from time import monotonic
 from typing import Any
 
 from contstim.documents import read_json_object, write_json
@@ -27,13 +27,11 @@ class MeasuredTime:
         units: number of units that came to an end.
         seconds: that they took, and others that were begun.
         rows: sequences that passed through networks.
-        begun: when the first was measured, in seconds since 1970.
     """
 
     units: float = 0.0
     seconds: float = 0.0
     rows: float = 0.0
-    begun: float = 0.0
 
     @property
     def a_unit(self) -> float | None:
@@ -61,20 +59,31 @@ class Times:
                 times = content["times"].items()
                 self._times = {key: MeasuredTime(**values) for key, values in times}
 
-    def get(self, key: str, since: float = 0.0) -> MeasuredTime:
-        """The time of a kind of work; of no units if it was not measured since a time."""
-        measured = self._times.get(key, MeasuredTime())
-        return measured if measured.begun >= since else MeasuredTime()
+    def get(self, key: str) -> MeasuredTime:
+        """The time of a kind of work; of no units if it was not measured."""
+        return self._times.get(key, MeasuredTime())
 
     def add(self, key: str, *, units: float, seconds: float, rows: float = 0.0) -> None:
         """Count units of a kind of work; the file is written now and then."""
-        old = self._times.get(key, MeasuredTime(begun=time()))
+        old = self.get(key)
         share = min(1.0, _MEMORY / old.units) if old.units else 1.0
         sums = (share * old.units + units, share * old.seconds + seconds, share * old.rows + rows)
-        self._times[key] = MeasuredTime(*sums, old.begun)
+        self._times[key] = MeasuredTime(*sums)
         self._changed = True
         if monotonic() > self._saved + _SECONDS:
             self.save()
+
+    def forget_model(self, location: str) -> None:
+        """Forget loading, scoring and searches of a model that was trained again.
+
+        Args:
+            location: its file or folder, as in its specifications.
+        """
+        for key in [*self._times]:
+            kind, *models = key.split(" ")
+            if kind in ("load", "score", "search") and any(_is_at(m, location) for m in models):
+                del self._times[key]
+                self._changed = True
 
     def save(self) -> None:
         """Write the file, if anything was added since the last time."""
@@ -85,6 +94,11 @@ class Times:
             with suppress(ContstimError):
                 write_json(self.path, {"machine": self._machine, "times": times})
             self._changed = False
+
+
+def _is_at(specification: str, location: str) -> bool:
+    """True if a specification, such as `hf:FOLDER@chain`, is of a model at a location."""
+    return specification.partition(":")[2].partition("@")[0] == location
 
 
 def times_beside(store: Path | str) -> Times:

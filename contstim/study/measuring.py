@@ -85,6 +85,8 @@ def measure(
                         problems.append(said["problem"])
                     else:
                         times.add(said.pop("key"), **said)
+                if process.poll():
+                    problems.append(f"Measuring ended early, with status {process.returncode}.")
             finally:
                 process.kill()
     reporter.progress("measuring", seconds, seconds)

@@ -24,7 +24,6 @@ from contstim.experiments.analysis.families import (
     every_contrast,
     read_contrasts,
 )
-from contstim.experiments.design.golan2023 import WORTH
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.optimization.selection.strata import strata
 from contstim.reporter import SILENT
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from contstim.study.study import Study
     from contstim.study.supply import NaturalSupply
 
-_IN_ALL, _READING = 42.0, 20.0  # seconds of a plan, and those after which no text is read further
+_IN_ALL, _READING = 40.0, 20.0  # seconds of a plan, and those after which no text is read further
 _FEWEST_CANDIDATES = 2  # searched for each triplet that is selected; 10 in the 2023 study
 
 
@@ -181,7 +180,6 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
             *cautions,
         ]
         tests = _tests(study, numbers)
-        tests += f" {WORTH}" if tests else ""
     told = tuple(dict.fromkeys(cautions))
     return StudyPlan(tuple(plans), numbers, supply, admissible, tests, told)
 
@@ -324,13 +322,14 @@ def _tests(study: Study, numbers: StudyNumbers) -> str:
     if not groups or numbers.models < 2:
         return ""
     family, needed = over_groups(study, groups), "[power] says how many people and items to take."
+    each = "Each measure on each kind of trials has"
     if settings.units == "participants":
-        return f"{counted(family.tests, 'test')} compare participants: {needed} {THESE_ITEMS}"
+        return f"{each} {counted(family.tests, 'test')} of participants: {needed} {THESE_ITEMS}"
     if settings.units == "crossed" or (settings.units == "auto" and family.hopeless):
         why = "" if settings.units == "crossed" else f" {crossed_instead(groups)}"
-        return f"{counted(family.tests, 'crossed test')} of people and items: {needed}{why}"
+        return f"{each} {counted(family.tests, 'crossed test')} of people and items: {needed}{why}"
     limits = family.caution("groups", settings.fdr) or (
         f"A single one can be significant: the smallest p-value that it can have is "
         f"{family.smallest:.3g}, and the tests share a false-discovery rate of {settings.fdr:g}."
     )
-    return f"{counted(family.tests, 'test')} of {counted(groups, 'group')}. {limits}"
+    return f"{each} {counted(family.tests, 'test')} of {counted(groups, 'group')}. {limits}"

@@ -18,7 +18,9 @@ from contstim.files import file_lock, write_text
 from contstim.records import Record, recorded_as
 from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.steps.step import perform
+from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.study.amounts import StudyNumbers
+from contstim.study.measuring import stored_times
 from contstim.study.page import refuse_foreign_page, write_page
 from contstim.study.places import LOCK, PAGE, StudyFiles, check_links
 from contstim.study.stages import stages_of
@@ -122,6 +124,10 @@ def run_study(
                             record = _do(stage, study, forwarding(reporter, show=show))
                     except InfeasibleError as error:
                         raise InfeasibleError(" ".join((str(error), *few))) from error
+                    if isinstance(stage.step, TrainNetwork | TrainNgram):
+                        times = stored_times()
+                        times.forget_model(stage.step.out.as_posix())
+                        times.save()
                     running, states[index] = None, state_of(stage, "done", record=record)
                     end(stage, record)
                     done.append(stage.name)

@@ -90,7 +90,7 @@ def natural_supply(
     def read(path: Path, *, prose: bool) -> Iterable[Sentence] | None:
         """The sentences of a text; None where another stage has yet to write it."""
         if path in unwritten:
-            return unwritten[path].sentences()
+            return _until(deadline, path, unwritten[path].sentences())
         sentences = read_sentences(path, prose=prose)
         if not is_file(path):
             return None

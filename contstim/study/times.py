@@ -16,8 +16,10 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
+from contstim.models.specifications import parse_model
 from contstim.optimization.jobs.queues import search_key
 from contstim.optimization.jobs.tasks import MOST_SENTENCES
+from contstim.steps.generation import GenerateSentences
 from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.steps.triplets import SearchTriplets
 from contstim.study.states import record_of
@@ -43,6 +45,8 @@ _SHORT = frozenset(
 _SHORT_SECONDS = (1.0, 8.0)
 _SIMULATION = 0.008  # of a simulated experiment with distant, and one with close rivals
 _NGRAM_BYTES = (0.3e6, 3e6)  # of a text that are counted in a second
+_EMBEDDED_BYTES = 1e6  # of a text of the embedded English that is yet to be written
+_GENERATED = (5e-5, 5e-4)  # seconds of a sentence of the embedded English
 _ROWS = {1: (150.0, 2_500.0), 2: (5_000.0, 25_000.0)}
 """Rows of networks for a triplet, least and most, by the number of networks (sentences of eight
 words, 9,000 words, 3 nats)."""
@@ -81,7 +85,7 @@ def training_key(step: TrainNetwork) -> str:
 
 def is_ngram(specification: str) -> bool:
     """True for a model that costs next to nothing."""
-    return specification.startswith("kenlm:")
+    return parse_model(specification, specification).family == "kenlm"
 
 
 def _unknown(reason: str) -> StageTime:
@@ -130,10 +134,13 @@ class TimeEstimates:
         step = stage.step
         if isinstance(step, TrainNetwork):
             return self._training(step)
-        if isinstance(step, TrainNgram) and step.text.is_file():
-            size = step.text.stat().st_size
+        if isinstance(step, TrainNgram):
+            size = step.text.stat().st_size if step.text.is_file() else _EMBEDDED_BYTES
             slow, fast = _NGRAM_BYTES
             return StageTime("usual", 1 + size / fast, 2 + size / slow)
+        if isinstance(step, GenerateSentences):
+            fast, slow = _GENERATED
+            return StageTime("usual", 1 + step.number * fast, 2 + step.number * slow)
         if stage.name in ("scores", "trial-scores"):
             is_natural = stage.name == "scores"
             return self._scores(self._n_natural if is_natural else self._numbers.new_sentences)
@@ -160,17 +167,6 @@ class TimeEstimates:
         seconds = (prepare or 0.0) + steps
         return StageTime("measured", seconds, seconds)
 
-    def _get(self, key: str, *models: str) -> MeasuredTime:
-        """A measured time, unless a model was trained again since."""
-        files = [
-            file
-            for model in self._study.models
-            if model.specification in models and model.training is not None
-            for file in model.files
-            if file.exists()
-        ]
-        return self._times.get(key, max((file.stat().st_mtime for file in files), default=0.0))
-
     def _scoring(self, model: StudyModel, n_sentences: int, workers: int) -> tuple[float, float]:
         """Shortest and longest time of scoring sentences, seconds.
 
@@ -178,8 +174,8 @@ class TimeEstimates:
             _NotMeasured: it is not known.
         """
         name = model.specification
-        sentence = self._get(f"score {name}", name).a_unit
-        load = self._get(f"load {name}", name).a_unit or 0.0
+        sentence = self._times.get(f"score {name}").a_unit
+        load = self._times.get(f"load {name}").a_unit or 0.0
         if sentence is not None:
             return (load + sentence * n_sentences / workers,) * 2
         if is_ngram(name):
@@ -236,12 +232,12 @@ class TimeEstimates:
 
     def _searched(self, question: SearchQuestion, one: StudyModel, two: StudyModel) -> MeasuredTime:
         names = one.specification, two.specification
-        return self._get(search_key(question, *names), *names)
+        return self._times.get(search_key(question, *names))
 
     def _row(self, model: StudyModel) -> tuple[float, float]:
         """Seconds of a row of a network: about those of a sentence, or less."""
         name = model.specification
-        sentence = self._get(f"score {name}", name).a_unit
+        sentence = self._times.get(f"score {name}").a_unit
         if sentence is None and model.training is None:
             raise _NotMeasured(f"the speed of {model.name} is not measured yet")
         return _SMALL_ROW if sentence is None else (sentence / 3, sentence)

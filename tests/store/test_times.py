@@ -21,7 +21,16 @@ def test_means_are_those_of_all_units_and_survive(tmp_path: Path) -> None:
     measured = Times(path).get("search")
     assert measured.a_unit == pytest.approx(30 / 4)
     assert measured.rows == 21
-    assert Times(path).get("search", since=measured.begun + 1).a_unit is None
+
+
+def test_times_of_a_model_that_is_trained_again_are_forgotten(tmp_path: Path) -> None:
+    times = Times(tmp_path / "times.json")
+    again = ["score hf:models/a", "load hf:models/a@chain", "search 12 hf:models/a kenlm:b.arpa"]
+    others = ["score hf:models/ab", "search 12 hf:models/ab kenlm:b.arpa", "train models/a {}"]
+    for key in (*again, *others):
+        times.add(key, units=1, seconds=1)
+    times.forget_model("models/a")
+    assert [times.get(key).a_unit for key in (*again, *others)] == [None] * 3 + [1.0] * 3
 
 
 def test_few_units_of_a_resumed_run_change_a_mean_by_their_share(tmp_path: Path) -> None:
