@@ -46,7 +46,7 @@ def contents(folder: Path) -> dict[str, object]:
     """Every file of a study by its name, without times; no stores, which are caches."""
     files: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix != ".sqlite":
+        if path.is_file() and not path.name.startswith("contstim.sqlite"):
             content = path.read_bytes()
             name = path.relative_to(folder).as_posix()
             if name == "index.html":
