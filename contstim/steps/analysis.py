@@ -95,7 +95,7 @@ class OfAnswers(Step[Value], name=""):
         return admission, gather(design, answers, table, partial=unfinished)
 
 
-class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=7):
+class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     """Say which models people agree with, how much a model could, and how sure that is.
 
     Writes tables (CSV), figures (PDF and PNG), `methods.md` and `report.html`. Participants who did
