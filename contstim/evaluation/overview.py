@@ -145,22 +145,23 @@ def context_scores(
         scorer: the model; its own context is among the candidates.
         sentences: what to score.
         store: where scores are cached.
-        seconds: time after which no further context is tried.
+        seconds: time after which no context but the own and the default one is tried.
     """
     began, scores = perf_counter(), dict[tuple[str, ...], ContextScore]()
     candidates = scorer.candidate_contexts()
-    for text in (None, *candidates) if candidates else ():
-        if scores and perf_counter() - began > seconds:
+    # The model's own context, the default and the others
+    for number, text in enumerate((None, None, *candidates) if candidates else ()):
+        if len(scores) > 1 and perf_counter() - began > seconds:
             break
         try:
-            twin = scorer if text is None else scorer.with_context(text)
+            twin = scorer.with_context(text) if number else scorer
         except ModelError:  # such as a token that the network has no row for
             continue
         tokens = twin.convention.context_tokens
         if tokens not in scores:
             mean = float(score_each([twin], sentences, store=store).mean())
             context = twin.convention.context
-            scores[tokens] = ContextScore(context, tokens, mean, is_read=text is None)
+            scores[tokens] = ContextScore(context, tokens, mean, is_read=number == 0)
     return tuple(sorted(scores.values(), key=lambda score: -score.mean))
 
 

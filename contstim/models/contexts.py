@@ -91,8 +91,8 @@ def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
 
     Chat marks that the tokenizer calls its beginning of a sequence are among them.
     """
-    ids = dict.fromkeys(token for _, token in _declared(tokenizer, config))
-    ids |= dict.fromkeys(_separators(tokenizer))
+    declared = (token for _, token in _declared(tokenizer, config))
+    ids = dict.fromkeys((*_separators(tokenizer), *declared))
     special = _special_tokens(tokenizer)
     return (*dict.fromkeys(special[token] for token in ids if token in special), ". ")
 

@@ -33,8 +33,7 @@ def test_contexts_are_scored_as_by_models_loaded_with_them(
     assert [score.is_read for score in scores].count(True) == 1
     assert [score.mean for score in scores] == sorted((s.mean for s in scores), reverse=True)
     for score in scores:
-        context = None if score.is_read else score.text
-        model = load_scorer(name, context=context)
+        model = load_scorer(name, context=None if score.is_read else score.text)
         assert model.convention.context_tokens == score.tokens
         expected = model.scores(SENTENCES).mean()
         assert score.mean == pytest.approx(expected, abs=1e-4)
@@ -110,11 +109,11 @@ def test_a_much_better_context_is_worth_a_caution_and_cached(
     with Store(tmp_path / "contstim" / "contexts.sqlite") as store:
         stored = store.log_probs(model.convention.fingerprint, [s.text for s in SENTENCES])
     np.testing.assert_allclose(stored, model.scores(SENTENCES), atol=1e-4)
+    # There is always time for two contexts: that of the model and the default
+    assert len(context_scores(model.with_context(worst.text), SENTENCES, seconds=0)) == 2
     monkeypatch.setattr(type(model), "log_probs", None)  # all scores are in the cache
     assert context_caution(model.with_context(worst.text), n=50, seconds=60) == caution
-    # No warning for a model without context, and none if there is no time for other contexts
     assert context_caution(_Words(), n=50, seconds=60) == ""
-    assert context_caution(model.with_context(worst.text), n=50, seconds=0) == ""
 
 
 def test_a_model_that_can_score_nothing_is_refused() -> None:

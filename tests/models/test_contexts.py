@@ -280,7 +280,7 @@ def test_a_blank_text_and_tokens_of_others_are_refused(tmp_path: Path, text: str
 
 def test_candidates_are_the_tokens_that_begin_and_end_texts(tmp_path: Path) -> None:
     tokenizer = _saved(tmp_path, [*_CHAT, "<file>"], bos="<|im_start|>", eos="<|im_end|>")
-    expected = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", ". ")
+    expected = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", ". ")
     assert candidate_contexts(tokenizer, _config()) == expected
 
 
