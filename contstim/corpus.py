@@ -6,23 +6,36 @@ import gzip
 import sys
 import zlib
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
+import regex
+
 from contstim.errors import CorpusError
 from contstim.files import reading, refuse_device
-from contstim.sentence import END_MARKS, Sentence
+from contstim.sentence import Sentence, normalise_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from contstim.text_notes import TextNotes
+
 _CLINGING = "\"'“”‘’«»()[]{}<>,;:*_…–—!?"  # a hyphen may be a minus, a stop an abbreviation's
+# Scripts whose end marks Punkt does not know do not shorten words by a full stop either
+_COMPLETE = regex.compile(
+    r"(?V1s).+?(?:[\p{Sentence_Break=STerm}--[!?]][\p{Sentence_Break=Close}--\p{Ps}]*|\Z)"
+)
 
 
-def read_lines(path: Path | str) -> Iterator[str]:
-    """The non-blank lines of a UTF-8 text, stripped, read as a stream.
+def read_lines(path: Path | str, notes: TextNotes | None = None) -> Iterator[str]:
+    """The non-blank lines of a UTF-8 text, stripped and normalised, read as a stream.
 
-    `-` reads standard input; a name that ends in `.gz` is decompressed.
+    `-` reads standard input; a name that ends in `.gz` is decompressed. See `normalise_text`.
+
+    Args:
+        path: the file.
+        notes: receives the counts of odd lines.
 
     Raises:
         CorpusError: the file is missing, unreadable or damaged, a line is not UTF-8 or holds a null
@@ -32,24 +45,34 @@ def read_lines(path: Path | str) -> Iterator[str]:
     with _open(path) as file:
         for number, raw in enumerate(_whole(file, path), start=1):
             line = _decode(raw, path, number).strip()
-            if line:
+            normal = (notes.normalise if notes and line else normalise_text)(line).strip()
+            if normal:
                 empty = False
-                yield line
+                yield normal
     if empty:
         raise CorpusError(f"{path} holds no text; expected UTF-8, one sentence a line.")
 
 
-def read_sentences(path: Path | str, *, prose: bool = False) -> Iterator[Sentence]:
+def read_sentences(
+    path: Path | str, *, prose: bool = False, notes: TextNotes | None = None
+) -> Iterator[Sentence]:
     """The sentences of a text, in order: one a line, or split out of running prose.
 
-    Prose is split by NLTK's unsupervised Punkt algorithm (Kiss & Strunk 2006), trained on the very
-    text, so that nothing is downloaded. Around words, commas, colons, quotes, brackets, dashes and
-    end marks are dropped; the full stops of abbreviations inside a sentence stay.
+    Prose is split by NLTK's unsupervised Punkt algorithm (Kiss & Strunk 2006), trained on the text
+    itself, so that nothing is downloaded; and after the end marks of other scripts, such as `。`.
+    Around words, commas, colons, quotes, brackets, dashes and end marks are dropped; the full stops
+    of abbreviations inside a sentence stay.
+
+    Args:
+        path: the file.
+        prose: whether the text is running prose.
+        notes: receives the counts of odd lines.
 
     Raises:
         CorpusError: see `read_lines`.
     """
-    return _split_prose(read_lines(path)) if prose else _one_a_line(read_lines(path), path)
+    lines = read_lines(path, notes)
+    return _split_prose(lines) if prose else _one_a_line(lines, path)
 
 
 def _one_a_line(lines: Iterable[str], path: Path | str) -> Iterator[Sentence]:
@@ -69,16 +92,19 @@ def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
     text = "\n".join(lines)
     trainer = PunktTrainer()
     trainer.train(text, finalize=True)
-    for piece in PunktSentenceTokenizer(trainer.get_params()).tokenize(text):
+    splitter = PunktSentenceTokenizer(trainer.get_params())
+    pieces = (splitter.tokenize(part) for part in _COMPLETE.findall(text))
+    for piece in chain.from_iterable(pieces):
+        if not any(map(str.isalnum, piece)):
+            continue
         # The end mark may stand inside quotation marks or brackets: He said "Go!"
-        closing = piece.rstrip("\"'”’»)]")
-        end = closing[-1] if closing.endswith(END_MARKS) else "."
+        sentence = Sentence.parse(piece)
         # A full stop is taken from the last word alone: inside it belongs to an abbreviation
-        *inner, last = piece.split()
+        *inner, last = sentence.words
         stripped = [*(word.strip(_CLINGING) for word in inner), last.strip(_CLINGING + ".")]
         words = [word for word in stripped if any(map(str.isalnum, word))]
         if words:
-            yield Sentence(tuple(words), end)
+            yield Sentence(tuple(words), sentence.end[0])
 
 
 def _open(path: Path | str) -> AbstractContextManager[IO[bytes]]:

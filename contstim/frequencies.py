@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from contstim.corpus import read_sentences
 from contstim.errors import InputError
 from contstim.files import is_file
+from contstim.sentence import normalise_text
 from contstim.tables import TABLE_KINDS, count, parsed_columns, read_table, text
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class WordFrequencies:
     def _folded(self) -> Counter[str]:
         folded: Counter[str] = Counter()
         for word, occurrences in self.counts.items():
-            folded[word.lower()] += occurrences
+            folded[normalise_text(word).lower()] += occurrences
         return folded
 
     @cached_property

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from contstim.tables import Reader
+    from contstim.text_notes import TextNotes
 
 
 class Condition(StrEnum):
@@ -338,12 +339,16 @@ _OTHER_TABLES = (".xls", ".xlsx", ".ods", ".npz", ".npy", ".json")
 SENTENCE_COLUMNS = ("sentence", "sentence_1", "sentence_2", "natural", "synthetic_1", "synthetic_2")
 
 
-def read_stimuli(path: Path | str) -> list[Sentence]:
+def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sentence]:
     """The sentences of a text file, one a line, or the distinct ones of a table of stimuli.
 
     A table (.csv, .tsv, .parquet, .jsonl) has one or more of the columns sentence, sentence_1,
     sentence_2, natural, synthetic_1 and synthetic_2, as trials, pairs and triplets do; or, with
     none of these, both good and bad, as minimal pairs do.
+
+    Args:
+        path: the file.
+        notes: receives the counts of odd sentences.
 
     Raises:
         InputError: the file cannot be read, a line has no word, or the table has none of these
@@ -356,7 +361,7 @@ def read_stimuli(path: Path | str) -> list[Sentence]:
             f"{', '.join(TABLE_KINDS)}, or give a text with one sentence a line."
         )
     if kind not in TABLE_KINDS:
-        return [Sentence.parse(line) for line in read_lines(path)]
+        return [Sentence.parse(line) for line in read_lines(path, notes)]
     table = read_table(path)
     columns = [table[name] for name in SENTENCE_COLUMNS if name in table]
     if not columns and "good" in table and "bad" in table:
@@ -371,7 +376,8 @@ def read_stimuli(path: Path | str) -> list[Sentence]:
     if not all(isinstance(cell, str) and cell.strip() for cell in cells):
         raise InputError(f"{path} has empty cells or numbers where sentences are expected.")
     # A natural sentence may have many triplets; the first place of equal texts counts
-    return [Sentence.parse(cell) for cell in dict.fromkeys(cells)]
+    texts = dict.fromkeys(cells)
+    return [Sentence.parse(notes.normalise(text) if notes else text) for text in texts]
 
 
 def read_pairs(path: Path | str) -> tuple[Pair, ...]:

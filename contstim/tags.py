@@ -27,6 +27,7 @@ import numpy as np
 from contstim.corpus import read_lines
 from contstim.errors import InputError
 from contstim.frequencies import WordFrequencies
+from contstim.sentence import normalise_text
 from contstim.tables import count, read_rows, text
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class TagPair:
 def _word_or_tag(cell: object) -> str:
     if not text(cell).strip():
         raise ValueError("it is empty")
-    return text(cell)
+    return normalise_text(text(cell))
 
 
 def _occurrences(cell: object) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from contstim.corpus import read_lines
 from contstim.errors import VocabularyError
 from contstim.files import write_text
-from contstim.sentence import WORDS_ARE, is_word, special_sign
+from contstim.sentence import WORDS_ARE, is_word, normalise_text, special_sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -62,9 +62,11 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         # A frozen dataclass: its own fields are normalised once, before anybody sees them
-        object.__setattr__(self, "initial", WordTuple(dict.fromkeys(self.initial)))
-        object.__setattr__(self, "inner", WordTuple(dict.fromkeys(self.inner)))
-        object.__setattr__(self, "repeatable", frozenset(map(str.lower, self.repeatable)))
+        for name in ("initial", "inner"):
+            words = dict.fromkeys(map(normalise_text, getattr(self, name)))
+            object.__setattr__(self, name, WordTuple(words))
+        repeatable = (normalise_text(word).lower() for word in self.repeatable)
+        object.__setattr__(self, "repeatable", frozenset(repeatable))
         if not self.initial and not self.inner:
             raise VocabularyError("A vocabulary needs at least one word.")
         for word in self.words:

@@ -9,6 +9,7 @@ import pytest
 from contstim.corpus import read_lines, read_sentences
 from contstim.errors import CorpusError
 from contstim.sentence import Sentence
+from contstim.text_notes import TextNotes
 
 WHOLE = gzip.compress(b"".join(b"word%d b\n" % n for n in range(999)), mtime=0)
 
@@ -100,3 +101,29 @@ def test_a_missing_file_or_a_folder_is_refused(tmp_path: Path) -> None:
         list(read_lines(tmp_path))
     with pytest.raises(CorpusError, match="Cannot read /dev/zero: it is a device"):
         list(read_lines("/dev/zero"))  # which has no end
+
+
+def test_lines_are_normalised_and_odd_ones_counted(tmp_path: Path) -> None:
+    """By hand: one line of four has a soft hyphen, one is tokenised."""
+    path = tmp_path / "text.txt"
+    text = "The ac\u00adtor.\n\u200b\nA dog , a cat .\nA dog, a cat.\nIt is über.\n"
+    path.write_text(text, encoding="utf-8")
+    notes = TextNotes()
+    assert next(iter([*read_lines(path, notes)])) == "The actor."
+    assert (notes.lines, notes.normalised, notes.tokenised) == (5, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("राम घर गया। वह सो गया।", ["राम घर गया।", "वह सो गया।"]),
+        ("これは本です。あれは何？", ["これは本です。", "あれは何？"]),
+        ('He left. "Go!" It was late…', ["He left.", "Go!", "It was late…"]),
+    ],
+)
+def test_prose_is_split_after_end_marks_of_all_scripts(
+    tmp_path: Path, text: str, sentences: list[str]
+) -> None:
+    path = tmp_path / "prose.txt"
+    path.write_text(text, encoding="utf-8")
+    assert [sentence.text for sentence in read_sentences(path, prose=True)] == sentences

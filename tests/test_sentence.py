@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import SentenceError
-from contstim.sentence import END_MARKS, Sentence, repeats
+from contstim.sentence import Sentence, is_word, normalise_text, repeats
 
-WORD = st.text(min_size=1, max_size=8).filter(lambda w: w.split() == [w] and "\0" not in w)
+WORD = st.text(min_size=1, max_size=8).filter(is_word)
+ENDS = (".", "!", "?", "…", "。", "।", "؟", "۔", "։", "።", '."', "!»", "! »", "。」", ".)’")
 SENTENCES = st.builds(
-    Sentence, st.lists(WORD, min_size=1, max_size=9).map(tuple), st.sampled_from(END_MARKS)
+    Sentence, st.lists(WORD, min_size=1, max_size=9).map(tuple), st.sampled_from(ENDS)
 )
 
 
@@ -26,6 +27,62 @@ def test_people_read_a_question_mark_but_no_full_stop() -> None:
     texts = ("Is it so?", "Run!", "It is so.", "It is so", "It is so etc..")
     shown = ["Is it so?", "Run!", "It is so", "It is so", "It is so etc."]
     assert [Sentence.parse(text).shown for text in texts] == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "end", "shown", "is_question"),
+    [
+        ("東京は大きい。", "。", "東京は大きい", False),
+        ("राम घर गया।", "।", "राम घर गया", False),
+        ("وہ گھر گیا۔", "۔", "وہ گھر گیا", False),
+        ("هل ذهب الولد إلى البيت؟", "؟", "هل ذهب الولد إلى البيت؟", True),
+        ("Ես տուն գնացի։", "։", "Ես տուն գնացի", False),
+        ("ልጁ ወደ ቤት ሄደ።", "።", "ልጁ ወደ ቤት ሄደ", False),
+        ("你去哪里？", "？", "你去哪里？", True),
+        ("Πού πας;", ";", "Πού πας;", True),
+        ('He said "yes."', '."', 'He said "yes"', False),
+        ("He said “yes.”", ".”", "He said “yes”", False),
+        ("「これは本です。」", "。」", "「これは本です」", False),
+        ("Er sagt: „Ja.“", ".“", "Er sagt: „Ja“", False),
+        ("Il dit : « Viens ! »", "! »", "Il dit : « Viens! »", False),
+        ("She waited…", "…", "She waited…", False),
+        ('"Are you coming?"', '?"', '"Are you coming?"', True),
+        ("(He left.)", ".)", "(He left)", False),
+        ("It is α;", ".", "It is α;", False),
+    ],
+)
+def test_end_marks_of_all_scripts(text: str, end: str, shown: str, is_question: bool) -> None:
+    """By hand: Unicode's property Sentence_Terminal, and the closing signs behind the mark."""
+    sentence = Sentence.parse(text)
+    assert (sentence.end, sentence.shown, sentence.is_question) == (end, shown, is_question)
+    assert Sentence.parse(sentence.text) == Sentence(sentence.words, end) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("The ac\u00adtor", "The actor"),
+        ("a\u200b book\ufeff", "a book"),
+        ("cafe\u0301", "café"),
+        ("year. \u200e", "year. "),
+        ("\u2067שלום\u2069", "שלום"),
+        ("می\u200cروم", "می\u200cروم"),
+        ("क्\u200dष", "क्\u200dष"),
+        ("\u200cمی\u200c \u200da1\u200d", "می a1"),
+        ("a\u00a0b", "a\u00a0b"),
+        ("don’t", "don’t"),
+    ],
+)
+def test_what_looks_the_same_is_the_same(text: str, normal: str) -> None:
+    """By hand; joiners stay between letters alone, and no-break spaces separate words."""
+    assert normalise_text(text) == normal
+    assert Sentence.parse(text) == Sentence.parse(normal)
+    assert Sentence((text.split()[0],)) == Sentence((normal.split()[0],))
+
+
+@given(st.text())
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    assert normalise_text(normalise_text(text)) == normalise_text(text)
 
 
 @pytest.mark.parametrize("given", [None, 3, 2.5, True, ["A", "b"], {"a": 1}, b"A b."])

@@ -23,7 +23,7 @@ from contstim.evaluation.folder import table_of
 from contstim.evaluation.scores import score_readable
 from contstim.evaluation.settings import DESIDERATA, GAP, DesiderataSettings
 from contstim.models.base import require_language_model
-from contstim.sentence import Sentence
+from contstim.sentence import Sentence, split_end
 from contstim.tables import ShownAsTable, frame_of
 
 if TYPE_CHECKING:
@@ -235,8 +235,8 @@ def check_carriers(carriers: Sequence[str]) -> None:
     if not carriers:
         raise InputError("Words need a carrier, such as 'My word is _'.")
     for carrier in carriers:
-        # an end mark may follow the gap without a space
-        if carrier.rstrip(".!?").split().count(GAP) != 1:
+        # The end mark may follow the gap without a space
+        if split_end(carrier.strip())[0].split().count(GAP) != 1:
             raise InputError(
                 f"{carrier!r} is not a carrier: write {GAP!r} once, where the word goes."
             )

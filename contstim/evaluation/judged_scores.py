@@ -15,7 +15,7 @@ from contstim.evaluation.acceptability import JUDGEMENT, is_missing, number_or_n
 from contstim.evaluation.scores import LeftOut, score_readable
 from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
 from contstim.scores import MOST_MODELS, ScoreTable
-from contstim.sentence import END_MARKS, Sentence
+from contstim.sentence import Sentence, is_end, normalise_text
 from contstim.tables import listed, parsed, read_table
 from contstim.wording import repeated
 
@@ -36,7 +36,6 @@ _NO_SCORES = frozenset(
     | {"id", "sentence", "judgement", "item", "label", "phenomenon"}
     | {"gramm_id", "ungramm_id", "discard", "participant", *JUDGEMENT}
 )
-_STOPS = str.maketrans("", "", "".join(END_MARKS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,5 +253,5 @@ def _text(cell: Any) -> str:
 
 
 def _words_without_stops(text: str) -> list[str]:
-    """A text's words without stops, which differ between published files."""
-    return text.translate(_STOPS).split()
+    """A text's words without end marks, which differ between published files."""
+    return "".join(sign for sign in normalise_text(text) if not is_end(sign)).split()

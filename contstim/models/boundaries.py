@@ -17,12 +17,16 @@ from torch import Tensor
 
 from contstim.errors import ModelError
 from contstim.models.batching import log_softmax32, to_device
-from contstim.sentence import END_MARKS
+from contstim.models.words import token_texts
+from contstim.sentence import is_end
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from contstim.arrays import BoolArray, IntArray
+
+CLASSES_VERSION = 2
+"""Number of the definition of classes, a part of the fingerprints of rules that use them."""
 
 NO_CLASS = -1
 WITHIN = 0
@@ -38,9 +42,10 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     """The class of each token, (n_tokens,): `BOUNDARY`, `WITHIN` or `NO_CLASS`.
 
     Where tokens mark the beginning of a word (WordPiece, byte-level BPE, SentencePiece), `BOUNDARY`
-    holds the word-initial tokens and the end marks. Where they mark its end (`</w>`), it holds the
-    word-final tokens except the end marks. Special tokens, the unknown token among them, and
-    outputs that no token of the tokenizer uses belong to no class.
+    holds the word-initial tokens and the end marks of all scripts, alone or with closing signs.
+    Where they mark its end (`</w>`), it holds the word-final tokens except the end marks. Special
+    tokens, the unknown token among them, and outputs that no token of the tokenizer uses belong to
+    no class.
 
     The kind of tokenizer follows from its vocabulary: of `##`, `Ġ`, `▁` and `</w>`, the mark that
     most tokens have. Of the vocabulary `[CLS] dog ##s sleep .`, where `##` marks continuations,
@@ -60,8 +65,12 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
             "The tokenizer marks neither beginnings nor ends of words (##, Ġ, ▁, </w>). Use "
             "chain-unrestricted or a pseudo-log-likelihood."
         )
-    signs = [*END_MARKS, *(mark + _ENDS for mark in END_MARKS)]
-    ends = {vocabulary[sign] for sign in signs if sign in vocabulary}
+    texts = token_texts(tokenizer)
+    ends = {
+        id_
+        for token, id_ in vocabulary.items()
+        if is_end(texts.get(token, token).removesuffix(_ENDS))
+    }
     # In WordPiece the unmarked tokens begin words; elsewhere the marked ones begin or end them
     if mark == _CONTINUES:
         boundary = set(vocabulary.values()) - marked | ends

@@ -34,7 +34,7 @@ from contstim.models.caching import WORDS, SizedCache
 from contstim.sentence import SPACE_SIGN, Sentence, special_sign
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.arrays import BoolArray, IntArray
 
@@ -260,7 +260,7 @@ def encode_batch(
         options: dict[str, Any] = {"leading_space": leading_space, "special_tokens": special_tokens}
         again = encode_batch(tokenizer, some, **options, end_apart=False, bare=True)
         for i, encoding in zip(glued, again, strict=True):
-            results[i] = _with_end(encoding, _end_token(tokenizer, sentences[i].end))
+            results[i] = _with_end(encoding, _end_tokens(tokenizer, sentences[i].end))
     for sentence, encoding in zip(sentences, results, strict=True):
         check(sentence, encoding)
     return results
@@ -276,29 +276,31 @@ def words_are_independent(tokenizer: Any) -> bool:
     """
     return not any(
         re.search(r"\S ", text) is not None and re.search(r"[^\S ]", text) is None
-        for text in _texts_of_tokens(tokenizer)
+        for text in token_texts(tokenizer).values()
     )
 
 
-def _texts_of_tokens(tokenizer: Any) -> Iterator[str]:
-    """The text that each token stands for, with the spaces that it takes in.
+def token_texts(tokenizer: Any) -> dict[str, str]:
+    """The text of each token of the vocabulary, with the spaces that it covers.
 
-    Bytes that are not a whole character are written as one that is not white space. Left out are
-    special tokens, which no sentence may hold.
+    Bytes that are not a whole character are written as one that is not white space. Special tokens,
+    which no sentence may hold, are left out.
     """
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
     added = {str(token): token for token in tokenizer.added_tokens_decoder.values()}
     letters = bytes_to_unicode() if _writes_bytes(tokenizer) else {}  # type: ignore[no-untyped-call]
     byte_of = {letter: byte for byte, letter in letters.items()}
+    texts = {}
     for token in tokenizer.get_vocab().keys() - set(tokenizer.all_special_tokens):
         # rstrip: an added token that takes in the spaces to its right reaches into the next word
         if token in added:
-            yield token + " " * added[token].rstrip
+            texts[token] = token + " " * added[token].rstrip
         elif byte_of.keys() >= set(token):
-            yield bytes(map(byte_of.__getitem__, token)).decode(errors="replace")
+            texts[token] = bytes(map(byte_of.__getitem__, token)).decode(errors="replace")
         else:
-            yield token.replace("▁", " ")
+            texts[token] = token.replace("▁", " ")
+    return texts
 
 
 def _writes_bytes(tokenizer: Any) -> bool:
@@ -346,24 +348,30 @@ def _matched(
     return Encoding(tuple(ids), tuple(word_of.tolist())), bool(straddling.any())
 
 
-def _with_end(encoding: Encoding, end: int) -> Encoding:
-    """The tokens with an end mark behind the last word, before closing special tokens."""
+def _with_end(encoding: Encoding, end: Tokens) -> Encoding:
+    """The tokens with those of the end after the last word, before closing special tokens."""
     ids, word_of = encoding.ids, encoding.word_of
     after = 1 + max(i for i, word in enumerate(word_of) if word != SPECIAL)
     # Behind the last token of text: [SEP] or </s> stay the last
     return Encoding(
-        (*ids[:after], end, *ids[after:]), (*word_of[:after], END_MARK, *word_of[after:])
+        (*ids[:after], *end, *ids[after:]),
+        (*word_of[:after], *[END_MARK] * len(end), *word_of[after:]),
     )
 
 
-def _end_token(tokenizer: Any, mark: str) -> int:
+def _end_tokens(tokenizer: Any, end: str) -> Tokens:
+    """The tokens of a sentence's end: one, or those of each of its signs."""
+    if _writes_bytes(tokenizer) and not end.isascii():
+        # Letters outside ASCII are names of bytes in such a vocabulary
+        return tuple(tokenizer(end, add_special_tokens=False)["input_ids"])
     vocabulary = tokenizer.get_vocab()
-    # Byte-pair vocabularies that mark the ends of words have the mark as a word
-    for token in (mark, mark + "</w>"):
-        if token in vocabulary:
-            return int(vocabulary[token])
+    for signs in ([end], end.replace(" ", "")):
+        # Byte-pair vocabularies that mark the ends of words have the mark as a word
+        names = [sign if sign in vocabulary else sign + "</w>" for sign in signs]
+        if vocabulary.keys() >= {*names}:
+            return tuple(int(vocabulary[name]) for name in names)
     raise ModelError(
-        f"The tokenizer has no token of its own for the end mark {mark!r}. Use another mark, or a "
+        f"The tokenizer has no token of its own for the end mark {end!r}. Use another mark, or a "
         f"rule that reads the text as it stands, such as pll-original."
     )
 
@@ -409,9 +417,10 @@ def kind_of_place(*, inner: bool, end: str = "") -> Place:
 
     Args:
         inner: whether another word stands before it.
-        end: the end mark where it is the last word, else empty.
+        end: the end of the sentence if it is the last word, otherwise empty.
     """
-    return Sentence(("a",) * (1 + inner + (not end)), end or "."), int(inner)
+    word = "αα" if end.startswith(";") else "a"  # only Greek ends a question so
+    return Sentence((word,) * (1 + inner + (not end)), end or "."), int(inner)
 
 
 def place_of(sentence: Sentence, position: int) -> Place:

@@ -144,7 +144,7 @@ def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter
     of_all = f"of {counted(len(pairs), 'pair')}"
     sides = [(p.sentence_1, p.sentence_2) for p in pairs if p.sentence_1 and p.sentence_2]
     unequal = sum(len(a) != len(b) for a, b in sides)
-    mixed = sum((a.end == "?") != (b.end == "?") for a, b in sides)
+    mixed = sum(a.is_question != b.is_question for a, b in sides)
     if mixed:
         reporter.say(
             f"  In {mixed:,} {of_all} a question stands against a statement; a review can reject "

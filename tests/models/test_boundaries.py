@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, decoders, models
+from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from contstim.errors import ModelError
 from contstim.models.boundaries import BOUNDARY, NO_CLASS, WITHIN, Normaliser, token_classes
@@ -48,6 +49,20 @@ def test_tokens_are_in_the_class_that_their_marks_tell(
     vocabulary = tokenizer.get_vocab()
     found = {token: classes[vocabulary[token]] for token in BELONGS[kind]}
     assert found == BELONGS[kind]
+
+
+def test_end_marks_of_all_scripts_are_boundaries() -> None:
+    """By hand: bytes as byte-level BPE writes them; a closing sign alone ends no sentence."""
+    texts = ("。", "।", "…", '."', '"', "।a", ";")
+    letters: dict[int, str] = bytes_to_unicode()  # type: ignore[no-untyped-call]
+    tokens = ["".join(letters[byte] for byte in text.encode()) for text in texts]
+    vocabulary = {token: i for i, token in enumerate([*tokens, "Ġthe", "Ġa"])}
+    tokenizer = Tokenizer(models.BPE(vocabulary, []))
+    tokenizer.decoder = decoders.ByteLevel()
+    fast_tokenizer: Any = transformers.PreTrainedTokenizerFast
+    fast = fast_tokenizer(tokenizer_object=tokenizer)
+    classes = token_classes(fast, len(vocabulary)).tolist()
+    assert classes == [BOUNDARY] * 4 + [WITHIN] * 3 + [BOUNDARY] * 2
 
 
 def test_outputs_without_a_token_belong_to_no_class(tokenizer_of: Callable[[str], Any]) -> None:

@@ -113,6 +113,25 @@ def test_an_end_mark_glued_to_a_word_is_taken_apart(gluing: Any) -> None:
     assert encoding.word_of == (0, 1, END_MARK)
 
 
+@pytest.mark.parametrize(
+    "text", ["राम गया।", '"dog."', "これは本です。」", "the dog!»", "Πού πας;"]
+)
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
+@pytest.mark.parametrize("end_apart", [True, False])
+def test_tokens_of_the_end_belong_to_no_word(
+    tokenizer_of: Callable[[str], Any], kind: str, text: str, end_apart: bool
+) -> None:
+    """Witness: the tokens spell the same text as the tokenizer's own; the end's come last."""
+    tokenizer, sentence = tokenizer_of(kind), Sentence.parse(text)
+    encoding = encode(tokenizer, sentence, end_apart=end_apart)
+    words = [word for word in encoding.word_of if word != SPECIAL]
+    ends = words.count(END_MARK)
+    assert ends > 0
+    assert set(words[-ends:]) == {END_MARK}
+    assert words[:-ends] == sorted(words[:-ends])
+    assert list(encoding.ids) == tokenizer(text)["input_ids"]
+
+
 def test_or_left_with_its_word_where_the_text_stands_as_it_is(gluing: Any) -> None:
     encoding = encode(gluing, Sentence.parse("the dog."), end_apart=False)
     assert gluing.convert_ids_to_tokens(list(encoding.ids)) == ["▁the", "▁dog."]

@@ -12,7 +12,7 @@ import numpy as np
 from contstim.errors import ModelError
 from contstim.models.base import Convention, Replacements, short_hash
 from contstim.models.batching import Budget
-from contstim.models.boundaries import word_completing
+from contstim.models.boundaries import CLASSES_VERSION, word_completing
 from contstim.models.causal.network import CausalNetwork, Prefix
 from contstim.models.families import CAUSAL_RULES
 from contstim.models.precision import precision_of, tolerance_of
@@ -81,6 +81,7 @@ class CausalModel(SubwordModel):
     def convention(self) -> Convention:
         """The rule, and the context before the first word."""
         parts = [self.checkpoint.fingerprint, self._rule, self._context, self._space]
+        parts += [CLASSES_VERSION] * (self._rule == "chain")
         kind = "causal" if self.checkpoint.has_weights else "tokenizer"
         return Convention(
             rule=self._rule,

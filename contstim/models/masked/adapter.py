@@ -11,6 +11,7 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.models.base import Convention, Replacements, short_hash
+from contstim.models.boundaries import CLASSES_VERSION
 from contstim.models.caching import SizedCache
 from contstim.models.masked.estimates import estimate
 from contstim.models.masked.network import MaskedNetwork
@@ -105,6 +106,8 @@ class MaskedModel(SubwordModel):
         """The rule, and what surrounds the words."""
         # the seed and the budget change only rules that sample
         settings = [self.checkpoint.fingerprint, self.rule.name]
+        if self.rule.restricted:
+            settings.append(f"classes {CLASSES_VERSION}")
         if self.rule.sampled:
             settings += [str(self.seed), str(self.pass_budget)]
         sampling = self.rule.sampled.format(seed=self.seed, pass_budget=self.pass_budget)

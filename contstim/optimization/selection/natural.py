@@ -277,8 +277,9 @@ def match_sentences(
     """
 
     def key(row: int) -> tuple[bool, int, int]:
-        end, bare = ("", "") if sentences is None else (sentences[row].end, sentences[row].bare)
-        return end == "?", len(bare), row
+        if sentences is None:
+            return False, 0, row
+        return sentences[row].is_question, len(sentences[row].bare), row
 
     return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
 
