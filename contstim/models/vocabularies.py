@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError, ModelError, VocabularyError
-from contstim.sentence import is_word
+from contstim.sentence import is_word, normalise_text
 from contstim.tables import read_table, write_table
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary, count_words
 
@@ -36,6 +36,31 @@ _FIRST = 2  # the number of the first word
 MOST_WORDS = 20_000
 _MOST_DIGITS = 18  # of a count: more do not fit 64 bits
 _RESERVED = frozenset({"<s>", "<unk>", "</s>"})
+
+
+_STRAIGHT, _CURLY = "'", "’"
+
+
+def with_spellings(ids: dict[str, int]) -> dict[str, int]:
+    """The ids of a model's words, also under the spellings that sentences may have instead.
+
+    A word with a curly apostrophe is found with a straight one and the reverse, and every word in
+    the spelling of `normalise_text`, unless the model knows that spelling as a word of its own.
+    """
+    others: dict[str, int] = {}
+    for word, id_ in ids.items():
+        if word.isascii() and _STRAIGHT not in word:
+            continue
+        for spelling in spellings(word):
+            others.setdefault(spelling, id_)
+    return others | ids
+
+
+def spellings(word: str) -> tuple[str, ...]:
+    """Other spellings of a word, the likeliest first: normalised, with the other apostrophe."""
+    normal = normalise_text(word)
+    swapped = (normal.replace(_STRAIGHT, _CURLY), normal.replace(_CURLY, _STRAIGHT))
+    return tuple(dict.fromkeys(other for other in (normal, *swapped) if other != word))
 
 
 def counts_path(model: Path | str) -> Path:
@@ -93,7 +118,7 @@ class WordList:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        return {word: i for i, word in enumerate(self.words, start=_FIRST)}
+        return with_spellings({word: i for i, word in enumerate(self.words, start=_FIRST)})
 
     def numbers(self, words: Sequence[str]) -> IntArray:
         """The number of each word, (n_words,); `UNKNOWN` for words outside the vocabulary."""

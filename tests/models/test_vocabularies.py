@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,12 @@ from contstim.models.base import LanguageModel
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
-from contstim.models.vocabularies import default_vocabulary, shared_vocabulary, tokens_of_words
+from contstim.models.vocabularies import (
+    WordList,
+    default_vocabulary,
+    shared_vocabulary,
+    tokens_of_words,
+)
 from contstim.sentence import Sentence
 from contstim.vocabulary import Vocabulary
 from tests.models import tiny
@@ -47,6 +53,37 @@ def test_by_default_words_frequent_in_every_models_text(
     ours, theirs = bigram.vocabulary(5), other.vocabulary(5)
     assert set(found.inner) == set(ours.inner) & set(theirs.inner)
     assert set(found.initial) == set(ours.initial) & set(theirs.initial)
+
+
+@pytest.mark.parametrize("as_arrays", [True, False])
+def test_either_apostrophe_is_known_where_a_model_has_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_arrays: bool
+) -> None:
+    """Witness: the same sentence as the training text spells it; with KenLM and without."""
+    if as_arrays:
+        monkeypatch.setitem(sys.modules, "kenlm", None)
+    else:
+        pytest.importorskip("kenlm")
+    spellings = ("They don't see the café", "They can’t see the café", "They won't", "They won’t")
+    with pytest.warns(UserWarning, match="too small"):
+        train_ngram([*map(Sentence.parse, spellings)], 2, tmp_path / "m.arpa")
+    model = NgramModel(tmp_path / "m.arpa")
+    texts = ("They don’t see", "They don't see", "They can't see", "They can’t see")
+    curly, straight, other, same = model.log_probs([*map(Sentence.parse, texts)])
+    assert (curly, other) == (straight, same)
+    assert model.knows(("don’t", "can't", "shan’t")).tolist() == [True, True, False]
+    sentence = Sentence.parse("They won't see")
+    exact = model.replacement_log_probs(sentence, 1, ("don’t", "don't", "won’t", "won't"))
+    assert exact[0] == exact[1]
+    rewritten = [sentence.replace(1, word) for word in ("don’t", "don't", "won’t", "won't")]
+    assert exact == pytest.approx(model.log_probs(rewritten), abs=1e-6)
+
+
+def test_words_of_networks_are_found_in_other_spellings() -> None:
+    """By hand; a word that the list has in both spellings keeps both numbers."""
+    words = WordList(("don't", "can’t", "won't", "won’t", "cafe\u0301"), (0,) * 5, (1,) * 5)
+    asked = ("don’t", "can't", "won't", "won’t", "café", "shan't")
+    assert words.numbers(asked).tolist() == [2, 3, 4, 5, 6, 1]
 
 
 def test_without_word_level_models_the_embedded_lexicon() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.models.ngram.tables import MAX_ORDER, SPECIAL_WORDS, UNKNOWN
+from contstim.models.vocabularies import spellings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +86,7 @@ class KenlmQuery:
     def log10_probs(self, sentence: Sentence) -> list[float]:
         """See `NgramTables.log10_probs`."""
         # KenLM gives (log10 probability, n-gram length, unknown?) for each word, and for </s>
-        return [term[0] for term in self._model.full_scores(_plain(sentence))]
+        return [term[0] for term in self._model.full_scores(self._plain(sentence))]
 
     def totals(
         self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool
@@ -97,22 +98,27 @@ class KenlmQuery:
             start = 0 if starts is None else starts[number]
             # Not `sum`, which does not round every sum to float64 in Python 3.12 and later
             total = 0.0
-            for term in islice(full_scores(_plain(sentence), eos=end), start, None):
+            for term in islice(full_scores(self._plain(sentence), eos=end), start, None):
                 total += term[0]
             totals[number] = total
         return totals
 
     def holds(self, word: str) -> bool:
         """See `NgramTables.holds`."""
-        return word in self._model
+        return self._spelled(word) in self._model
 
+    def _plain(self, sentence: Sentence) -> str:
+        """The words for KenLM; `<s>` and `</s>` in a text are unknown words, not boundaries."""
+        bare, unknown = sentence.bare, SPECIAL_WORDS[UNKNOWN]
+        if bare.isascii() and "<" not in bare and "'" not in bare:
+            return bare
+        words = map(self._spelled, sentence.words)
+        return " ".join(unknown if word in SPECIAL_WORDS else word for word in words)
 
-def _plain(sentence: Sentence) -> str:
-    """The words for KenLM; `<s>` and `</s>` in a text are unknown words, not boundaries."""
-    bare, unknown = sentence.bare, SPECIAL_WORDS[UNKNOWN]
-    if "<" not in bare:
-        return bare
-    return " ".join(unknown if word in SPECIAL_WORDS else word for word in sentence.words)
+    def _spelled(self, word: str) -> str:
+        """A word as the model spells it."""
+        known = (spelling for spelling in (word, *spellings(word)) if spelling in self._model)
+        return next(known, word)
 
 
 def _load(path: Path) -> Any:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contstim.models.vocabularies import with_spellings
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -91,7 +93,7 @@ class NgramTables:
     @cached_property
     def word_ids(self) -> dict[str, int]:
         """Ids of words of texts, where `<unk>`, `<s>` and `</s>` are unknown words."""
-        return {word: id_ for id_, word in enumerate(self.words) if id_ > END}
+        return with_spellings({word: id_ for id_, word in enumerate(self.words) if id_ > END})
 
     def ids(self, words: Iterable[str]) -> IntArray:
         """Word ids, (n_words,); 0 for unknown words."""
