@@ -12,6 +12,17 @@ from itertools import islice, pairwise, starmap
 from operator import eq
 from typing import TYPE_CHECKING
 
+from contstim.clauses import (
+    FINITE,
+    INFINITIVE,
+    has_order_of_question,
+    is_exclamation,
+    is_finite,
+    is_subordinate,
+    lacks_a_part,
+    may_be_verb,
+    n_main_verbs,
+)
 from contstim.errors import InputError
 from contstim.sentence import all_but_one, repeats
 
@@ -24,10 +35,6 @@ if TYPE_CHECKING:
     from contstim.word_rules import WordRules
 
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("“", "”"), ("«", "»"))
-# Tags of the British National Corpus: forms of be, do, have and of other verbs, modal verbs
-_FINITE = frozenset("VBB VBD VBZ VDB VDD VDZ VHB VHD VHZ VVB VVD VVZ VM0".split())
-_INFINITIVE = frozenset("VBI VDI VHI VVI".split())
-_SUBORDINATE = frozenset("CJS CJT AVQ DTQ PNQ".split())  # if, that, when, which, who
 _SURELY, _MOSTLY = 0.9, 0.5
 
 
@@ -116,33 +123,46 @@ def finite_verb(table: TagTable) -> SentenceRule:
 
     def rejects(sentence: Sentence) -> bool:
         # A word that the table lacks may be the verb; a name is none
-        if any(word == word.lower() and not table.lists(word) for word in sentence.words):
+        if any(may_be_verb(word) and not table.lists(word) for word in sentence.words):
             return False
-        return table.prob_without(sentence, _is_finite) > _SURELY
+        return table.prob_without(sentence, is_finite) > _SURELY
 
     return SentenceRule("it has no finite verb", rejects)
 
 
-def _is_finite(tag: str) -> bool:
-    return not _FINITE.isdisjoint(tag.split("+"))  # isn't is VBZ+XX0
-
-
 def whole_statement(table: TagTable) -> SentenceRule:
-    """Not the order of a question without its mark, no subject left out, not a subordinate clause.
+    """Not the order of a question without its mark, no part left out, not a subordinate clause.
 
     Args:
         table: as of `finite_verb`.
     """
 
     def rejects(sentence: Sentence) -> bool:
-        first, *_ = tags = table.tags(sentence)
+        words, tags = tuple(map(str.lower, sentence.words)), _with_modal(table, sentence)
+        if lacks_a_part(words, tags):
+            return True
+        if sentence.is_question:
+            return False
         shares = table.shares(sentence.words[0], initial=True)
-        if first in _FINITE and sentence.end != "?":  # the infinitive is also the form of commands
-            return _INFINITIVE.isdisjoint(shares)
-        is_part = first.split("+")[0] in _SUBORDINATE and shares.get("AV0", 0) < _MOSTLY  # however
-        return is_part and sentence.end != "?" and sum(map(_is_finite, tags)) < 2
+        # The infinitive is also the form of commands
+        if tags[0] in FINITE and INFINITIVE.isdisjoint(shares):
+            return True
+        if shares.get("AV0", 0) >= _MOSTLY and tags[0] in ("AVQ", "CJS"):  # however
+            return False
+        if is_subordinate(words, tags) and not is_exclamation(words):
+            return n_main_verbs(words, tags) < 2 or has_order_of_question(words, tags)
+        return has_order_of_question(words, tags)
 
     return SentenceRule("it begins as questions or parts of sentences do", rejects)
+
+
+def _with_modal(table: TagTable, sentence: Sentence) -> tuple[str, ...]:
+    """Tags of a sentence; of Will incumbents win, the first word is the verb and not a noun."""
+    first, *rest = table.tags(sentence)
+    shares = table.shares(sentence.words[0], initial=True)
+    if shares.get("VM0", 0) > _SURELY and not any(is_finite(tag) and tag != "VVB" for tag in rest):
+        first = "VM0"
+    return first, *rest
 
 
 def _starts_small(sentence: Sentence) -> bool:
@@ -151,7 +171,7 @@ def _starts_small(sentence: Sentence) -> bool:
 
 
 def _lacks_partner(sentence: Sentence) -> bool:
-    signs = Counter(sentence.bare)
+    signs = Counter(sentence.text)
     if signs["„"]:  # closed by the sign that opens in English
         return signs["„"] != signs["“"] + signs["”"]
     # Straight quotation marks open and close alike: there must be an even number
