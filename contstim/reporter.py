@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from contstim.reporting.report import Part
 
@@ -36,6 +36,9 @@ class Reporter:
     def warn(self, text: str) -> None:
         """Take a text that the user should read even if nothing else is told; empty for nothing."""
 
+    def record(self, name: str, facts: Mapping[str, object]) -> None:
+        """Take facts for the record of the step; those of one name are merged."""
+
     def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
         """Take how far a piece of work is.
 
@@ -61,7 +64,7 @@ class Reporter:
 def forwarding(reporter: Reporter, **own: Callable[..., None]) -> Reporter:
     """A reporter that passes on what it is told, save what functions of these names take."""
     passing = Reporter()
-    for name in ("say", "say_once", "warn", "progress", "show"):
+    for name in ("say", "say_once", "warn", "record", "progress", "show"):
         setattr(passing, name, own.get(name) or getattr(reporter, name))
     return passing
 

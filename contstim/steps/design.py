@@ -24,12 +24,12 @@ from contstim.sentence import Sentence
 from contstim.steps.fields import Earlier, Reviews
 from contstim.steps.review import EarlierStimuli, flags_of, tell_stayed, trials_in_place
 from contstim.steps.step import Outcome, Step
+from contstim.steps.texts import read_sentence_file
 from contstim.stimuli import (
     Condition,
     Trial,
     read_controversial_minimal_pairs,
     read_pairs,
-    read_stimuli,
     read_triplets,
     trial_columns,
 )
@@ -107,7 +107,7 @@ class MakeDesign(Step[Design], name="design", version=4):
                 "Random pairs and catch trials are made of natural sentences: give `sentences`, or "
                 "0 for `random_per_group` and `catch_per_group`."
             )
-        natural = [] if self.sentences is None else read_stimuli(self.sentences)
+        natural = [] if self.sentences is None else read_sentence_file(self.sentences, reporter)
         stood = EarlierStimuli.read(self.review, self.earlier)
         reviewed = stood.review()
         if reviewed is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from contstim.corpus import read_lines, read_sentences
+from contstim.corpus import read_lines
 from contstim.errors import ContstimError, InputError
 from contstim.evaluation import comparison, desiderata, minimal_pairs
 from contstim.evaluation.acceptability import judgement_files, read_judgements
@@ -41,8 +41,9 @@ from contstim.scores import ScoreTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import GivenModels, ModelContexts, ReportFolder, Sentences
 from contstim.steps.step import Outcome, Shown, Step, Value
+from contstim.steps.texts import read_sentence_file, read_text, report_sentences
 from contstim.steps.training import tell_training
-from contstim.stimuli import Triplet, read_stimuli
+from contstim.stimuli import Triplet
 from contstim.store import Store
 from contstim.tables import columns_of, write_table
 from contstim.wording import counted, duration
@@ -131,6 +132,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             trained = self._train_on_parts(loaded, reporter)
             models = [*loaded, *(model for model, _ in trained)]
             sides = [side for pair in pairs for side in (pair.good, pair.bad)]
+            report_sentences(self.data, sides, reporter)
             tell_unknown_words(models, sides, reporter)
             if self.scores:
                 table = ScoreTable.read(self.scores)
@@ -177,7 +179,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
         if self.text is None:
             return []
         return train_on_parts(
-            list(reporter.reading("sentences", read_sentences(self.text))),
+            list(read_text(self.text, reporter)),
             self.settings,
             self.out / "models",
             taken={model.name for model in loaded},
@@ -283,7 +285,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         settings, counts = self.settings, read_frequencies(self.frequencies)
         given = list(read_lines(self.word_list)) if self.word_list else None
         chosen, words = desiderata.sample_items(
-            read_stimuli(self.sentences), counts, settings, given
+            read_sentence_file(self.sentences, reporter), counts, settings, given
         )
         # Of a model in a folder, the counts of its words
         of_folder = self.frequencies.is_dir()
@@ -345,7 +347,7 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
             raise InputError("`synthesize` needs two models: name them (`models`).")
         tables = comparison.read_tables(self.scores)
         models = load_scorers(self.models, self.loading)
-        texts = read_stimuli(self.sentences) if self.sentences else None
+        texts = read_sentence_file(self.sentences, reporter) if self.sentences else None
         # Without sentences of its own, a comparison is of those that the tables hold.
         sizes = [len(table.log_probs) for table in tables.values()]
         total = len(set(texts or ())) or max(sizes, default=0)

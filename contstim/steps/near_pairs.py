@@ -32,7 +32,7 @@ from contstim.steps.fields import (
 )
 from contstim.steps.step import Outcome, Step
 from contstim.steps.synthesis import words_offered
-from contstim.stimuli import read_stimuli
+from contstim.steps.texts import read_sentence_file
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
         if len(self.models) < 2:
             raise InputError("Near pairs need two `models` or more.")
         search, models = words_read(self.search), load_models(self.models, self.loading)
-        given = [*dict.fromkeys(read_stimuli(self.sentences))]
+        given = [*dict.fromkeys(read_sentence_file(self.sentences, reporter))]
         words, n_dropped = words_offered(self.vocabulary, models, given, search, reporter)
         usable = [each for each in given if len(each) > 1 and not words.missing(each)]
         usable = [usable[row] for row in readable_by(models, usable)[0]]

@@ -26,7 +26,7 @@ from contstim.options import Help, Writes, WritesTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import GivenModels, ModelContexts, Sentences, StoreBeside
 from contstim.steps.step import Outcome, Step
-from contstim.stimuli import read_stimuli
+from contstim.steps.texts import read_sentence_file
 from contstim.store import Store
 from contstim.tables import TABLE_KINDS, write_table
 from contstim.wording import counted
@@ -98,7 +98,7 @@ class ScoreSentences(
         specifications = parse_models(self.models)
         if self.bounds is not None:
             _require_mixture(specifications, per_word=self.per_word)
-        stimuli = read_stimuli(self.sentences)
+        stimuli = read_sentence_file(self.sentences, reporter)
         asked: dict[Wanted, bool] = {
             "terms": self.per_word,
             "completed_words": self.boundary_correction,

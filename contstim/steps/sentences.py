@@ -28,6 +28,7 @@ from contstim.options import Help, Reads, Writes
 from contstim.reporting.report import Table
 from contstim.steps.fields import Blocked, Language, Prose, Text, language_rules
 from contstim.steps.step import Outcome, Step, fields_of
+from contstim.steps.texts import read_text
 from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 from contstim.word_rules import sort_words
 from contstim.wording import counted
@@ -168,7 +169,7 @@ class FoundSentences:
 _STUDY = "Sentences that a study needs"
 
 
-class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=3):
+class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
     """Find natural sentences in a text: whole ones, of one length, without repeated words.
 
     Lines that are no sentences are left out: those that do not start and end like one, that hold
@@ -210,9 +211,8 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=3):
     def work(self, reporter: Reporter) -> Outcome[tuple[Sentence, ...]]:
         """Find the sentences, and write them."""
         needs = self.needs()
-        read = read_sentences(self.text, prose=self.settings.prose)
         found = self.settings.find(
-            reporter.reading("sentences", read),
+            read_text(self.text, reporter, prose=self.settings.prose),
             None if self.vocabulary is None else Vocabulary.load(self.vocabulary),
             (read_sentences(path, prose=self.settings.prose) for path in self.exclude),
         )

@@ -331,8 +331,13 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
             warnings.append(text)
             reporter.warn(text)
 
+    recorded: dict[str, dict[str, object]] = {}
+
+    def record(name: str, facts: Mapping[str, object]) -> None:
+        recorded.setdefault(name, {}).update(facts)
+
     with reporter:
-        outcome = step.work(forwarding(reporter, warn=warn))
+        outcome = step.work(forwarding(reporter, warn=warn, record=record))
         for name, convention in outcome.facts.get("models", {}).items():
             if tokens := convention.get("context_tokens"):
                 reporter.say_once(f"{name} reads {' '.join(tokens)} before the first word.")
@@ -355,7 +360,7 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
             seconds=round(perf_counter() - started, 2),
             warnings=warnings,
             complete=outcome.complete,
-            facts=outcome.facts,
+            facts={**outcome.facts, **recorded},
         ).write(private=outcome.private)
     return outcome
 

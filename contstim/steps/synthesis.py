@@ -26,6 +26,7 @@ from contstim.reporting.names import names_for_tables
 from contstim.sentence import Sentence
 from contstim.steps.fields import ModelContexts, OfferedWords, files_of_words, words_read
 from contstim.steps.step import ChangedSentences, Outcome, Step
+from contstim.steps.texts import report_sentences
 from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
 
@@ -81,6 +82,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
     def work(self, reporter: Reporter) -> Outcome[Synthesis | SymmetricPair]:
         """Search, and write what was found."""
         natural = Sentence.parse(self.sentence)
+        report_sentences(Path("sentence"), [natural], reporter)
         search = self.search
         constraints = words_read(search).constraints(natural, every_fix=True)
         # A fluency model is the last of the models, where there is one.

@@ -8,7 +8,6 @@ from math import exp
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from contstim.corpus import read_sentences
 from contstim.evaluation.folder import page_table, write_findings
 from contstim.evaluation.learning_curves import train_model
 from contstim.evaluation.restarts import judge, restart_findings
@@ -19,6 +18,7 @@ from contstim.options import Help, Reads, Writes
 from contstim.records import Record, record_path
 from contstim.steps.fields import Prose, ReportFolder, Text, TrustRemoteCode
 from contstim.steps.step import Outcome, Step, variant
+from contstim.steps.texts import read_text
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Precision = Annotated[
 Device = Annotated[Literal["auto", "cpu", "cuda"], Help("Where networks run.")]
 
 
-class TrainNgram(Step["Estimate"], name="train ngram"):
+class TrainNgram(Step["Estimate"], name="train ngram", version=2):
     """Train an n-gram model (interpolated modified Kneser-Ney) and write it as an ARPA file.
 
     Word counts and a record of the training stand beside it.
@@ -51,7 +51,7 @@ class TrainNgram(Step["Estimate"], name="train ngram"):
 
     def work(self, reporter: Reporter) -> Outcome[Estimate]:
         """Count n-grams, and write the model."""
-        sentences = reporter.reading("sentences", read_sentences(self.text, prose=self.prose))
+        sentences = read_text(self.text, reporter, prose=self.prose)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DiscountWarning)
             trained = train_ngram(sentences, self.order, self.out, text=self.text)
@@ -86,7 +86,7 @@ class TrainNetwork(
         """Train the network; a finished training is not repeated."""
         from contstim.models.training.record import RECORD, Training
 
-        read = reporter.reading("sentences", read_sentences(self.text, prose=self.prose))
+        read = read_text(self.text, reporter, prose=self.prose)
         # Asked before the training, which leaves the same file when it is new
         already = (self.out / RECORD).is_file()
         specification = train_model(

@@ -40,6 +40,7 @@ from contstim.steps.fields import (
 )
 from contstim.steps.review import flags_of
 from contstim.steps.step import Outcome, Step
+from contstim.steps.texts import read_sentence_file
 from contstim.stimuli import Triplet, read_stimuli, read_triplets
 from contstim.store import AssignedSentence, Store, TripletStore
 from contstim.tables import columns_of, write_table
@@ -141,7 +142,7 @@ class SearchTriplets(
             results = find_triplets(
                 question,
                 models,
-                read_stimuli(self.sentences),
+                read_sentence_file(self.sentences, reporter),
                 opened,
                 self.execution.new_executor(),
                 SearchContext(

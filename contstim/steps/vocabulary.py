@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from contstim.corpus import read_sentences
 from contstim.english.words import english_rules
 from contstim.errors import InputError
 from contstim.experiments.reproduce.published import read_vocabulary
@@ -18,6 +17,7 @@ from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
 from contstim.options import Help, Models, Reads, Writes, WritesTable
 from contstim.steps.fields import Blocked, Language, ModelContexts, Prose, TrustRemoteCode
 from contstim.steps.step import Outcome, Step
+from contstim.steps.texts import read_text
 from contstim.tables import columns_of, write_table
 from contstim.vocabulary import Vocabulary
 from contstim.word_rules import MANY_NAMES, DroppedWord, WordRules, read_words, sort_words
@@ -104,7 +104,7 @@ class VocabularySettings:
 _DEFAULTS = VocabularySettings()
 
 
-class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=2):
+class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     """Make a vocabulary: words that may start a sentence, stand elsewhere, or occur twice.
 
     A word counts as sentence-initial by how often it starts a sentence, and as inner by how often
@@ -154,8 +154,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=2):
             )
         text_words: TextWords | None = None
         if self.text is not None:
-            lines = read_sentences(self.text, prose=self.settings.prose)
-            words, text_words = self.settings.choose(reporter.reading("sentences", lines))
+            sentences = read_text(self.text, reporter, prose=self.settings.prose)
+            words, text_words = self.settings.choose(sentences)
         elif self.published is not None:
             words = read_vocabulary(self.published)
         offered = words

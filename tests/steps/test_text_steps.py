@@ -127,3 +127,19 @@ def test_a_network_is_trained_once(folder: Path) -> None:
 def test_a_folder_in_place_of_a_file_is_told_by_its_field(folder: Path) -> None:
     with pytest.raises(InputError, match=r"`text`: .* is a folder; name a file"):
         FindSentences(text=folder, out=folder / "natural.txt").run()
+
+
+def test_changed_and_tokenised_sentences_are_reported(tmp_path: Path) -> None:
+    """By hand: one of three sentences has a soft hyphen, two are tokenised."""
+    text = tmp_path / "text.txt"
+    lines = ["The ac\u00adtor saw it", "He did n't see it", "She saw it , and left"]
+    text.write_text("\n".join(lines), encoding="utf-8")
+    listener = Listener()
+    settings = VocabularySettings(every_word=True, min_count=1)
+    step = MakeVocabulary(text=text, out=tmp_path / "words.txt", settings=settings)
+    vocabulary = step.run(listener)
+    assert "actor" in vocabulary.inner
+    assert len([line for line in listener.warnings if "tokenised" in line]) == 1
+    assert len([line for line in listener.remarks if "1 sentence of 3" in line]) == 1
+    texts = record_of(tmp_path / "words.txt")["texts"]
+    assert texts == {"text.txt": {"normalised": 1, "tokenised": pytest.approx(2 / 3)}}
