@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
 from math import prod
@@ -22,7 +21,12 @@ from contstim.errors import ModelError
 from contstim.models.base import require_language_model
 from contstim.models.families import family_named
 from contstim.models.loading import DEFAULT_LOADING
-from contstim.models.specifications import parse_model, parse_models, with_context
+from contstim.models.specifications import (
+    parse_model,
+    parse_models,
+    split_revision,
+    with_context,
+)
 from contstim.models.training_text import training_text_path
 from contstim.models.transforms import InLetterCase, transformed, word_rule
 from contstim.models.vocabularies import counts_path
@@ -205,7 +209,7 @@ def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ..
 
 
 def hub_commits(specifications: Iterable[str | Specification]) -> dict[str, str]:
-    """Commits of models in the local cache of the Hugging Face hub, by their names there.
+    """Commits of models in the local cache of the Hugging Face hub, by name and revision.
 
     Raises:
         ModelError: see `parse_model`.
@@ -223,27 +227,34 @@ def with_neighbours(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def hub_commit(location: str) -> str:
-    """The commit of a model in the local cache of the hub; empty where it is not there."""
+    """The commit of a model in the local cache of the hub; empty where it is not there.
+
+    Args:
+        location: its name on the hub, with its revision if it has one.
+    """
+    # …/models--NAME/snapshots/COMMIT/config.json
+    path = _cached_file(location, "config.json")
+    return path.parent.name if path else ""
+
+
+def _cached_file(location: str, file: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
+    name, revision = split_revision(location)
     try:
-        found = try_to_load_from_cache(location, "config.json")
+        path = try_to_load_from_cache(name, file, revision=revision or None)
     except (OSError, ValueError):  # unreadable, or not a name that the hub can have
-        return ""
-    # …/models--NAME/snapshots/COMMIT/config.json; no text where it is not there
-    return Path(found).parent.name if isinstance(found, str) else ""
+        return None
+    return Path(path) if isinstance(path, str) else None
 
 
 def parameter_count(location: str) -> int:
     """Number of weights of a network in a folder or in the local cache of the hub; 0 if unknown."""
-    from huggingface_hub import try_to_load_from_cache
     from safetensors import safe_open
 
-    path: Any = Path(location) / "model.safetensors"
-    if not path.is_file():
-        with suppress(OSError, ValueError):  # not a name that the hub can have
-            path = try_to_load_from_cache(location, "model.safetensors")
-    if not isinstance(path, str | Path) or not Path(path).is_file():
+    local = Path(location) / "model.safetensors"
+    path = local if local.is_file() else _cached_file(location, local.name)
+    if path is None or not path.is_file():
         return 0
     with safe_open(path, "np") as file:
         names = file.keys()

@@ -74,6 +74,7 @@ FAMILIES: dict[str, Family] = {
             checker="contstim.models.checkpoints.source:check_source",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *RULES))),
             options=("loading", "rule", "context"),
+            endings=(".gguf",),
         ),
         Family(
             name="classifier",

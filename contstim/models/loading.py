@@ -58,7 +58,7 @@ class Loading:
         _check_choice("dtype", self.dtype, Precision)
         if self.quantize is not None:
             _check_choice("quantize", self.quantize, Quantization)
-            _require("quantize", "accelerate", "bitsandbytes")
+            require_packages("`quantize`", "big", "accelerate", "bitsandbytes")
         if self.device_map is not None:
             if self.device_map != "auto" and not isinstance(self.device_map, Mapping):
                 raise ModelError(
@@ -67,7 +67,7 @@ class Loading:
                 )
             if self.device != "auto":
                 raise ModelError("`device` and `device_map` exclude each other: give one of them.")
-            _require("device_map", "accelerate")
+            require_packages("`device_map`", "big", "accelerate")
         dtype: Precision = "float32" if self.dtype == "auto" else self.dtype
         return replace(self, device=resolve_device(self.device), dtype=dtype)
 
@@ -97,7 +97,16 @@ def _check_choice(field: str, value: str, choices: Any) -> None:
         raise ModelError(f"`{field}` must be one of {allowed}, not {value!r}.")
 
 
-def _require(field: str, *packages: str) -> None:
+def require_packages(user: str, extra: str, *packages: str) -> None:
+    """Refuse to go on without packages of an extra.
+
+    Args:
+        user: what needs them, for the message.
+        extra: the extra of contstim that installs them.
+        packages: their names.
+
+    Raises:
+        ModelError: if one of them is not installed.
+    """
     if not all(map(find_spec, packages)):
-        what = " and ".join(packages)
-        raise ModelError(f"`{field}` needs {what}: pip install 'contstim[big]'.")
+        raise ModelError(f"{user} needs {' and '.join(packages)}: pip install 'contstim[{extra}]'.")

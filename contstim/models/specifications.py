@@ -1,10 +1,11 @@
 """Model specifications: how a user names a model.
 
-    [NAME=][family:]location[@rule][+transform][?context=TEXT]
+    [NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]
 
-such as `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` or `small=hf:gpt2`. The name stands in columns,
-files and figures. What precedes the first `=` is the name unless it holds a `:` or a `/`: then it
-belongs to the specification, as in `server:host/api?tokenizer=gpt2` or in `./a=b.arpa`.
+such as `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` or `small=hf:gpt2:main`. The name stands in
+columns, files and figures. What precedes the first `=` is the name unless it holds a `:` or a `/`:
+then it belongs to the specification, as in `server:host/api?tokenizer=gpt2` or in `./a=b.arpa`.
+A revision is a branch, a tag or a commit of a model on the hub.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Specification:
         name: its name in columns, files and figures.
         specification: how it is loaded, as written, without the name.
         family: the name of a family.
-        location: a file, a folder, or a name on the hub.
+        location: a file, a folder, or a name on the hub with its revision, such as `gpt2:main`.
         rule: empty for the default.
         transform: a key of `TRANSFORMS`, or empty.
         argument: of the transform, such as a file.
@@ -97,6 +98,27 @@ _SPECIFICATION = re.compile(
     r"(?:(?P<family>[a-z][a-z0-9]+):)?(?P<location>.+?)(?:@(?P<rule>(?:(?:lower|upper)@)?[\w-]+))?"
     r"(?:\+(?P<transform>[a-z]+)(?::(?P<argument>.+))?)?"
 )
+
+# One letter before a colon is a drive of Windows
+_WITH_REVISION = re.compile(
+    r"(?P<name>[\w-][\w.-]{1,95}(?:/[\w.-]{1,96})?):(?P<revision>[^/\\:][^\\:]*)", re.ASCII
+)
+
+
+def split_revision(location: str) -> tuple[str, str]:
+    """Split the location of a transformer into its name and its revision.
+
+    Files and folders have no revision, also where their names have a colon.
+
+    Returns:
+        The location and an empty text, or the name on the hub and the revision.
+    """
+    match = _WITH_REVISION.fullmatch(location)
+    # False, unlike with `Path.exists`, if the name is longer than the file system takes
+    is_there = os.path.exists(location)  # noqa: PTH110
+    if match is None or is_there or location.lower().endswith(".gguf"):
+        return location, ""
+    return match["name"], match["revision"]
 
 
 def with_name(name: str, specification: str) -> str:
@@ -152,7 +174,7 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
 
 
 def parse_model(given: str | Specification, name: str = "") -> Specification:
-    """Parse `[NAME=][family:]location[@rule][+transform][?context=TEXT]`.
+    """Parse `[NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]`.
 
     A parsed model is returned as it is.
 
@@ -252,8 +274,9 @@ def parse_models(given: Models) -> list[Specification]:
     # Two names for one model: a comparison would find that it agrees with itself
     same: dict[Specification, Specification] = {}
     for model in models:
-        # two ways to write a path name one model
-        path = os.path.normpath(model.location)
+        # Two ways to write a path name one model, and the default revision of the hub is `main`
+        hub_name, revision = split_revision(model.location)
+        path = os.path.normpath(hub_name if revision == "main" else model.location)
         other = same.setdefault(replace(model, name="", specification="", location=path), model)
         if other is not model:
             raise ModelError(f"{other.text} and {model.text} are the same model given twice.")
@@ -284,6 +307,8 @@ def _family_of(location: str) -> str:
     if is_file(Path(location) / "config.json"):  # of `transformers`
         return "hf"
     try:
+        if any(Path(location).glob("*.gguf")):
+            return "hf"
         facts = read_json_object(Path(location) / RECURRENT_CONFIGURATION)
         return str(facts["kind"]) if facts["kind"] in FAMILIES else ""
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

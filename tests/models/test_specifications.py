@@ -16,6 +16,7 @@ from contstim.models.specifications import (
     RESERVED_NAMES,
     parse_model,
     parse_models,
+    split_revision,
     with_context,
     without_context,
 )
@@ -69,6 +70,37 @@ def test_a_context_is_part_of_the_specification(text: str, context: str) -> None
 def test_families_that_read_no_context(text: str) -> None:
     with pytest.raises(ModelError, match="context must be left out"):
         parse_model(f"{text}?context=a")
+
+
+@pytest.mark.parametrize(
+    ("location", "name", "revision"),
+    [
+        ("gpt2", "gpt2", ""),
+        ("gpt2:main", "gpt2", "main"),
+        ("org/name-1.5_b:v1.0", "org/name-1.5_b", "v1.0"),
+        ("org/name:refs/pr/12", "org/name", "refs/pr/12"),
+        (f"org/name:{'0af' * 13}0", "org/name", f"{'0af' * 13}0"),
+        *(
+            (path, path, "")
+            for path in (
+                *(
+                    r"C:\models\gpt2",
+                    "C:/models/gpt2",
+                    "C:gpt2",
+                    r"\\host\share:v1",
+                    "/a/b:c",
+                    "./b:c",
+                ),
+                *("~/b:c", "a/b/c:d", "small:quantized.gguf", "http://host:8000/v1", "a:b:c", "a:"),
+            )
+        ),
+    ],
+)
+def test_revisions_of_hub_names(location: str, name: str, revision: str) -> None:
+    """Witness: names and revisions split by hand; paths and addresses stay whole."""
+    assert split_revision(location) == (name, revision)
+    parsed = parse_model(f"m=hf:{location}@chain+mean")
+    assert (parsed.location, parsed.rule, parsed.transform) == (location, "chain", "mean")
 
 
 NAMES = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,20}[A-Za-z0-9])?", fullmatch=True)

@@ -2,6 +2,7 @@
 
 loading   a network and its tokenizer; load_checkpoint, load_tokenizer
 source    a folder, the local cache or the hub; the code that may run from there; how it fails
+gguf      files with quantized weights
 checks    whether configuration, weights and tokenizer belong together, and the network reads
 """
 

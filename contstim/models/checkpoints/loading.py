@@ -14,8 +14,8 @@ from weakref import WeakValueDictionary
 
 from contstim.errors import ModelError
 from contstim.models import tensors
-from contstim.models.checkpoints import checks
-from contstim.models.checkpoints.source import Source, check_folder, from_anywhere, stamp
+from contstim.models.checkpoints import checks, gguf
+from contstim.models.checkpoints.source import Source, check_location, from_anywhere, stamp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Checkpoint:
         model: a `transformers` model for causal or masked language modelling, or a classifier of
             sequences.
         tokenizer: a `transformers` tokenizer.
-        location: the folder or hub name that it came from.
+        location: the folder, GGUF file or hub name that it came from.
         device: where the network's inputs go, such as `cpu` or `cuda`; all of it is there unless a
             device map spreads it.
         kind: whether it predicts the next token, hidden ones, or a sequence's class.
@@ -173,7 +173,8 @@ def load_checkpoint(
     A checkpoint that is still in use is not loaded again.
 
     Args:
-        source: a folder with `config.json`, or a name on the hub such as `gpt2`.
+        source: a folder with `config.json`, a GGUF file, or a name on the hub such as `gpt2` or
+            `gpt2:main`.
         loading: device, precision and the like; without weights the tokenizer and the network's
             shape only.
         classifier: whether to load a classifier of sequences instead.
@@ -190,17 +191,19 @@ def load_checkpoint(
     import transformers
 
     location, loading = source.location, loading.resolved()
-    check_folder(location)
+    check_location(location)
     key, stamped = (location, repr(loading), classifier), stamp(location)
     if not labels and (in_use := _loaded.get((*key, stamped))):
         return in_use
     source.check()
+    if source.gguf:
+        gguf.check_use(location, classifier=classifier, quantize=loading.quantize)
     named = {"id2label": dict(enumerate(labels))} if labels else {}
-    config = transformers.AutoConfig.from_pretrained(location, **source.options, **named)
+    config = transformers.AutoConfig.from_pretrained(source.path, **source.options, **named)
     kind: Kind = "classifier" if classifier else kind_of(location, config)
     if labels and is_classifier(config):
         raise ModelError(f"{location} is a classifier already: name the language model it is of.")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(location, **source.options)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source.path, **source.options)
     model, device = _network(source, kind, config, loading, new_head=bool(labels))
     checks.check_tokenizer(location, tokenizer, model)
     checkpoint = Checkpoint(model, tokenizer, location, device, kind)
@@ -208,7 +211,7 @@ def load_checkpoint(
         checks.check_behaviour(checkpoint)
     if not labels:
         # What was fetched from the hub just now has a commit since
-        _loaded[(*key, stamped if Path(location).is_dir() else stamp(location))] = checkpoint
+        _loaded[(*key, stamped if Path(location).exists() else stamp(location))] = checkpoint
     return checkpoint
 
 
@@ -226,14 +229,16 @@ def _network(
     if isinstance(loading.device_map, Mapping):
         shape = checks.without_weights(auto, config, trust_remote_code=trusted)
         tensors.check_map(source.location, shape, loading.device_map)
+    quantization = gguf.dequantization() if source.gguf else {}
     offload = mkdtemp(prefix="contstim-") if loading.device_map is not None else ""
     try:
         model, report = auto.from_pretrained(
-            source.location,
+            source.path,
             config=config,
             output_loading_info=True,
             **source.options,
             **tensors.spreading(loading, offload),
+            **quantization,
         )
     except BaseException:
         shutil.rmtree(offload, ignore_errors=True)
@@ -263,10 +268,10 @@ def load_tokenizer(source: Source, _loading: Loading) -> tuple[Any, Any]:
     import transformers
 
     config, folder = None, Path(source.location)
-    if not folder.is_dir() or (folder / "config.json").is_file():
+    if source.gguf or not folder.is_dir() or (folder / "config.json").is_file():
         source.check()
-        found = transformers.AutoConfig.from_pretrained(source.location, **source.options)
-        config = found.get_text_config()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(source.location, **source.options)
+        whole = transformers.AutoConfig.from_pretrained(source.path, **source.options)
+        config = whole.get_text_config()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source.path, **source.options)
     checks.check_words(source.location, tokenizer)
     return tokenizer, config

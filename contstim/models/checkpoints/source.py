@@ -1,8 +1,8 @@
 """Source of a checkpoint: where it is read from, the code that it may run, and how it fails.
 
-A folder is read as it is; a name of the hub is looked for in the local cache first. Python code
-that comes with a checkpoint runs only with the user's consent. Messages of `transformers` are
-silenced, or raised as a ModelError.
+A folder or a GGUF file is read as it is. A name on the hub, also one with a revision such as
+`gpt2:main`, is looked for in the local cache first. Python code that comes with a checkpoint runs
+only with the user's consent. Messages of `transformers` are silenced, or raised as a ModelError.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import re
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from contstim.errors import ContstimError, ModelError
 from contstim.models.catalog import hub_commit
+from contstim.models.checkpoints.gguf import ENDING, check_gguf, gguf_file, hide_progress_bar
+from contstim.models.specifications import split_revision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,7 +37,7 @@ class Source:
     """Source of a checkpoint.
 
     Attributes:
-        location: a folder or a name on the hub.
+        location: a folder, a GGUF file, or a name on the hub with its revision if it has one.
         local: whether only files on this machine are read.
         trust_remote_code: whether the checkpoint may run Python code that comes with it.
     """
@@ -44,10 +46,31 @@ class Source:
     local: bool
     trust_remote_code: bool
 
+    @cached_property
+    def gguf(self) -> Path | None:
+        """The GGUF file, if the checkpoint is one."""
+        return gguf_file(self.location)
+
+    @property
+    def path(self) -> str:
+        """First argument of `from_pretrained`: a folder or a name on the hub."""
+        return str(self.gguf.parent) if self.gguf else split_revision(self.location)[0]
+
     @property
     def options(self) -> dict[str, Any]:
-        """Options of `from_pretrained`; without the second it would ask on the terminal."""
-        return {"local_files_only": self.local, "trust_remote_code": self.trust_remote_code}
+        """Options of `from_pretrained`; without consent to code it would ask on the terminal."""
+        return {"trust_remote_code": self.trust_remote_code, **self.options_of_files}
+
+    @property
+    def options_of_files(self) -> dict[str, Any]:
+        """Options that say which files are read."""
+        _, revision = split_revision(self.location)
+        options: dict[str, Any] = {"local_files_only": self.local}
+        if revision:
+            options["revision"] = revision
+        if self.gguf:
+            options["gguf_file"] = self.gguf.name
+        return options
 
     def check(self) -> None:
         """Refuse a checkpoint before anything of it is built or run.
@@ -57,11 +80,12 @@ class Source:
         Raises:
             ModelError: it asks for more parts than can be built, or for code that is not allowed.
         """
-        config, tokenizer_config = _configurations(self.location, local=self.local)
+        config, tokenizer_config = _configurations(self)
+        file = self.gguf.name if self.gguf else "config.json"
         for name, value in _numbers(config):
             if _COUNT.search(name) and value > _MOST_PARTS:
                 raise ModelError(
-                    f"{self.location}: config.json says {name} = {min(value, 10**15):,}; networks "
+                    f"{self.location}: {file} says {name} = {min(value, 10**15):,}; networks "
                     f"of up to {_MOST_PARTS:,} can be loaded. Is the file that of the weights?"
                 )
         if self.trust_remote_code:
@@ -80,28 +104,28 @@ class Source:
 def from_anywhere(
     load: Callable[Concatenate[Source, Loading, _Options], _Result],
 ) -> Callable[Concatenate[str, Loading, _Options], _Result]:
-    """A function of a checkpoint's source, called with a location: a folder or a name on the hub.
+    """A function of a checkpoint's source that is called with a location.
 
-    A folder is read as it is. A name of the hub is looked for in the local cache first, and only
-    then on the hub.
+    A folder or a GGUF file is read as it is. A name on the hub is looked for in the local cache
+    first, and only then on the hub.
 
     Raises:
-        ModelError: see `check_folder`, `check_hub` and `foreign_errors`, or what `load` raises.
+        ModelError: see `check_location`, `check_hub` and `foreign_errors`, or what `load` raises.
     """
 
     @wraps(load)
     def loaded(
         location: str, loading: Loading, /, *args: _Options.args, **options: _Options.kwargs
     ) -> _Result:
-        folder, trust = Path(location).is_dir(), loading.trust_remote_code
-        if not folder:
-            check_folder(location)
+        is_local, trust = Path(location).exists(), loading.trust_remote_code
+        if not Path(location).is_dir():  # a folder may hold a tokenizer only
+            check_location(location)
         with silence():
             try:
                 with foreign_errors(location):
                     return load(Source(location, True, trust), loading, *args, **options)
             except UnavailableError:
-                if folder:
+                if is_local:
                     raise
             check_hub(location)
             with foreign_errors(location):
@@ -116,23 +140,35 @@ def check_source(location: str, *, trust_remote_code: bool = False) -> None:
     Raises:
         ModelError: see above, and `Source.check`.
     """
-    check_folder(location)
-    if Path(location).is_dir():
+    check_location(location)
+    if Path(location).is_dir() and gguf_file(location) is None:
         with foreign_errors(location), silence():
             Source(location, local=True, trust_remote_code=trust_remote_code).check()
 
 
-def check_folder(location: str) -> None:
-    """Refuse a folder that is missing or holds no checkpoint.
+def check_location(location: str) -> None:
+    """Refuse a folder or file that is missing or holds no checkpoint.
 
     Raises:
-        ModelError: see above.
+        ModelError: see above; or a folder is named with a revision.
     """
-    folder = Path(location)
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise ModelError(f"{location} has no config.json: it is not a saved checkpoint.")
-    elif location.startswith((".", "/", "~")) or location.count("/") > 1 or "\\" in location:
+    name, revision = split_revision(location)
+    if revision and Path(name).exists():
+        raise ModelError(
+            f"{name} is on this machine and has no revision {revision!r}. Leave out "
+            f"':{revision}'; or rename {name}, to load the model of that name from the hub."
+        )
+    path = Path(location)
+    if gguf := gguf_file(location):
+        check_gguf(gguf)
+    elif path.is_dir():
+        if not (path / "config.json").is_file():
+            raise ModelError(
+                f"{location} has no config.json and no GGUF file: it is not a saved checkpoint."
+            )
+    elif path.is_file():
+        raise ModelError(f"{location} is a file. Give the folder that it is in, or a GGUF file.")
+    elif name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name:
         raise ModelError(
             f"There is no folder {location}. Give a folder with config.json, weights and "
             f"tokenizer, or a name on the hub such as gpt2."
@@ -151,19 +187,24 @@ def check_hub(location: str) -> None:
     try:
         huggingface_hub.get_session().head(constants.ENDPOINT, timeout=_HUB_TIMEOUT)
     except Exception as error:  # httpx, requests and offline mode share no base class
+        name, revision = split_revision(location)
+        absent, option = f"{location} is not a local folder,", ""
+        if revision:
+            absent, option = f"Revision {revision!r} of {name}", f" --revision {revision}"
         raise ModelError(
-            f"{location} is not a local folder, is not in the local cache, and "
+            f"{absent} is not in the local cache, and "
             f"{constants.ENDPOINT} cannot be reached ({first_line(error)}). Elsewhere, download it "
-            f"with 'hf download {location} --local-dir DIR', and give DIR in place of the name."
+            f"with 'hf download {name}{option} --local-dir DIR', and give DIR in place of the name."
         ) from error
 
 
 def stamp(location: str) -> tuple[object, ...]:
-    """Names, times and sizes of a folder's files, or a commit on the hub: what tells of changes."""
-    if not Path(location).is_dir():
+    """Names, times and sizes of files, or a commit on the hub: they change with the checkpoint."""
+    path = Path(location)
+    if not path.exists():
         return (hub_commit(location),)
     stamps: list[tuple[str, int, int]] = []
-    for file in sorted(Path(location).glob("*")):
+    for file in sorted(path.glob("*")) if path.is_dir() else [path]:
         # a link may lead nowhere, such as into a cleared cache of the hub
         state = file.stat() if file.exists() else None
         stamps.append((file.name, state.st_mtime_ns, state.st_size) if state else (file.name, 0, 0))
@@ -178,13 +219,14 @@ def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, int]]:
         yield name, config
 
 
-def _configurations(location: str, *, local: bool) -> tuple[Any, Any]:
-    """The content of `config.json` and of `tokenizer_config.json`."""
+def _configurations(source: Source) -> tuple[Any, Any]:
+    """The content of `config.json`, or of a GGUF file's header, and of `tokenizer_config.json`."""
     from transformers import PreTrainedConfig
     from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
-    config, _ = PreTrainedConfig.get_config_dict(location, local_files_only=local)
-    return config, get_tokenizer_config(location, local_files_only=local)
+    options = source.options_of_files
+    config, _ = PreTrainedConfig.get_config_dict(source.path, **options)
+    return config, get_tokenizer_config(source.path, **options)
 
 
 def _code_error(location: str, *configurations: Any) -> ModelError:
@@ -258,13 +300,30 @@ def foreign_errors(location: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         if isinstance(error, ValueError) and "trust_remote_code" in str(error):
-            raise _code_error(location, *_configurations(location, local=True)) from error
+            source = Source(location, local=True, trust_remote_code=False)
+            raise _code_error(location, *_configurations(source)) from error
         if isinstance(error, Exception) and out_of_memory(error):  # of a GPU, say
             raise ModelError(
                 f"{location} needs more memory than there is. Use dtype bfloat16, quantize int8 or "
                 f"int4, device_map auto, or a smaller model."
             ) from error
-        raise UnavailableError(f"Cannot load {location}: {first_line(error)}") from error
+        name, revision = split_revision(location)
+        if revision and _is_unknown_revision(error):
+            raise ModelError(
+                f"{name} has no revision {revision!r} on the hub. Give one of its branches or "
+                f"tags, or all 40 characters of a commit."
+            ) from error
+        remedy = " Download the file again." if location.lower().endswith(ENDING) else ""
+        raise UnavailableError(f"Cannot load {location}: {first_line(error)}{remedy}") from error
+
+
+def _is_unknown_revision(error: BaseException | None) -> bool:
+    """True if the hub answered that it has the model, but not this revision."""
+    from huggingface_hub.errors import RevisionNotFoundError
+
+    while error is not None and not isinstance(error, RevisionNotFoundError):
+        error = error.__cause__
+    return error is not None
 
 
 @contextmanager
@@ -276,6 +335,7 @@ def silence() -> Iterator[None]:
     level, bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
     chatter.set_verbosity_error()
     chatter.disable_progress_bar()
+    hide_progress_bar()
     try:
         yield
     finally:

@@ -1,0 +1,106 @@
+"""GGUF files: a causal network with quantized weights and its tokenizer in one file.
+
+`transformers` converts the quantized weights to the precision that a model is loaded in.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+from contstim.errors import ModelError
+from contstim.models.loading import require_packages
+
+ENDING = ".gguf"
+_MAGIC = b"GGUF"
+_PART = re.compile(r"-\d{5}-of-(?!00001)\d{5}$")
+_OTHER_WEIGHTS = ("*.safetensors", "*.bin")
+
+
+def gguf_file(location: str) -> Path | None:
+    """The GGUF file at a location; None if the location is something else.
+
+    Args:
+        location: the file itself, or a folder with one GGUF file and no other weights.
+
+    Raises:
+        ModelError: if a folder without other weights has several GGUF files.
+    """
+    path = Path(location)
+    if path.suffix.lower() == ENDING and not path.is_dir():
+        return path
+    files = sorted(file for file in path.glob("*") if file.suffix.lower() == ENDING)
+    if not files or any(any(path.glob(pattern)) for pattern in _OTHER_WEIGHTS):
+        return None
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
+        raise ModelError(
+            f"{location} has several GGUF files: {names}. Name one of them, such as "
+            f"hf:{path / files[0].name}."
+        )
+    return files[0]
+
+
+def check_gguf(path: Path) -> None:
+    """Refuse a file that is missing, is no whole GGUF file, or needs a missing package.
+
+    Only the first bytes are read.
+
+    Raises:
+        ModelError: see above.
+    """
+    if not path.is_file():
+        raise ModelError(f"There is no file {path}. Give a GGUF file, or a folder that has one.")
+    if _PART.search(path.stem):
+        raise ModelError(
+            f"{path} is one part of a GGUF model. Merge the parts with 'llama-gguf-split --merge'."
+        )
+    with path.open("rb") as file:
+        magic = file.read(len(_MAGIC))
+    if magic != _MAGIC:
+        raise ModelError(
+            f"{path} is no GGUF file: it is {'damaged' if magic else 'empty'}. Download it again."
+        )
+    require_packages(str(path), "gguf", "gguf", "accelerate")
+
+
+def check_use(location: str, *, classifier: bool, quantize: str | None) -> None:
+    """Refuse uses of a GGUF file other than that of a causal model as it is.
+
+    Raises:
+        ModelError: see above.
+    """
+    if classifier:
+        raise ModelError(
+            f"{location} is a GGUF file, which is a causal model. Give a folder or a name on the "
+            f"hub for a classifier or its training."
+        )
+    if quantize is not None:
+        raise ModelError(
+            f"quantize must be empty for {location}, whose weights are quantized already, got "
+            f"{quantize}. Leave out --quantize."
+        )
+
+
+def hide_progress_bar() -> None:
+    """Let GGUF files load with the progress bar that `transformers` can hide."""
+    from transformers.utils import logging
+
+    with suppress(ImportError):  # newer versions read most files without this module
+        from transformers import modeling_gguf_pytorch_utils as reader
+
+        cast("Any", reader).tqdm = logging.tqdm
+
+
+def dequantization() -> dict[str, Any]:
+    """Options of `from_pretrained` for weights as numbers of the given precision everywhere.
+
+    Without them, a GPU with the package `kernels` would compute with quantized weights, and the
+    network would have a note with the name of its file, which would change the fingerprint.
+    """
+    import transformers
+
+    config: Any = transformers.GgufConfig
+    return {"quantization_config": config(dequantize=True)}

@@ -1,0 +1,140 @@
+"""GGUF files against a folder with the weights that the package `gguf` reads from them."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from contstim.errors import ModelError
+from contstim.models import loading as loading_module
+from contstim.models.catalog import check_model, load_model, load_scorer, model_files
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
+from contstim.models.specifications import parse_model
+from tests.models import tiny_gguf
+from tests.models.checkpoints.conftest import SENTENCES, score
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from contstim.arrays import FloatArray
+
+
+@pytest.fixture(scope="module")
+def files(
+    tiny_checkpoint: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
+    """A GGUF file, and the folder with the same weights."""
+    return tiny_gguf.build(tmp_path_factory.mktemp("gguf"), tiny_checkpoint("gpt2"))
+
+
+@pytest.fixture
+def folder(files: tuple[Path, Path], tmp_path: Path) -> Path:
+    """A folder of its own with the GGUF file alone."""
+    shutil.copyfile(files[0], tmp_path / "tiny.gguf")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def expected(files: tuple[Path, Path]) -> FloatArray:
+    return score(files[1])
+
+
+@pytest.mark.parametrize("form", ["hf:{0}/tiny.gguf", "{0}/tiny.gguf", "hf:{0}", "{0}"])
+def test_scores_are_those_of_the_dequantized_weights(
+    folder: Path, expected: FloatArray, form: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    capfd.readouterr()
+    model = load_model(form.format(folder), device="cpu")
+    assert capfd.readouterr() == ("", "")
+    np.testing.assert_allclose(model.log_probs(SENTENCES), expected, rtol=0, atol=1e-4)
+    assert model.convention.precision == "float32"
+
+
+def test_the_fingerprint_covers_the_weights_and_not_the_name(
+    folder: Path, tiny_checkpoint: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Property: the same file under another name is the same model; other weights are another."""
+    renamed = tmp_path / "renamed.GGUF"
+    shutil.copyfile(folder / "tiny.gguf", renamed)
+    (tmp_path / "other").mkdir()
+    other, _ = tiny_gguf.build(tmp_path / "other", tiny_checkpoint("gpt2"), seed=1)
+    first, second, third = (
+        load_checkpoint(str(path), Loading(device="cpu")).fingerprint
+        for path in (folder / "tiny.gguf", renamed, other)
+    )
+    assert first == second != third
+
+
+def test_records_name_the_file(folder: Path) -> None:
+    file = folder / "tiny.gguf"
+    assert model_files([str(file)]) == (file,)
+
+
+def test_other_weights_in_the_folder_are_loaded_instead(
+    files: tuple[Path, Path], tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
+) -> None:
+    mixed = shutil.copytree(tiny_checkpoint("pythia"), tmp_path / "mixed")
+    shutil.copyfile(files[0], mixed / "tiny.gguf")
+    np.testing.assert_array_equal(score(mixed), score(tiny_checkpoint("pythia")))
+
+
+def test_one_of_several_files_must_be_named(folder: Path) -> None:
+    shutil.copyfile(folder / "tiny.gguf", folder / "second.gguf")
+    with pytest.raises(ModelError, match=r"second\.gguf, tiny\.gguf.*hf:.*second\.gguf") as caught:
+        load_model(f"hf:{folder}")
+    assert str(folder) in str(caught.value)
+    load_checkpoint(str(folder / "second.gguf"), Loading(device="cpu", weights=False))
+
+
+@pytest.mark.parametrize(
+    ("share", "is_quick"), [(0.0, True), (3e-5, True), (0.3, False), (0.6, False), (0.999, False)]
+)
+def test_a_cut_file_is_refused(folder: Path, share: float, is_quick: bool) -> None:
+    file = folder / "tiny.gguf"
+    content = file.read_bytes()
+    file.write_bytes(content[: int(share * len(content))])
+    if is_quick:
+        with pytest.raises(ModelError, match=r"tiny\.gguf.*Download it again"):
+            check_model(parse_model(str(file)))
+    with pytest.raises(ModelError, match=r"tiny\.gguf.*Download .* again"):
+        load_model(str(file))
+
+
+@pytest.mark.parametrize(
+    ("specification", "message"),
+    [
+        ("hf:{}/missing.gguf", r"no file .*missing\.gguf"),
+        ("hf:{}/tiny-00001-of-00003.gguf", "one part"),
+        ("classifier:{}/tiny.gguf", "causal model"),
+        ("hf:{}/tiny.gguf@pll-word-l2r", "causal model"),
+        ("hf:{}/notes.txt", "is a file"),
+    ],
+)
+def test_what_is_no_causal_model_in_one_file_is_refused(
+    folder: Path, specification: str, message: str
+) -> None:
+    shutil.copyfile(folder / "tiny.gguf", folder / "tiny-00001-of-00003.gguf")
+    (folder / "notes.txt").write_text("")
+    with pytest.raises(ModelError, match=message):
+        load_scorer(specification.format(folder), device="cpu")
+
+
+def test_a_missing_package_is_named_with_its_extra(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading_module, "find_spec", lambda name: None if name == "gguf" else name)
+    with pytest.raises(ModelError, match=r"pip install 'contstim\[gguf\]'"):
+        check_model(parse_model(str(folder / "tiny.gguf")))
+
+
+def test_quantized_weights_are_not_quantized_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading_module, "find_spec", lambda name: name)
+    with pytest.raises(ModelError, match="quantize must be empty"):
+        load_model(str(folder / "tiny.gguf"), device="cpu", quantize="int8")

@@ -1,0 +1,214 @@
+"""Revisions of a model on the hub, from a local cache in the hub's layout and from a local hub."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+import torch
+
+from contstim.errors import ModelError
+from contstim.models.catalog import (
+    check_model,
+    hub_commit,
+    hub_commits,
+    load_model,
+    load_models,
+    load_scorer,
+    parameter_count,
+)
+from contstim.models.checkpoints import load_checkpoint, load_tokenizer
+from contstim.models.checkpoints.source import stamp
+from contstim.models.loading import Loading
+from contstim.models.specifications import parse_model, parse_models
+from contstim.sentence import Sentence
+from tests.models import tiny
+from tests.models.checkpoints.conftest import SENTENCES, edit_weights
+from tests.models.classifier.test_adapter import build
+
+NAME, OLD, NEW = "someone/small", "a" * 40, "b" * 40
+CPU = Loading(device="cpu")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty local cache; the hub cannot be reached."""
+    from huggingface_hub import constants
+
+    folder = tmp_path / ".cache"
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder))
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def put(cache: Path, source: Path, commit: str, *references: str, name: str = NAME) -> None:
+    """Add a snapshot to the cache in the layout of the hub's own library: links to blobs."""
+    model = cache / f"models--{name.replace('/', '--')}"
+    snapshot = model / "snapshots" / commit
+    for folder in (snapshot, model / "blobs"):
+        folder.mkdir(parents=True, exist_ok=True)
+    for file in source.iterdir():
+        blob = model / "blobs" / f"{commit[:4]}-{file.name}"
+        shutil.copyfile(file, blob)
+        (snapshot / file.name).symlink_to(f"../../blobs/{blob.name}")
+    for reference in references:
+        path = model / "refs" / reference
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(commit)
+
+
+@pytest.fixture
+def folders(
+    tmp_path: Path, cache: Path, tiny_checkpoint: Callable[[str], Path]
+) -> tuple[Path, Path]:
+    """Two networks in folders; in the cache the first is tag v1, the second branch main."""
+    old = tiny_checkpoint("gpt2")
+    new = shutil.copytree(old, tmp_path / "new")
+    edit_weights(new, lambda weights: weights["transformer.wte.weight"].mul_(0.5))
+    put(cache, old, OLD, "v1", "refs/pr/1")
+    put(cache, new, NEW, "main")
+    return old, new
+
+
+@pytest.mark.parametrize(
+    ("revision", "is_old"),
+    [("", 0), (":main", 0), (":v1", 1), (":refs/pr/1", 1), (f":{OLD}", 1), (f":{NEW}", 0)],
+)
+def test_a_revision_is_a_branch_a_tag_or_a_commit(
+    folders: tuple[Path, Path], revision: str, is_old: int
+) -> None:
+    """Witness: the folder that was put into the cache at that commit."""
+    folder, commit = (folders[0], OLD) if is_old else (folders[1], NEW)
+    model = load_model(f"hf:{NAME}{revision}@chain", device="cpu")
+    expected = load_model(f"hf:{folder}@chain", device="cpu")
+    np.testing.assert_array_equal(model.log_probs(SENTENCES), expected.log_probs(SENTENCES))
+    assert model.convention == expected.convention
+    assert hub_commits([f"hf:{NAME}{revision}@chain+mean"]) == {f"{NAME}{revision}": commit}
+    assert stamp(f"{NAME}{revision}") == (commit,)
+    assert parameter_count(f"{NAME}{revision}") == parameter_count(str(folder)) > 0
+    mean = load_scorer(f"hf:{NAME}{revision}@chain+mean", device="cpu")
+    assert mean.convention.rule == "chain+mean"
+    # the commit of a record loads the same model
+    again = load_model(f"hf:{NAME}:{commit}@chain", device="cpu")
+    assert again.convention == model.convention
+
+
+@pytest.mark.usefixtures("folders")
+def test_two_revisions_are_two_models() -> None:
+    first, second = load_models(["a=hf:someone/small:v1", "b=hf:someone/small"], device="cpu")
+    assert first.convention.fingerprint != second.convention.fingerprint
+    assert (first.log_probs(SENTENCES) != second.log_probs(SENTENCES)).all()
+    with pytest.raises(ModelError, match="the same model"):
+        parse_models(["a=hf:someone/small:main", "b=hf:someone/small"])
+
+
+def test_a_branch_that_moved_is_loaded_again(folders: tuple[Path, Path], cache: Path) -> None:
+    before = load_checkpoint(f"{NAME}:main", CPU)
+    assert load_checkpoint(f"{NAME}:main", CPU) is before
+    put(cache, folders[0], "c" * 40, "main")
+    assert hub_commit(f"{NAME}:main") == "c" * 40
+    assert load_checkpoint(f"{NAME}:main", CPU) is not before
+
+
+def test_tokenizers_and_networks_without_weights_have_revisions(
+    folders: tuple[Path, Path], cache: Path, tiny_checkpoint: Callable[[str], Path]
+) -> None:
+    put(cache, tiny_checkpoint("pythia"), "d" * 40, "other")
+    sizes = {
+        revision: len(load_tokenizer(f"{NAME}:{revision}", CPU)[0]) for revision in ("v1", "other")
+    }
+    expected = [
+        len(load_tokenizer(str(folder), CPU)[0])
+        for folder in (folders[0], tiny_checkpoint("pythia"))
+    ]
+    assert [*sizes.values()] == expected
+    shape = load_checkpoint(f"{NAME}:other", Loading(device="cpu", weights=False))
+    assert shape.model.config.model_type == "gpt_neox"
+
+
+@pytest.mark.usefixtures("folders")
+def test_classifiers_and_their_training_have_revisions(
+    cache: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
+) -> None:
+    folder = tmp_path / "judge"
+    build(tiny_checkpoint("bert"), folder, num_labels=2)
+    put(cache, folder, OLD, "v1", name="someone/judge")
+    edit_weights(folder, lambda weights: weights["classifier.weight"].mul_(2))
+    put(cache, folder, NEW, "v2", name="someone/judge")
+    old, new = (
+        load_scorer(f"classifier:someone/judge:{tag}", device="cpu").scores(SENTENCES)
+        for tag in ("v1", "v2")
+    )
+    assert (old != new).all()
+    first, second = (
+        load_checkpoint(f"{NAME}:{revision}", CPU, classifier=True, labels=("no", "yes")).model
+        for revision in ("v1", "main")
+    )
+    assert torch.equal(first.transformer.wte.weight * 0.5, second.transformer.wte.weight)
+
+
+@pytest.mark.usefixtures("folders")
+@pytest.mark.parametrize("revision", ["v9", "e" * 40, OLD[:7]])
+def test_a_revision_that_is_not_in_the_cache_is_refused(revision: str) -> None:
+    with pytest.raises(ModelError, match=rf"'{revision}' of {NAME} .*--revision {revision} "):
+        load_model(f"hf:{NAME}:{revision}")
+
+
+@contextmanager
+def hub(code: str) -> Iterator[str]:
+    """A hub on this machine that answers every question with a code of its errors."""
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.send_response(200 if self.path == "/" else 404)
+            self.send_header("X-Error-Code", code)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_GET = do_HEAD  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        Thread(target=partial(server.serve_forever, 0.01), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.usefixtures("folders")
+def test_a_revision_that_the_hub_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    with hub("RevisionNotFound") as address:
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        template = address + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        with pytest.raises(ModelError, match=rf"{NAME} has no revision 'v9' .*branches or tags"):
+            load_model(f"hf:{NAME}:v9")
+
+
+def test_a_folder_has_no_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "small").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError, match=r"small is on this machine .* 'main'.*Leave out ':main'"):
+        check_model(parse_model("hf:small:main"))
+
+
+def test_a_folder_with_a_colon_in_its_name_is_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Callable[[str], Path]
+) -> None:
+    shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "small:v1")
+    monkeypatch.chdir(tmp_path)
+    model = load_model("hf:small:v1@chain", device="cpu")
+    expected = load_model(f"hf:{tiny_checkpoint('gpt2')}@chain", device="cpu")
+    sentence = [Sentence.parse(tiny.TEXTS[2])]
+    assert model.log_probs(sentence) == expected.log_probs(sentence)
