@@ -10,14 +10,14 @@ RUN := .venv/bin/
 unexport PYTHONDONTWRITEBYTECODE
 BENCHMARKS := $(notdir $(shell grep -l __main__ benchmarks/*.py))
 
-.PHONY: demo test slow coverage check docs bench published package clean
+.PHONY: demo test slow coverage check docs bench published real package clean
 
 demo: .venv/base
 	$(RUN)contstim demo
 
 # Two at a time on two cores, each file by one worker: its tests share what its fixtures make
 test: .venv/ready
-	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m "not published and not slow" -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m "not published and not slow and not real" -n 2 --dist loadfile
 
 slow: .venv/ready
 	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m slow -n 2
@@ -25,12 +25,16 @@ slow: .venv/ready
 # Which lines no test of `make test` runs; takes about half as long again
 coverage: .venv/ready
 	$(RUN)python -m coverage erase
-	OMP_NUM_THREADS=1 $(RUN)python -m coverage run -m pytest -q -m "not published and not slow" -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(RUN)python -m coverage run -m pytest -q -m "not published and not slow and not real" -n 2 --dist loadfile
 	$(RUN)python -m coverage combine --quiet
 	$(RUN)python -m coverage report --skip-covered
 
 published: .venv/ready
 	$(RUN)python -m pytest -m published
+
+# On the pretrained model in the folder that CONTSTIM_REAL_MODEL names
+real: .venv/ready
+	OMP_NUM_THREADS=1 $(RUN)python -m pytest -m real
 
 check: .venv/ready
 	$(RUN)ruff check contstim tests benchmarks docs
