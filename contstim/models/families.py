@@ -69,7 +69,7 @@ FAMILIES: dict[str, Family] = {
         ),
         Family(
             name="hf",
-            summary="causal or masked transformer from a folder or the Hugging Face hub",
+            summary="causal or masked transformer from a folder, GGUF file or the Hugging Face hub",
             loader="contstim.models.subwords:load_transformer",
             checker="contstim.models.checkpoints.source:check_source",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *RULES))),

@@ -198,6 +198,7 @@ def load_checkpoint(
     source.check()
     if source.gguf:
         gguf.check_use(location, classifier=classifier, quantize=loading.quantize)
+        gguf.hide_progress_bar()
     named = {"id2label": dict(enumerate(labels))} if labels else {}
     config = transformers.AutoConfig.from_pretrained(source.path, **source.options, **named)
     kind: Kind = "classifier" if classifier else kind_of(location, config)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from contstim.errors import ContstimError, ModelError
 from contstim.models.catalog import hub_commit
-from contstim.models.checkpoints.gguf import ENDING, check_gguf, gguf_file, hide_progress_bar
+from contstim.models.checkpoints.gguf import ENDING, check_gguf, gguf_file
 from contstim.models.specifications import split_revision
 
 if TYPE_CHECKING:
@@ -335,7 +335,6 @@ def silence() -> Iterator[None]:
     level, bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
     chatter.set_verbosity_error()
     chatter.disable_progress_bar()
-    hide_progress_bar()
     try:
         yield
     finally:
