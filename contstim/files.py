@@ -118,14 +118,14 @@ def decoding(path: Path | str, what: str) -> Iterator[None]:
 
 
 def refuse_device(path: Path | str) -> None:
-    """Refuse a device, such as `/dev/zero`, which has no end, in place of a file to be read.
+    """Refuse a device or a pipe in place of a file to be read: it may have no end, or no beginning.
 
     Raises:
-        OSError: it is a device, or nothing is there.
+        OSError: it is a device, a pipe or a socket, or nothing is there.
     """
     mode = Path(path).stat().st_mode
-    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-        raise OSError(None, "it is a device, not a file")
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(None, "it is a device or a pipe, not a file")
 
 
 def is_file(path: Path | str) -> bool:

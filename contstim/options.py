@@ -12,8 +12,10 @@ the field; a field without a default must be given, and one without a note is no
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
+from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.scale import Scale
 from contstim.tables import TABLE_KINDS, table_kind
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 
+LARGEST = 10**9
+"""Size of the largest number of a setting that has no other limit."""
+
+
 @dataclass(frozen=True)
 class Help:
     """Help on a setting, and its range.
@@ -31,28 +37,45 @@ class Help:
     Attributes:
         text: a phrase that ends with a full stop.
         flag: how a command is given it; by default `--`, its name, and `--no-` beside a yes.
-        at_least: the smallest number that is taken.
-        at_most: the largest number that is taken.
+        at_least: the smallest number that is taken; by default less `LARGEST`.
+        at_most: the largest number that is taken; by default `LARGEST`.
+        above: a number that is itself too small.
+        below: a number that is itself too large.
         metavar: what stands for the value, such as `LOW-HIGH`; by default its type.
         panel: heading under which the help of a command lists it; by default among the options
             that most users need.
         folder: whether a path may be that of a folder that is read.
+        content: what a file must hold (`contstim.steps.contents`), checked before a study runs.
     """
 
     text: str
     flag: str = ""
     at_least: float | None = None
     at_most: float | None = None
+    above: float | None = None
+    below: float | None = None
     metavar: str = ""
     panel: str = ""
     folder: bool = False
+    content: str = ""
 
     @property
     def range(self) -> str:
         """The range in brackets, as help shows it; empty for none."""
-        if self.at_most is not None:
+        if self.above is not None or self.below is not None:
+            return f" [{self._exclusive}]"
+        if self.at_most is not None and self.at_most <= LARGEST:
             return f" [{self.at_least or 0:g} to {self.at_most:g}]"
         return f" [{self.at_least:g} or more]" if self.at_least else ""
+
+    @property
+    def _exclusive(self) -> str:
+        """The bounds that are no values themselves, in words."""
+        if self.above is None:
+            return f"below {self.below:g}"
+        if self.below is None:
+            return f"above {self.above:g}"
+        return f"between {self.above:g} and {self.below:g}"
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
@@ -63,16 +86,30 @@ class Help:
         return no_info_after_validator_function(self.in_range, handler(source))
 
     def in_range(self, value: Any) -> Any:
-        """The value.
+        """The value, a number or several, or something else.
 
         Raises:
-            ValueError: it is out of range.
+            ValueError: a number is out of range, or not finite.
         """
-        if value is not None and self.at_least is not None and not value >= self.at_least:
-            raise ValueError(f"must be {self.at_least:g} or more, not {value!r}.")
-        if value is not None and self.at_most is not None and not value <= self.at_most:
-            raise ValueError(f"must be {self.at_most:g} at most, not {value!r}.")
+        for number in value if isinstance(value, tuple) else (value,):
+            is_number = isinstance(number, int | float) and not isinstance(number, bool)
+            if is_number and (rule := self._broken_rule(number)):
+                raise ValueError(f"must be {rule}, not {shortened(number)}.")
         return value
+
+    def _broken_rule(self, number: float) -> str:
+        """What a number must be and is not; empty if it is in range."""
+        above, below = self.above, self.below
+        if (above is not None and not number > above) or (below is not None and not number < below):
+            return self._exclusive
+        if self.at_least is not None and not number >= self.at_least:
+            return f"{self.at_least:g} or more"
+        most = LARGEST if self.at_most is None else self.at_most
+        if number != number or number in (inf, -inf):
+            return "a finite number"
+        if number > most:
+            return f"at most {most:,}"
+        return "" if number >= -LARGEST else f"at least {-LARGEST:,}"
 
 
 @dataclass(frozen=True)
@@ -155,7 +192,9 @@ class Contexts(Help):
     metavar: str = "NAME=TEXT"
 
 
-Seed = Annotated[int, Help("Decides everything that is left to chance.", at_least=0)]
+Seed = Annotated[
+    int, Help("Decides everything that is left to chance.", at_least=0, at_most=2**63 - 1)
+]
 AnswerScale = Annotated[
     Scale | None,
     Help(

@@ -54,7 +54,9 @@ class AcceptabilitySettings:
     """Options of an evaluation on gradient judgements."""
 
     column: Annotated[tuple[str, ...], Help("A model's column of --scores; else all.")] = ()
-    delta: Annotated[tuple[float, ...], Help("δ of the Acceptability Delta Criterion.")] = (
+    delta: Annotated[
+        tuple[float, ...], Help("δ of the Acceptability Delta Criterion.", above=0)
+    ] = (
         0.5,
         1.0,
         5.0,

@@ -44,7 +44,9 @@ class AnalysisSettings(Exclusions):
         Help("Random in tests: groups, participants, or crossed people and items."),
     ] = "auto"
     correction: Annotated[Correction, Help("Of p-values: false-discovery or family-wise.")] = "bh"
-    smallest_effect: Annotated[float, Help("Smallest difference that matters.")] = SMALLEST_EFFECT
+    smallest_effect: Annotated[
+        float, Help("Smallest difference that matters.", at_least=0, at_most=1)
+    ] = SMALLEST_EFFECT
     primary: Annotated[
         Literal["accuracy", "signed-rank-cosine"] | None,
         Help("Primary outcome, over all trials: the verdict's. By default the last there is."),
@@ -57,7 +59,8 @@ class AnalysisSettings(Exclusions):
         Path | None,
         Help(
             "Table or treebank with parts of speech, if the sentences are not English; for the "
-            "trivial rivals."
+            "trivial rivals.",
+            content="tags",
         ),
     ] = None
     text: Annotated[Path | None, Help("Word frequencies of trivial rivals; else of `tags`.")] = None
@@ -66,9 +69,11 @@ class AnalysisSettings(Exclusions):
 class OfAnswers(Step[Value], name=""):
     """Base of steps about what people answered, and how models score the sentences they saw."""
 
-    trials: Annotated[Path, Reads("The table of trials that people saw.")]
+    trials: Annotated[Path, Reads("The table of trials that people saw.", content="trials")]
     responses: Annotated[Path, Reads("The table of responses.")]
-    scores: Annotated[Path, Reads("Scores of the trials' sentences, as of `score`.")]
+    scores: Annotated[
+        Path, Reads("Scores of the trials' sentences, as of `score`.", content="scores")
+    ]
     scale: AnswerScale = None
 
     def read(self) -> tuple[Sequence[Trial], Sequence[Response], ScoreTable]:

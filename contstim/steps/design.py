@@ -90,23 +90,35 @@ class MakeDesign(Step[Design], name="design", version=4):
             beside=(".certificate.json", ".summary.md", ".summary.png"),
         ),
     ]
-    pairs: Annotated[Path | None, Reads("Natural pairs, from select natural.")] = None
-    triplets: Annotated[Path | None, Reads("Triplets, from select triplets.")] = None
-    minimal_pairs: Annotated[Path | None, Reads("From select minimal-pairs.")] = None
-    sentences: Annotated[Path | None, Reads("For random pairs and catch trials.")] = None
+    pairs: Annotated[Path | None, Reads("Natural pairs, from select natural.", content="pairs")] = (
+        None
+    )
+    triplets: Annotated[
+        Path | None, Reads("Triplets, from select triplets.", content="triplets")
+    ] = None
+    minimal_pairs: Annotated[
+        Path | None, Reads("From select minimal-pairs.", content="minimal pairs")
+    ] = None
+    sentences: Annotated[
+        Path | None, Reads("For random pairs and catch trials.", content="sentences")
+    ] = None
     settings: DesignSettings = DesignSettings()
     seed: Seed = 0
     review: Reviews = ()
     earlier: Earlier = ()
 
-    def work(self, reporter: Reporter) -> Outcome[Design]:
-        """Make the design, and write it with a certificate and a summary."""
+    def check(self) -> None:
+        """Refuse random and catch trials without natural sentences."""
         settings = self.settings
         if self.sentences is None and (settings.random_per_group or settings.catch_per_group):
             raise InputError(
                 "Random pairs and catch trials are made of natural sentences: give `sentences`, or "
                 "0 for `random_per_group` and `catch_per_group`."
             )
+
+    def work(self, reporter: Reporter) -> Outcome[Design]:
+        """Make the design, and write it with a certificate and a summary."""
+        settings = self.settings
         natural = [] if self.sentences is None else read_sentence_file(self.sentences, reporter)
         stood = EarlierStimuli.read(self.review, self.earlier)
         reviewed = stood.review()

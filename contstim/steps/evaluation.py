@@ -39,7 +39,13 @@ from contstim.models.transforms import tell_unknown_words
 from contstim.options import Aside, Help, Models, Reads, Seed
 from contstim.scores import ScoreTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
-from contstim.steps.fields import GivenModels, ModelContexts, ReportFolder, Sentences
+from contstim.steps.fields import (
+    STORE_NAME,
+    GivenModels,
+    ModelContexts,
+    ReportFolder,
+    Sentences,
+)
 from contstim.steps.step import Outcome, Shown, Step, Value
 from contstim.steps.texts import read_sentence_file, read_text, report_sentences
 from contstim.steps.training import tell_training
@@ -67,9 +73,9 @@ class _Evaluation(Step[Value], name="", kept="All scores so far are kept in the 
     context: ModelContexts = ()
     store: Annotated[Path | None, Aside("Where scores are kept; contstim.sqlite in --out.")] = None
 
-    def opened(self) -> Store:
-        """The store of scores."""
-        return Store(self.store or self.out / "contstim.sqlite")
+    def store_path(self) -> Path:
+        """Path of the store of scores."""
+        return self.store or self.out / STORE_NAME
 
 
 def written_findings(
@@ -139,7 +145,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
                 scoring = pair_scores_from_table(table, pairs, self.settings.method)
             else:
                 methods, told = self.settings.method or Method, self.execution.progress
-                with self.opened() as store:
+                with Store(self.store_path()) as store:
                     _tell_slow(models, sides, store, reporter)
                     progress = partial(told, reporter)
                     scoring = score_pairs(models, pairs, methods, store=store, progress=progress)
@@ -236,7 +242,7 @@ class EvaluateAcceptability(
                 tell_unknown_words(models, judgements.texts, reporter)
                 # A sentence that several items share is scored once.
                 progress = self.execution.progress(reporter, len(set(judgements.texts)))
-                with self.opened() as store:
+                with Store(self.store_path()) as store:
                     parts.append(model_scores(judgements, models, store=store, progress=progress))
         scores = JudgedScores.joined(parts)
         _tell_left_out("sentence", {o.sentence for o in scores.left_out}, reporter)
@@ -295,7 +301,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         specifications, compared = desiderata.with_reference(self.models, self.reference)
         with (
             self.execution.scorers(specifications, self.loading, reporter.say) as loaded,
-            self.opened() as store,
+            Store(self.store_path()) as store,
         ):
             tell_unknown_words(loaded, chosen, reporter)
             results = desiderata.evaluate_desiderata(
@@ -333,7 +339,9 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
     --sentences natural.txt --out compared`
     """
 
-    scores: Annotated[tuple[Path, ...], Reads("A table of scores, as of `score`.")] = ()
+    scores: Annotated[
+        tuple[Path, ...], Reads("A table of scores, as of `score`.", content="scores")
+    ] = ()
     models: GivenModels = ()
     sentences: Annotated[Path | None, Reads("What to score; else the tables' sentences.")] = None
     top: Annotated[int, Help("Sentences for each pair of models.", at_least=1)] = 10
@@ -341,10 +349,15 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
     synthesize: Annotated[bool, Help("Run the synthesis too, and write synthesized.csv.")] = False
     seed: Seed = 0
 
-    def work(self, reporter: Reporter) -> Outcome[Findings]:
-        """Score the sentences, write the findings, and search where that is asked for."""
+    def check(self) -> None:
+        """Refuse models without sentences, and synthesis without two models."""
         if self.synthesize and len(self.models) < 2:
             raise InputError("`synthesize` needs two models: name them (`models`).")
+        if self.sentences is None and not self.scores:
+            raise InputError("`sentences` must be given where there are no `scores`: name a file.")
+
+    def work(self, reporter: Reporter) -> Outcome[Findings]:
+        """Score the sentences, write the findings, and search where that is asked for."""
         tables = comparison.read_tables(self.scores)
         models = load_scorers(self.models, self.loading)
         texts = read_sentence_file(self.sentences, reporter) if self.sentences else None
@@ -352,7 +365,7 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
         sizes = [len(table.log_probs) for table in tables.values()]
         total = len(set(texts or ())) or max(sizes, default=0)
         progress = LOCAL_SCORING.progress(reporter, total)
-        with self.opened() as store:
+        with Store(self.store_path()) as store:
             table, left_out = comparison.gather(
                 tables, models, texts, store=store, progress=progress
             )

@@ -37,7 +37,9 @@ class Execution:
     task_timeout: Annotated[
         float | None, Aside("Seconds for a search, or 200 sentences.", at_least=1)
     ] = None
-    gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs of a worker.")] = None
+    gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs of a worker.", at_least=0)] = (
+        None
+    )
     ray_address: Annotated[str | None, Aside("With ray: the cluster, or auto.")] = None
     models_in_memory: Annotated[int, Aside("Models that a worker keeps.", at_least=2)] = 2
 

@@ -28,14 +28,17 @@ ModelContexts = Annotated[
     Contexts("What a causal model reads before a sentence; it never counts.", panel=Loading.PANEL),
 ]
 
-Text = Annotated[Path, Reads("UTF-8 text, one sentence a line; - for stdin.")]
-Sentences = Annotated[Path, Reads("Sentences, one a line, or a table with columns of sentences.")]
+Text = Annotated[Path, Reads("UTF-8 text, one sentence a line; - for stdin.", content="text")]
+Sentences = Annotated[
+    Path, Reads("Sentences, one a line, or a table with columns of sentences.", content="sentences")
+]
 Language = Annotated[
     Literal["en", "any"], Help("Rules of English, or what Unicode says of any script.")
 ]
-Blocked = Annotated[Path | None, Help("The block list, one word a line.")]
+Blocked = Annotated[Path | None, Help("The block list, one word a line.", content="words")]
 Prose = Annotated[bool, Help("The text is running prose: split it into sentences.")]
 TrustRemoteCode = Annotated[bool, Help("Run Python code of a checkpoint. Read it first.")]
+STORE_NAME = "contstim.sqlite"
 StoreBeside = Annotated[Path | None, Aside("Where scores are kept; contstim.sqlite beside --out.")]
 
 # Of a folder's other files, the store in it goes on changing
@@ -46,14 +49,22 @@ ReportFolder = Annotated[
 # What reviewers decided
 Reviews = Annotated[
     tuple[Path, ...],
-    Reads("Reviews of what stood before: all that is not rejected stays.", flag="--review"),
+    Reads(
+        "Reviews of what stood before: all that is not rejected stays.",
+        flag="--review",
+        content="reviews",
+    ),
 ]
 Earlier = Annotated[tuple[Path, ...], Aside("With --review: the tables that stood before.")]
 
 OfferedWords = Annotated[
-    Path | None, Reads("Words to use; by default those frequent in the models' text.")
+    Path | None,
+    Reads("Words to use; by default those frequent in the models' text.", content="vocabulary"),
 ]
-Uncapped = Annotated[Path | None, Help("With --word-cap: words that do not count, one a line.")]
+Uncapped = Annotated[
+    Path | None,
+    Help("With --word-cap: words that do not count, one a line.", content="repeatable words"),
+]
 
 
 def words_read(limits: _Limits) -> _Limits:

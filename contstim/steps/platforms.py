@@ -38,7 +38,7 @@ class ExportTrials(Step[Exported], name="export", version=2):
 
     exporter: ClassVar[Exporter]
 
-    trials: Annotated[Path, Reads("What to show: trials.csv.")]
+    trials: Annotated[Path, Reads("What to show: trials.csv.", content="trials")]
     out: Annotated[Path, Writes("The folder to write, or the file that the platform takes.")]
     settings: Any
 
@@ -100,7 +100,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
     files: Annotated[
         tuple[Path, ...], Reads("Data of the platform.", argument=True, folder=True)
     ] = ()
-    trials: Annotated[Path | None, Reads("What was shown: trials.csv.")] = None
+    trials: Annotated[Path | None, Reads("What was shown: trials.csv.", content="trials")] = None
     out: Annotated[Path, WritesTable("The table of responses to write.")]
     trials_out: Annotated[Path | None, WritesTable("The table of trials to write.")] = None
     settings: Any

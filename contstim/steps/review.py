@@ -46,13 +46,17 @@ class ReviewSettings:
     """Options of flagging items on a page of review."""
 
     text: Annotated[Path | None, Help("Text, counts or model: tells rare words and names.")] = None
-    rare: Annotated[float, Help("Words below it are rare, on the Zipf scale.")] = 3.0
+    rare: Annotated[
+        float, Help("Words below it are rare, on the Zipf scale.", at_least=0, at_most=9)
+    ] = 3.0
     often: Annotated[
         int | None, Help("Flag words in more items; by default 5, or 2 in 100.", at_least=1)
     ] = None
     language: Language = "en"
     blocked: Blocked = None
-    tags: Annotated[Path | None, Help("Parts of speech of another language's words.")] = None
+    tags: Annotated[
+        Path | None, Help("Parts of speech of another language's words.", content="tags")
+    ] = None
     judge: Annotated[str | None, Models("A further model: flags words it finds unlikely.")] = None
 
     def flags(self) -> FlagSettings:
@@ -101,13 +105,17 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
     Example: `contstim review triplets.csv --text corpus.txt --out review.html`
     """
 
-    table: Annotated[Path, Reads("Triplets, pairs or trials.", argument=True)]
+    table: Annotated[Path, Reads("Triplets, pairs or trials.", argument=True, content="stimuli")]
     out: Annotated[Path, Writes("The page to write.")]
     scores: Annotated[Path | None, Reads("Scores of the sentences, as of `score`.")] = None
     responses: Annotated[Path | None, Reads("Answers to these trials: how sure people are.")] = None
     scale: AnswerScale = None
-    review: Annotated[tuple[Path, ...], Reads("A review to show on its items.")] = ()
-    earlier_rounds: Annotated[tuple[Path, ...], Reads("A review of what stood before.")] = ()
+    review: Annotated[
+        tuple[Path, ...], Reads("A review to show on its items.", content="reviews")
+    ] = ()
+    earlier_rounds: Annotated[
+        tuple[Path, ...], Reads("A review of what stood before.", content="reviews")
+    ] = ()
     reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
     settings: ReviewSettings = ReviewSettings()
 

@@ -24,7 +24,13 @@ from contstim.models.training_text import tell_contamination
 from contstim.models.transforms import tell_end_mark, tell_unknown
 from contstim.options import Help, Writes, WritesTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
-from contstim.steps.fields import GivenModels, ModelContexts, Sentences, StoreBeside
+from contstim.steps.fields import (
+    STORE_NAME,
+    GivenModels,
+    ModelContexts,
+    Sentences,
+    StoreBeside,
+)
 from contstim.steps.step import Outcome, Step
 from contstim.steps.texts import read_sentence_file
 from contstim.store import Store
@@ -87,17 +93,24 @@ class ScoreSentences(
     context: ModelContexts = ()
     store: StoreBeside = None
 
-    def work(self, reporter: Reporter) -> Outcome[list[ModelScores]]:
-        """Score the sentences, and write the tables."""
+    def store_path(self) -> Path | None:
+        """Path of the store of sums; scores of words are not stored."""
+        return None if self.per_word else self.store or self.out.parent / STORE_NAME
+
+    def check(self) -> None:
+        """Refuse options of words without `per_word`, and words in a file of arrays."""
         if not self.per_word and (self.by == "word" or self.boundary_correction):
             raise InputError("`by` and `boundary_correction` are for `per_word`: give it too.")
         if self.per_word and self.out.suffix.lower() == ".npz":
             raise InputError(
                 "A table of words is not written as .npz: name one of " + ", ".join(TABLE_KINDS)
             )
-        specifications = parse_models(self.models)
         if self.bounds is not None:
-            _require_mixture(specifications, per_word=self.per_word)
+            _require_mixture(parse_models(self.models), per_word=self.per_word)
+
+    def work(self, reporter: Reporter) -> Outcome[list[ModelScores]]:
+        """Score the sentences, and write the tables."""
+        specifications = parse_models(self.models)
         stimuli = read_sentence_file(self.sentences, reporter)
         asked: dict[Wanted, bool] = {
             "terms": self.per_word,
@@ -107,10 +120,9 @@ class ScoreSentences(
         }
         wanted = [name for name, is_asked in asked.items() if is_asked]
         progress = self.execution.progress(reporter, len(set(stimuli)))
-        # Words are not kept between runs, so that they need no store.
-        path = self.store or self.out.parent / "contstim.sqlite"
+        path = self.store_path()
         scores: list[ModelScores] = []
-        with nullcontext() if self.per_word else Store(path) as store, ExitStack() as workers:
+        with nullcontext() if path is None else Store(path) as store, ExitStack() as workers:
             turns: Iterable[list[Scorer]] = one_at_a_time(specifications, self.loading)
             if not self.execution.is_local:
                 given = (specifications, self.loading, reporter.say)

@@ -55,7 +55,10 @@ if TYPE_CHECKING:
 
 _BY_MODELS = attrgetter("model_1", "model_2")
 GivenCounts = Annotated[
-    Path | None, Reads("A table model_1, model_2, per_pair, for pairs with another number.")
+    Path | None,
+    Reads(
+        "A table model_1, model_2, per_pair, for pairs with another number.", content="pair counts"
+    ),
 ]
 
 
@@ -68,9 +71,13 @@ def _counts(path: Path | None) -> tuple[tuple[str, str, int], ...]:
 class PairSettings(NaturalRules):
     """Options of selecting natural sentence pairs."""
 
-    repeatable: Annotated[Path | None, Reads("With --no-repeats: words that may repeat.")] = None
+    repeatable: Annotated[
+        Path | None, Reads("With --no-repeats: words that may repeat.", content="repeatable words")
+    ] = None
     counts: GivenCounts = None
-    exclude: Annotated[tuple[Path, ...], Reads("Leave out sentences of this file.")] = ()
+    exclude: Annotated[
+        tuple[Path, ...], Reads("Leave out sentences of this file.", content="sentences")
+    ] = ()
 
     def __post_init__(self) -> None:
         if self.repeatable is not None and not self.no_repeats:
@@ -91,7 +98,9 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=2):
     --earlier pairs.csv --earlier trials.csv --out pairs-2.csv`
     """
 
-    scores: Annotated[Path, Reads("Scores: .csv, .tsv, .parquet, .jsonl or .npz.")]
+    scores: Annotated[
+        Path, Reads("Scores: .csv, .tsv, .parquet, .jsonl or .npz.", content="scores")
+    ]
     out: Annotated[Path, WritesTable("The table of pairs to write.", beside=(".certificate.json",))]
     settings: PairSettings = PairSettings()
     review: Reviews = ()
@@ -168,7 +177,9 @@ class SelectionSettings(TripletRules):
 
     counts: GivenCounts = None
     uncapped: Uncapped = None
-    tokens: Annotated[Path | None, Reads("With --token-balance: from `score --per-word`.")] = None
+    tokens: Annotated[
+        Path | None, Reads("With --token-balance: from `score --per-word`.", content="token counts")
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -196,7 +207,9 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
     --earlier selected.csv --earlier trials.csv --out selected-2.csv`
     """
 
-    triplets: Annotated[Path, Reads("Triplets to choose from, for all model pairs.")]
+    triplets: Annotated[
+        Path, Reads("Triplets to choose from, for all model pairs.", content="triplets")
+    ]
     out: Annotated[Path, WritesTable("The table to write.", beside=(".certificate.json",))]
     settings: SelectionSettings = SelectionSettings()
     review: Reviews = ()
@@ -298,14 +311,23 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
     --out minimal_pairs.csv`
     """
 
-    pairs: Annotated[Path, Reads("Minimal pairs with scores: pairs.csv of evaluate blimp.")]
+    pairs: Annotated[
+        Path,
+        Reads(
+            "Minimal pairs with scores: pairs.csv of evaluate blimp.", content="minimal pair scores"
+        ),
+    ]
     out: Annotated[
         Path, WritesTable("The table to write.", beside=(".certificate.json", ".verdicts.csv"))
     ]
     settings: MinimalPairQuestion = MinimalPairQuestion()
     review: Annotated[
         tuple[Path, ...],
-        Reads("Reviews: what was rejected is not chosen again; others may be.", flag="--review"),
+        Reads(
+            "Reviews: what was rejected is not chosen again; others may be.",
+            flag="--review",
+            content="reviews",
+        ),
     ] = ()
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairSelection]:

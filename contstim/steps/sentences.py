@@ -187,15 +187,23 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
 
     text: Text
     out: Annotated[Path, Writes("The file of natural sentences to write.")]
-    vocabulary: Annotated[Path | None, Reads("Keep sentences of these words only.")] = None
+    vocabulary: Annotated[
+        Path | None, Reads("Keep sentences of these words only.", content="vocabulary")
+    ] = None
     exclude: Annotated[tuple[Path, ...], Reads("Leave out those of this text.")] = ()
     settings: SentenceSettings = SentenceSettings()
-    for_models: Annotated[int | None, Help("The study's models.", metavar="M", panel=_STUDY)] = None
-    triplets_per_pair: Annotated[int, Help("As of triplets --per-pair.", panel=_STUDY)] = 100
-    pairs_per_pair: Annotated[int, Help("As of select natural --per-pair.", panel=_STUDY)] = 10
-    groups: Annotated[int, Help("As of design.", panel=_STUDY)] = 10
-    random_per_group: Annotated[int, Help("As of design.", panel=_STUDY)] = 3
-    catch_per_group: Annotated[int, Help("As of design.", panel=_STUDY)] = 12
+    for_models: Annotated[
+        int | None, Help("The study's models.", at_least=2, metavar="M", panel=_STUDY)
+    ] = None
+    triplets_per_pair: Annotated[
+        int, Help("As of triplets --per-pair.", at_least=0, panel=_STUDY)
+    ] = 100
+    pairs_per_pair: Annotated[
+        int, Help("As of select natural --per-pair.", at_least=0, panel=_STUDY)
+    ] = 10
+    groups: Annotated[int, Help("As of design.", at_least=0, panel=_STUDY)] = 10
+    random_per_group: Annotated[int, Help("As of design.", at_least=0, panel=_STUDY)] = 3
+    catch_per_group: Annotated[int, Help("As of design.", at_least=0, panel=_STUDY)] = 12
 
     def needs(self) -> SentenceNeeds | None:
         """Numbers of sentences needed, by use; None where no study was asked about."""

@@ -58,7 +58,11 @@ class PowerSettings:
     power_groups: Annotated[int | None, Help("Groups, if not those of trials.", at_least=1)] = None
     ceiling: Annotated[
         float | None,
-        Help("How often a person agrees with most; by default as in 2023, or --pilot."),
+        Help(
+            "How often a person agrees with most; by default as in 2023, or --pilot.",
+            above=0.5,
+            below=1,
+        ),
     ] = None
     pilot: Annotated[
         Path | None, Aside("What `analyze` wrote of a pilot: agreement is as there.", folder=True)
@@ -90,8 +94,10 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     Example: `contstim power --trials trials.csv --scores trial-scores.csv --out trials.csv`
     """
 
-    trials: Annotated[Path, Reads("The table of trials, from `design`.")]
-    scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
+    trials: Annotated[Path, Reads("The table of trials, from `design`.", content="trials")]
+    scores: Annotated[
+        Path, Reads("Scores of the trials' sentences, from `score`.", content="scores")
+    ]
     out: Annotated[Path, Writes("How the names of files begin.", beside=_POWER_ENDINGS, stem=True)]
     settings: PowerSettings = PowerSettings()
     seed: Seed = 0
@@ -140,7 +146,9 @@ class SimulationSettings:
         float | None,
         Help("Standard deviation of noise, nats; by default what gives --ceiling.", at_least=0),
     ] = None
-    ceiling: Annotated[float, Help("Agreement with nine others there.")] = PUBLISHED_CEILING
+    ceiling: Annotated[float, Help("Agreement with nine others there.", above=0.5, below=1)] = (
+        PUBLISHED_CEILING
+    )
     lapses: Annotated[float, Help("Share of trials rated blindly.", at_least=0, at_most=1)] = 0.02
 
     def in_all(self, groups: int) -> int:
@@ -167,8 +175,10 @@ class SimulateResponses(
     --model kenlm:trigram.arpa --participants 100 --out responses.csv`
     """
 
-    trials: Annotated[Path, Reads("The table of trials, from `design`.")]
-    scores: Annotated[Path, Reads("Scores of the trials' sentences, from `score`.")]
+    trials: Annotated[Path, Reads("The table of trials, from `design`.", content="trials")]
+    scores: Annotated[
+        Path, Reads("Scores of the trials' sentences, from `score`.", content="scores")
+    ]
     model: Annotated[str, Help("Whom participants follow: a column of the scores.", metavar="NAME")]
     questions: Annotated[Path | None, Reads("Questions to answer, too: OUT.questions.csv.")] = None
     out: Annotated[Path, WritesTable("The table of responses to write.")]

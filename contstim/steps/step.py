@@ -198,6 +198,13 @@ class Step(Generic[Value]):
             object.__setattr__(self, key, new if isinstance(value, tuple) else new[0])
         object.__setattr__(self, name, ())
 
+    def check(self) -> None:
+        """Refuse settings that do not go together, before anything is read or computed.
+
+        Raises:
+            InputError: names the settings.
+        """
+
     def work(self, reporter: Reporter) -> Outcome[Value]:
         """Do the work and write the outputs, but for the record."""
         raise NotImplementedError
@@ -275,13 +282,13 @@ class Step(Generic[Value]):
 
     def writes(self) -> tuple[Path, ...]:
         """Files and folders that are written, the output itself first."""
-        return tuple(
-            Path(f"{path}{ending}")
-            for field, value in self.values()
-            if isinstance(field.note, Writes)
-            for path in _paths(value)
-            for ending in field.note.endings
-        )
+        from contstim.steps.targets import targets
+
+        return tuple(path for _, path in targets(self))
+
+    def store_path(self) -> Path | None:
+        """Path of the store that the work reads and writes; None where it uses none."""
+        return None
 
     def options(self) -> dict[str, Any]:
         """All choices that are not the defaults and that results depend on, as JSON has them.
@@ -318,8 +325,12 @@ class Step(Generic[Value]):
 def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
     """Do a step's work and write its record; see `Step.run`."""
     from contstim.records import Record, checksums, path_from
+    from contstim.steps.targets import check_targets, check_writable
 
     _check_inputs(step)
+    step.check()
+    check_targets(step)
+    check_writable(step)
     path = step.record_path()
     # Of what is read now, and not of what stands there when the work is done
     inputs = {} if path is None else checksums(step.reads(), path.parent)

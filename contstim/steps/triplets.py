@@ -29,6 +29,7 @@ from contstim.reporting.stimuli_page import figures_table
 from contstim.reviews import read_reviews
 from contstim.steps.execution import LOCAL, Execution
 from contstim.steps.fields import (
+    STORE_NAME,
     GivenModels,
     ModelContexts,
     OfferedWords,
@@ -82,7 +83,9 @@ class SearchTriplets(
     """
 
     models: GivenModels
-    sentences: Annotated[Path, Reads("Natural sentences, one a line, or a table.")]
+    sentences: Annotated[
+        Path, Reads("Natural sentences, one a line, or a table.", content="sentences")
+    ]
     out: Annotated[Path, WritesTable("The table of triplets to write.")]
     vocabulary: OfferedWords = None
     settings: SearchRules = SearchRules()
@@ -130,6 +133,10 @@ class SearchTriplets(
             seed=self.seed,
         )
 
+    def store_path(self) -> Path:
+        """Path of the store of scores and triplets."""
+        return self.store or self.out.parent / STORE_NAME
+
     def work(self, reporter: Reporter) -> Outcome[TripletResults]:
         """Search, and write the triplets."""
         earlier = {path.as_posix(): checksum(path) for path in self.earlier}
@@ -138,7 +145,7 @@ class SearchTriplets(
         question = self.question()
         if self.frontier is not None and not question.nats:
             raise InputError("`frontier` is of searches for few new words: set `enough`.")
-        with Store(self.store or self.out.parent / "contstim.sqlite") as opened:
+        with Store(self.store_path()) as opened:
             results = find_triplets(
                 question,
                 models,

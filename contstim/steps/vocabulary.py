@@ -42,7 +42,9 @@ class VocabularySettings:
     names: Annotated[
         Literal["keep", "drop"] | None, Help("Names; by default dropped from English.")
     ] = None
-    without: Annotated[Path | None, Help("Leave out these words, one a line.")] = None
+    without: Annotated[Path | None, Help("Leave out these words, one a line.", content="words")] = (
+        None
+    )
     blocked: Blocked = None
     zipf: Annotated[str | None, Help("Zipf frequencies, such as 3.5-7.", metavar="LOW-HIGH")] = None
     every_word: Annotated[bool, Help("Take whatever the text holds, words or not.")] = False

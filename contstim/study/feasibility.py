@@ -21,11 +21,13 @@ from contstim.experiments.platforms.texts import LANGUAGES, has_texts
 from contstim.files import is_file
 from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_model
+from contstim.options import Help, Reads
 from contstim.records import record_path
 from contstim.steps.step import fields_of
 from contstim.study.amounts import StudyNumbers, most_sentences
+from contstim.study.owners import conflicts, section_of
 from contstim.study.places import StudyFiles
-from contstim.study.single_steps import check_steps
+from contstim.study.single_steps import check_input, check_step_inputs, check_steps
 from contstim.study.study import RESULTS, embedded_text
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from contstim.study.study import Study
     from contstim.study.toml_lines import Key
 
+TEXT, _ANY_FILE = Reads("A text.", content="text"), Reads("A file.")
 _NEEDS_MODELS = ("scores", "pairs", "triplets")
 _OF_BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
 _NEEDS = {
@@ -56,8 +59,9 @@ def check_study(study: Study, problems: Problems) -> None:
     """
     _check_texts(study, problems)
     _check_models(study, problems)
-    for key, path in _files(study):
-        _check_file(path, key, problems)
+    for key, path, note in _files(study):
+        check_input(path, note, key, problems)
+    check_step_inputs(study, problems)
     _check_sections(study, problems)
     _check_settings(study, problems)
     _check_numbers(study, problems)
@@ -72,7 +76,7 @@ def _check_texts(study: Study, problems: Problems) -> None:
         text = getattr(study.texts, name)
         if text is not None and not embedded_text(text):
             remedy = "Give a file, or english:N, such as english:2000, for embedded English."
-            _check_file(Path(text), ("texts", name), problems, remedy)
+            check_input(Path(text), TEXT, ("texts", name), problems, remedy)
     for model in study.models:
         if model.training is None:
             continue
@@ -80,7 +84,7 @@ def _check_texts(study: Study, problems: Problems) -> None:
         if text is None and study.texts.training is None:
             problems.add(key, "is to be trained on what? Name training under [texts].")
         elif text is not None and not embedded_text(text):
-            _check_file(Path(text), (*key, "text"), problems)
+            check_input(Path(text), TEXT, (*key, "text"), problems)
     vocabulary = study.sections.get("vocabulary")
     if study.texts.training is None and vocabulary is not None and vocabulary.file is None:
         told = "words are counted in a text: name training under [texts], or file."
@@ -106,7 +110,8 @@ def _check_models(study: Study, problems: Problems) -> None:
 def _check_judge(judge: Specification | None, study: Study) -> None:
     """Refuse a further model that is not there and that no part of the study trains."""
     made = _trained(study) | {str(values.get("out")) for values in study.steps.values()}
-    if judge is not None and relpath(judge.location) not in made:
+    made |= {model.location for model in study.models}  # checked for themselves
+    if judge is not None and made.isdisjoint((judge.location, relpath(judge.location))):
         check_model(judge, study.loading)
 
 
@@ -115,39 +120,42 @@ def _trained(study: Study) -> set[str]:
     return {model.location for model in study.models if model.training is not None}
 
 
-def _files(study: Study) -> Iterator[tuple[Key, Path]]:
-    """Every file that a section names, with its key; no folders where these will do."""
+def _files(study: Study) -> Iterator[tuple[Key, Path, Help]]:
+    """Every file or folder that a section names, with its key and what it must be."""
     settings: dict[Key, Any] = {(name,): values for name, values in study.sections.items()}
     settings |= {("export", name): values for name, values in study.exports.items()}
     for section, values in settings.items():
-        folders = {field.name for field in fields_of(type(values)) if field.note.folder}
+        notes = {field.name: field.note for field in fields_of(type(values))}
         for name, value in asdict(values).items():
+            note = notes.get(name, _ANY_FILE)
             for path in value if isinstance(value, tuple) else (value,):
-                if isinstance(path, Path) and not (name in folders and path.is_dir()):
-                    yield (*section, name), path
-
-
-def _check_file(path: Path, key: Key, problems: Problems, remedy: str = "") -> None:
-    # Whether the study itself will write a result, its stages say
-    if not is_file(path) and RESULTS not in path.parents:
-        name = repr(str(path))
-        what = f"{name} is not a file" if path.exists() else f"there is no file {name}"
-        problems.add(key, f"{what}. {remedy}".rstrip())
+                if isinstance(path, Path) or (path is not None and note.content):
+                    yield (*section, name), Path(path), note
 
 
 def _check_stages(study: Study, problems: Problems) -> None:
-    """Check that no two stages write one path, and that results that are read will be there."""
-    from contstim.study.stages import clashes, stages_of
+    """Check that each path has one owner, and that results that are read will be there."""
+    from contstim.study.stages import stages_of
 
     stages = stages_of(study)
-    for one, other, path in clashes(stages):
-        # Stages of sections have places of their own
-        step = next(name for name in (other.name, one.name) if name in study.steps)
-        told = f"the stages {one.name!r} and {other.name!r} both write {path}: name another `out`."
-        problems.add(tuple(step.split(" ", 1)), told)
+    for claim, other in conflicts(study, stages):
+        told = f"{claim.owner} would write {claim.path}, which belongs to {other.owner}: name "
+        told += "another path."
+        problems.add(claim.key, told)
+    for stage in stages:
+        key = section_of(study, stage)
+        with problems.of(key):
+            stage.step.check()
+        for text in stage.step.specifications():
+            with problems.of(key):
+                _check_judge(parse_model(text, text), study)
     written = {path for stage in stages for path in stage.writes}
-    for key, path in _files(study):
-        if written.isdisjoint((path, *path.parents)) and not path.exists():
+    for key, path, note in _files(study):
+        if (
+            not (note.folder and path.is_dir())
+            and written.isdisjoint((path, *path.parents))
+            and not path.exists()
+        ):
             problems.add(key, f"there is no file {str(path)!r}, and no stage writes it.")
 
 
@@ -340,6 +348,12 @@ def _check_numbers(study: Study, problems: Problems) -> None:
             "with `twins` a triplet gives three trials for three different groups, and there are "
         )
         problems.add(("design", "groups"), f"{told}{numbers.groups}: choose 3 groups or more.")
+    minimal = sections.get("minimal_pairs")
+    if minimal is not None and groups and minimal.per_pair // 2 % groups:
+        multiple = 2 * _next_multiple(minimal.per_pair // 2, groups)
+        told = f"{minimal.per_pair // 2} minimal pairs of each half cannot be dealt out evenly to "
+        told += f"{groups} groups: choose per_pair = {multiple}, or groups that divide "
+        problems.add(("minimal_pairs", "per_pair"), f"{told}{minimal.per_pair // 2}.")
     of_triplets = "triplets" if selection is None else "selection"
     for section, of_pairs, what, step in (
         ("pairs", numbers.pairs_of, "natural pairs", 1),

@@ -15,7 +15,7 @@ from contstim.errors import ContstimError
 from contstim.models.training.settings import TrainingPrecision
 from contstim.optimization.jobs.question import SearchRules
 from contstim.optimization.selection.question import MinimalPairQuestion
-from contstim.options import Reads
+from contstim.options import Help, Reads
 from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import DesignSettings
@@ -58,7 +58,7 @@ class VocabularySection(VocabularySettings):
         file: a vocabulary that is there already; then no other key is needed.
     """
 
-    file: Path | None = None
+    file: Annotated[Path | None, Reads("A vocabulary.", content="vocabulary")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +71,8 @@ class SentencesSection(SentenceSettings):
         exclude_training: whether those of the training text are left out.
     """
 
-    file: Path | None = None
-    exclude: tuple[Path, ...] = ()
+    file: Annotated[Path | None, Reads("Natural sentences.", content="sentences")] = None
+    exclude: Annotated[tuple[Path, ...], Reads("Texts to leave out.", content="text")] = ()
     exclude_training: bool = True
 
 
@@ -108,8 +108,8 @@ class MinimalPairsSection(MinimalPairQuestion):
         sample: how many pairs of each paradigm are scored, at random; by default all.
     """
 
-    data: Annotated[Path, Reads("Minimal pairs.", folder=True)]
-    sample: int | None = None
+    data: Annotated[Path, Reads("Minimal pairs.", folder=True, content="minimal pair data")]
+    sample: Annotated[int | None, Help("Pairs of each paradigm.", at_least=1)] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,16 +7,21 @@ that name; models, seed, loading and store are those of the study.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import MISSING
 from inspect import getdoc
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import shortened
 from contstim.errors import ContstimError, InputError
-from contstim.files import path_inside
-from contstim.options import Models, Reads, Writes
+from contstim.files import is_file, path_inside
+from contstim.options import Aside, Help, Models, Writes
 from contstim.steps import step_named, step_names
+from contstim.steps.contents import check_content
 from contstim.steps.fields import GivenModels, Text
 from contstim.steps.step import Field, Step, adapter, fields_of, in_words
+from contstim.steps.targets import check_targets
 from contstim.study.places import PAIRS, SCORES, TRIAL_SCORES, TRIALS, StudyFiles
 from contstim.study.sections import SECTIONS
 from contstim.study.stage import StudyStage
@@ -76,28 +81,47 @@ def _values(
     return values
 
 
+def check_step_inputs(study: Study, problems: Problems) -> None:
+    """Add what is wrong with files and folders that keys of single steps name."""
+    for name, values in study.steps.items():
+        kind = step_named(name)
+        for field in () if kind is None else fields_of(kind):
+            value = values.get(field.name)
+            if not isinstance(field.note, Aside | Writes):
+                for path in value if isinstance(value, tuple) else (value,):
+                    if isinstance(path, Path) or (path is not None and field.note.content):
+                        key = (*name.split(" ", 1), field.name)
+                        check_input(Path(path), field.note, key, problems)
+
+
 def check_steps(study: Study, problems: Problems) -> None:
     """Add what is wrong with single steps whose keys and types are right."""
     for name, values in study.steps.items():
         key = tuple(name.split(" ", 1))
         try:
             step = _step(name, values, StudyFiles(study))
-            step.reads()
+            step.check()
+            check_targets(step)
         except ContstimError as error:
             problems.add(key, str(error))
             continue
-        for field, value in step.values():
-            if isinstance(field.note, Reads):
-                for path in value if isinstance(value, tuple) else (value,):
-                    if path is None or RESULTS in path.parents:
-                        continue  # what the study itself writes will be there
-                    if not path.exists():
-                        problems.add((*key, field.name), f"there is no file {str(path)!r}.")
-                    elif path.is_dir() and not field.note.folder:
-                        problems.add((*key, field.name), f"{path} is a folder; name a file.")
         for path in step.writes():
             if RESULTS not in path.parents or ".." in path.parts:
                 problems.add(key, f"writes {path}: name a path in {RESULTS}/.")
+
+
+def check_input(path: Path, note: Help, key: Key, problems: Problems, remedy: str = "") -> None:
+    """Add what is wrong with a file or folder that is read, as its field declares it."""
+    if RESULTS in path.parents:
+        return  # what the study itself writes will be there
+    name = shortened(str(path))
+    if not is_file(path) and not (note.folder and path.is_dir()):
+        what = f"{name} is not a file" if os.path.lexists(path) else f"there is no file {name}"
+        what = f"{name} is a folder; name a file" if path.is_dir() else what
+        problems.add(key, f"{what}. {remedy}".rstrip())
+    elif note.content:
+        with problems.of(key):
+            check_content(path, note.content)
 
 
 def stages_of_steps(files: StudyFiles) -> list[StudyStage]:

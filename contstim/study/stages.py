@@ -17,7 +17,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from functools import partial
-from itertools import combinations, product
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from contstim.evaluation.settings import Method
@@ -72,13 +72,6 @@ def stages_of(study: Study) -> list[StudyStage]:
         *_analysis(files),
     ]
     return _ordered([*stages, *further]) if further else stages
-
-
-def clashes(stages: Sequence[StudyStage]) -> Iterator[tuple[StudyStage, StudyStage, Path]]:
-    """Every two stages that write into one place, and that place."""
-    for (one, taken), (other, path) in combinations(_written(stages), 2):
-        if one is not other and _overlap(path, taken):
-            yield one, other, path
 
 
 def _written(stages: Sequence[StudyStage]) -> list[tuple[StudyStage, Path]]:

@@ -22,6 +22,8 @@ from contstim.models.specifications import (
     without_ending,
 )
 from contstim.models.training.settings import NETWORKS, RecurrentKind, TrainingSettings
+from contstim.options import Seed
+from contstim.steps.step import adapter, in_words
 from contstim.study.problems import Problems
 from contstim.study.sections import SECTIONS, TextsSection, TrainingPlace, validated
 from contstim.study.single_steps import read_steps, step_sections
@@ -115,8 +117,11 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     title, seed = tables.get("title", ""), tables.get("seed", 0)
     if not isinstance(title, str):
         problems.add(("title",), f"{title!r} is not a text in quotes.")
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        problems.add(("seed",), f"{seed!r} is not a whole number, 0 or more.")
+    try:
+        adapter(Seed).validate_python(seed, strict=True)
+    except ValueError as error:  # pydantic's errors are such
+        problems.add(("seed",), in_words(error.errors()[0]))  # type: ignore[attr-defined]
+        seed = 0
     wrong = [name for name in names[2:] if not problems.has_table((name,), tables.get(name, {}))]
     if wrong:
         return None
@@ -241,7 +246,7 @@ def _model(
             return None
     else:
         kind = value.pop("train", None)
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             known = f"must be one of {', '.join(KINDS)}, got {kind!r}."
             problems.add((*key, "train"), f'{known} Or name a model: {{ model = "hf:gpt2" }}.')
             return None

@@ -25,6 +25,7 @@ reject = ["unigram"]
 sentence = "The dog saw the cat."
 out = "results/sentence.json\"""",
     "simulate": 'model = "bigram"',
+    "compare": 'sentences = "more.txt"',
     "evaluate blimp": 'data = "pairs"',
     "evaluate acceptability": 'data = "corpus.txt"',
     "reproduce golan2023": 'data = "pairs"',
@@ -109,17 +110,24 @@ BAD = {
     "a number in quotes": ('[compare]\ntop = "3"', "'3' is not a whole number"),
     "a number out of range": ("[compare]\ntop = 0", "must be 1 or more, not 0"),
     "a file that is not there": ('[evaluate.blimp]\ndata = "no"', "there is no file 'no'"),
-    "a folder": ('[mixed]\nresponses = "pairs"', "pairs is a folder; name a file"),
+    "a folder": ('[mixed]\nresponses = "pairs"', "'pairs' is a folder; name a file"),
     "a path outside results": ('[mixed]\nout = "mixed"', "name a path in results/"),
     "a way out of results": ('[mixed]\nout = "results/../.."', "name a path in results/"),
     "a place of another stage": (
         '[mixed]\nout = "results/analysis/mixed"',
-        "the stages 'analysis' and 'mixed' both write",
+        "the stage 'mixed' would write results/analysis/mixed, which belongs to the stage 'anal",
     ),
     "a table of another ending": ('[score]\nout = "results/s.xlsx"', "is not a table"),
     "nothing to read": ("[reproduce.adc]", "needs data"),
     "no section": ("[evaluate]\nblimp = 3", "write \\[evaluate.blimp\\]"),
     "options that need each other": ("[evaluate.blimp]", "needs data"),
+    "a comparison of nothing": ("[compare]", "sentences must be given"),
+    "options for words": ('[score]\nby = "word"', "are for per_word"),
+    "a model that is not there": ('[compare]\nsentences = "more.txt"\nmodels = ["x"]', "x"),
+    "tags of another kind": (
+        '[select.triplets]\ntriplets = "results/t.csv"\ntags = "more.txt"',
+        "more.txt",
+    ),
 }
 
 

@@ -145,7 +145,9 @@ def _unselected_trial(
 class Golan2023Reading:
     """Paths of the published data, and of the file to write their scores to."""
 
-    data: Annotated[Path, Help("The folder with `contstimlang` and `contstimlang-fork`.")]
+    data: Annotated[
+        Path, Help("The folder with `contstimlang` and `contstimlang-fork`.", folder=True)
+    ]
     scores_out: Annotated[Path | None, Help("Published scores of its sentences, to write.")] = None
 
 

@@ -79,7 +79,8 @@ class SearchSettings:
         str | None,
         Help(
             "Parts of speech and frequencies of the words of another language than English: a "
-            "treebank (.conllu), or a table with the columns word, tag and count."
+            "treebank (.conllu), or a table with the columns word, tag and count.",
+            content="tags",
         ),
     ] = None
     enough: Annotated[
@@ -116,7 +117,8 @@ class SearchSettings:
         float | None,
         Help(
             "Search a sentence again as long as another search is expected to end within so many "
-            "seconds. The first always finishes. Results then depend on the machine."
+            "seconds. The first always finishes. Results then depend on the machine.",
+            above=0,
         ),
     ] = None
 

@@ -100,7 +100,9 @@ class TripletRules:
             at_least=0.0,
         ),
     ] = None
-    tags: Annotated[Path | None, Reads("Parts of speech of another language than English.")] = None
+    tags: Annotated[
+        Path | None, Reads("Parts of speech of another language than English.", content="tags")
+    ] = None
     quantiles: Annotated[
         int,
         Help(
@@ -387,12 +389,14 @@ class MinimalPairQuestion:
     ] = None
     floor: Annotated[
         float | None,
-        Help("Least log-probability a word, nats, of both sentences under both models."),
+        Help("Least log-probability a word, nats, of both sentences.", at_most=0),
     ] = None
     word_cap: Annotated[
         int | None, Help("Minimal pairs in which a content word (lemma) may stand.", at_least=1)
     ] = None
-    tags: Annotated[Path | None, Reads("Lemmas of another language than English.")] = None
+    tags: Annotated[
+        Path | None, Reads("Lemmas of another language than English.", content="tags")
+    ] = None
 
     def __post_init__(self) -> None:
         check_ranges(self)

@@ -21,6 +21,7 @@ from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.files import checksum, path_inside, visible_files, writing
 from contstim.records import Record, now, provenance, record_path, recorded_as, total_memory
 from contstim.reporter import SILENT
+from contstim.steps.targets import identity
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.inputs import INPUTS, left_out_names, study_inputs
 from contstim.study.handing_on.manifest import (
@@ -109,6 +110,9 @@ def archive_study(
                 f"Left out, because no stage of the study writes them: {', '.join(astray)}."
             )
         study_text, inputs = _without_identities(study, study_text, inputs)
+        own = {identity(path) for path in (*inputs.values(), *results.values(), study.path.name)}
+        if identity(out) in own:
+            raise InputError(f"{out} is a file of the study: give the archive another name.")
         large = {n for n, p in inputs.items() if p.stat().st_size > largest * _MEGABYTE}
         out_of_it = left_out_names((*inputs, *results), without) | large
         for name in sorted(out_of_it):

@@ -1,0 +1,117 @@
+"""Values out of range, and files of another kind, of every key of a study: refused with line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.models.loading import Loading
+from contstim.options import LARGEST
+from contstim.steps import step_named, step_names
+from contstim.steps.step import fields_of
+from contstim.study.sections import SECTIONS
+from contstim.study.study_file import KINDS, read_study
+from tests.study import small
+
+MODEL = '[texts]\ntraining = "corpus.txt"\n[models]\nbigram = { train = "ngram", order = 2 }\n'
+
+
+def _declared() -> list[tuple[str, Any]]:
+    """Heading of the section of each declared field of a section or a step, and the field."""
+    kinds: list[tuple[str, Any]] = [*SECTIONS.items(), ("loading", Loading)]
+    for name in step_names():
+        step = step_named(name)
+        if step is not None and (name.split()[0] == "export" or name not in SECTIONS):
+            kinds.append((name.replace(" ", "."), step))
+    return [(section, field) for section, kind in kinds for field in fields_of(kind)]
+
+
+def _number(hint: Any) -> type[Any] | None:
+    kind = get_args(hint)[0]
+    inner = get_args(kind) if get_origin(kind) not in (None, tuple) else (kind,)
+    return next((number for number in (int, float) if number in inner), None)
+
+
+NUMBERS = [(section, field) for section, field in _declared() if _number(field.hint)]
+FILES = [
+    (section, field)
+    for section, field in _declared()
+    if field.note.content and not section.startswith("export")
+]
+
+
+def _problems(folder: Path, text: str) -> str:
+    for name in ("corpus.txt", "more.txt"):
+        (folder / name).write_text("The dog saw the cat.\n" * 400, encoding="utf-8")
+    (folder / "folder").mkdir(exist_ok=True)
+    (folder / "binary").write_bytes(b"\x89PNG\x00\xff\xfe" * 99)
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    try:
+        read_study(folder)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("value", [-1, 0, 1e300, 10**12, 10**300])
+def test_numbers_out_of_a_declared_range_are_refused_with_line_and_key(
+    tmp_path: Path, value: float
+) -> None:
+    """Witness: the range of each field, applied here to each value."""
+    assert len(NUMBERS) > 150
+    lines, refused, section_before = MODEL.splitlines(), {}, ""
+    for section, field in NUMBERS:
+        number, note = _number(field.hint), field.note
+        if section != section_before:
+            lines.append(f"[{section}]")
+        section_before = section
+        low = -LARGEST if note.at_least is None else note.at_least
+        high = LARGEST if note.at_most is None else note.at_most
+        inside = low <= value <= high
+        inside &= note.above is None or value > note.above
+        inside &= note.below is None or value < note.below
+        text = repr(number(value) if number is float else value)
+        is_list = get_origin(get_args(field.hint)[0]) is tuple
+        lines.append(f"{field.name} = [{text}]" if is_list else f"{field.name} = {text}")
+        if not inside:
+            refused[len(lines)] = f"[{section.split('.')[0]}]", field.name
+    told = _problems(tmp_path, "\n".join(lines)).splitlines()
+    for line, (section, name) in refused.items():
+        assert any(
+            row.startswith(f"  line {line}, {section}") and f"{name}: " in row for row in told
+        ), (line, section, name)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999", "9" * 400])
+def test_numbers_that_are_not_finite_are_refused(tmp_path: Path, value: str) -> None:
+    told = _problems(tmp_path, f"{small.STUDY}[loading]\nbatch_rows = {value}\n")
+    assert "problem" in told or "not readable TOML" in told
+
+
+@pytest.mark.parametrize(
+    ("section", "field"), FILES, ids=[f"{section} {field.name}" for section, field in FILES]
+)
+def test_files_of_another_kind_are_refused_with_their_line(
+    tmp_path: Path, section: str, field: Any
+) -> None:
+    is_list = get_origin(get_args(field.hint)[0]) is tuple
+    for name in ("missing", "binary", "folder"):
+        value = f'["{name}"]' if is_list else f'"{name}"'
+        told = _problems(tmp_path, f"{MODEL}[{section}]\n{field.name} = {value}\n")
+        # In line 5 where keys need each other
+        word = section.split(".")[0]
+        assert f"line 6, [{word}]" in told or f"line 5, [{word}]" in told, (name, told)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_trainings_have_ranges(tmp_path: Path, kind: str) -> None:
+    network, training = KINDS[kind]
+    for field in (*fields_of(network), *(fields_of(type(training)) if training else ())):
+        if _number(field.hint):
+            model = f'{{ train = "{kind}", {field.name} = -1 }}'
+            told = _problems(tmp_path, small.STUDY.replace('{ train = "ngram", order = 1 }', model))
+            assert "line 8, [models] unigram" in told, field.name
+            assert field.name in told
