@@ -205,7 +205,7 @@ def test_a_missing_file_is_reported_before_a_model_is_read(tmp_path: Path) -> No
         ),
         FindNearPairs(models=models, sentences=natural, out=tmp_path / "n.csv", vocabulary=missing),
         SynthesizeSentence(
-            accept=models[0], reject=models[1], sentence="The dog sleeps", vocabulary=missing
+            accept=models[:1], reject=models[1:], sentence="The dog sleeps", vocabulary=missing
         ),
         ScoreSentences(models=models, sentences=missing, out=tmp_path / "s.csv"),
     ]
