@@ -136,6 +136,14 @@ def is_file(path: Path | str) -> bool:
         return False
 
 
+def is_folder(path: Path | str) -> bool:
+    """True if there is such a folder; False if the name is longer than the file system takes."""
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
+
+
 def path_inside(folder: Path | str, name: str) -> Path:
     """The path of a file or folder that a text names, within a folder that it does not leave.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _Value = TypeVar("_Value")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -21,6 +23,15 @@ def counted(number: int, noun: str, plural: str = "") -> str:
         plural: by default the singular and an s.
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def printable(text: str) -> str:
+    """A text with its control characters escaped, but for line ends and tabs.
+
+    What a user's file holds must not move the cursor, change colours or turn the direction of a
+    terminal.
+    """
+    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def p_text(p_value: float) -> str:

@@ -52,7 +52,8 @@ def main() -> None:
         try:
             app()
         finally:
-            sys.stdout.flush()  # what fails here would else fail when nothing can tell it
+            if sys.stdout is not None:  # closed before the program began
+                sys.stdout.flush()  # what fails here would else fail when nothing can tell it
             if _tries:  # an interrupt still waits for an import that has ended
                 raise KeyboardInterrupt
     except ContstimError as error:
@@ -68,6 +69,8 @@ def main() -> None:
             f"error: Standard output cannot show {error.object[error.start : error.end]!r} in "
             f"{error.encoding}. Set PYTHONIOENCODING=utf-8 and run the same command again."
         )
+    except MemoryError:
+        _end("error: There is not enough memory: ask for less, or use a larger machine.")
     except KeyboardInterrupt:
         _close(sys.stdout)
         sys.exit(_INTERRUPTED)
@@ -112,10 +115,13 @@ def _leave(*_signal: object) -> NoReturn:
 def _end(message: str) -> NoReturn:
     """Say what is wrong, without a word more from standard output, and end."""
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except OSError:
         _close(sys.stdout)
-    print(message, file=sys.stderr)
+    from contstim.wording import printable
+
+    print(printable(message), file=sys.stderr)
     sys.exit(_MISTAKE)
 
 

@@ -33,6 +33,7 @@ from contstim.errors import InputError
 from contstim.options import Contexts, Models, Reads
 from contstim.steps import found
 from contstim.steps.step import ChangedSentences, Field, Step, fields_of, perform
+from contstim.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -230,7 +231,7 @@ def _show(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
     """Print a step's result, name the page beside its record, and end the status that it means."""
     for part in outcome.shown:
         if isinstance(part, str):
-            print(part)
+            print(printable(part))
         elif isinstance(part, ChangedSentences):
             print_sentences(part)
         else:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contstim.reporter import Reporter
-from contstim.wording import duration
+from contstim.wording import duration, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -84,7 +84,11 @@ def print_rows(
     from contstim.plugins import plugin_names
     from contstim.reporting.names import names_for_tables
 
-    cells = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    cells = [
+        [f"{cell:,}" if isinstance(cell, int) else printable(str(cell)) for cell in row]
+        for row in rows
+    ]
+    header, title = [*map(printable, header)], printable(title)
     # Of all texts, specifications of models alone begin with a family and a colon
     begins = tuple(f"{name}:" for name in (*FAMILIES, *plugin_names(GROUP)))
     every = dict.fromkeys(cell for row in (header, *cells) for cell in row)
@@ -117,13 +121,13 @@ def print_sentences(changed: ChangedSentences) -> None:
 def remark(text: str, *, quiet: bool = False) -> None:
     """A line on standard error, unless quiet."""
     if not quiet:
-        print(text, file=sys.stderr)
+        print(printable(text), file=sys.stderr)
 
 
 def warn(text: str) -> None:
     """A warning on standard error, even if quiet; nothing where there is nothing to warn of."""
     if text:
-        print(f"warning: {text}", file=sys.stderr)
+        print(f"warning: {printable(text)}", file=sys.stderr)
 
 
 def show_warning(
@@ -179,9 +183,9 @@ class ProgressBars(Reporter):
 
     def _print(self, text: str) -> None:
         if self._bars is not None and self._draws:
-            self._bars.console.print(text, highlight=False, soft_wrap=True)
+            self._bars.console.print(printable(text), highlight=False, soft_wrap=True)
         else:
-            print(text, file=sys.stderr)
+            print(printable(text), file=sys.stderr)
 
     def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
         """Move the bar of a piece of work; see `Reporter.progress`."""

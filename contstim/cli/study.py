@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.output import INCOMPLETE, ProgressBars, Quiet, print_rows, remark, warn
-from contstim.wording import counted, duration_range
+from contstim.wording import counted, duration_range, printable
 
 if TYPE_CHECKING:
     from contstim.records import Record
@@ -167,7 +167,11 @@ def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
     """Print how many natural sentences there are, and how many of a text each rule leaves."""
     enough = f"{planned.lacking:,} too few" if planned.lacking else "enough"
     fewer = ", or fewer where a model does not know all words" if supply.may_be_fewer else ""
-    print(f"{supply.place} has {counted(supply.number, 'natural sentence')}{fewer}: {enough}.")
+    print(
+        printable(
+            f"{supply.place} has {counted(supply.number, 'natural sentence')}{fewer}: {enough}."
+        )
+    )
     if supply.found is not None:
         print("\n".join(supply.found.lines(planned.numbers.needs)))
 

@@ -328,9 +328,12 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
     from contstim.steps.targets import check_targets, check_writable
 
     _check_inputs(step)
-    step.check()
+    for read in step.reads():
+        if is_device(read):
+            raise InputError(f"{read} is a device or a pipe, not a file: name a file.")
     check_targets(step)
     check_writable(step)
+    step.check()
     path = step.record_path()
     # Of what is read now, and not of what stands there when the work is done
     inputs = {} if path is None else checksums(step.reads(), path.parent)

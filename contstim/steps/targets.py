@@ -7,6 +7,7 @@ import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.files import is_device
 from contstim.options import Aside, Writes
@@ -55,6 +56,14 @@ def check_targets(step: Step[Any]) -> None:
                 f"{owner} and {other} must be two files, not both {path}: name another."
             )
 
+    for name, path in targets(step):
+        try:
+            is_device(path)
+        except OSError as error:
+            raise InputError(
+                f"`{name}` must be a path that can be written, got {shortened(str(path))}: "
+                f"{error.strerror}. Choose another name."
+            ) from error
     record, store = step.record_path(), step.store_path()
     for path in () if store is None else store_paths(store):
         claim("the store", path)

@@ -6,6 +6,7 @@ together, such as ten triplets for each pair of models and four groups of partic
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import asdict
 from functools import partial
@@ -150,12 +151,8 @@ def _check_stages(study: Study, problems: Problems) -> None:
             with problems.of(key):
                 _check_judge(parse_model(text, text), study)
     written = {path for stage in stages for path in stage.writes}
-    for key, path, note in _files(study):
-        if (
-            not (note.folder and path.is_dir())
-            and written.isdisjoint((path, *path.parents))
-            and not path.exists()
-        ):
+    for key, path, _ in _files(study):
+        if written.isdisjoint((path, *path.parents)) and not os.path.lexists(path):
             problems.add(key, f"there is no file {str(path)!r}, and no stage writes it.")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.documents import shortened
 from contstim.errors import ContstimError, InputError
-from contstim.files import is_file, path_inside
+from contstim.files import is_file, is_folder, path_inside
 from contstim.options import Aside, Help, Models, Writes
 from contstim.steps import step_named, step_names
 from contstim.steps.contents import check_content
@@ -115,9 +115,9 @@ def check_input(path: Path, note: Help, key: Key, problems: Problems, remedy: st
     if RESULTS in path.parents:
         return  # what the study itself writes will be there
     name = shortened(str(path))
-    if not is_file(path) and not (note.folder and path.is_dir()):
+    if not is_file(path) and not (note.folder and is_folder(path)):
         what = f"{name} is not a file" if os.path.lexists(path) else f"there is no file {name}"
-        what = f"{name} is a folder; name a file" if path.is_dir() else what
+        what = f"{name} is a folder; name a file" if is_folder(path) else what
         problems.add(key, f"{what}. {remedy}".rstrip())
     elif note.content:
         with problems.of(key):

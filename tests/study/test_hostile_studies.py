@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -14,6 +15,7 @@ from contstim.steps import step_named, step_names
 from contstim.steps.step import fields_of
 from contstim.study.sections import SECTIONS
 from contstim.study.study_file import KINDS, read_study
+from tests.cli.running import run
 from tests.study import small
 
 MODEL = '[texts]\ntraining = "corpus.txt"\n[models]\nbigram = { train = "ngram", order = 2 }\n'
@@ -115,3 +117,43 @@ def test_trainings_have_ranges(tmp_path: Path, kind: str) -> None:
             told = _problems(tmp_path, small.STUDY.replace('{ train = "ngram", order = 1 }', model))
             assert "line 8, [models] unigram" in told, field.name
             assert field.name in told
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        '[models]\na = { train = ["x"] }',
+        "[models]\na = { train = {} }",
+        "[models]\na = 1979-05-27",
+        '[models]\na = { same = ["x"] }',
+        f'[models]\n{"n" * 5000} = {{ train = "ngram" }}',
+        f"[{'n' * 5000}]\nx = 1",
+        f'[texts]\ntraining = "{"p" * 5000}"',
+        '[texts]\ntraining = "pipe"',
+        '[train.ngram]\ntext = "corpus.txt"\nout = ""',
+        f'[train.ngram]\ntext = "corpus.txt"\nout = "results/{"p" * 5000}"',
+        "[pairs]\nper_pair = 1979-05-27",
+        "[pairs]\nper_pair = [[1]]",
+        "[export]\njspsych = 3",
+        "seed = 9999999999999999999999999",
+        '[minimal_pairs]\ndata = "pipe"',
+        '[review]\njudge = "x"',
+    ],
+)
+def test_hostile_values_are_refused_and_nothing_waits(tmp_path: Path, table: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "problem" in _problems(tmp_path, f"{table}\n")
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    text = '[train.ngram]\ntext = "corpus.txt"\nout = "results/\\u001b[31mx\\u0007"\n[x]\n'
+    _problems(tmp_path, text)
+    done = run(tmp_path, "plan")
+    assert done.returncode == 2
+    assert not {"\x1b", "\x07"} & {*done.stdout, *done.stderr}
+
+
+def test_a_pipe_is_no_input(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = run(tmp_path, "train", "ngram", "--text", "pipe", "--out", "x.arpa")
+    assert (done.returncode, "pipe is a device or a pipe" in done.stderr) == (2, True)

@@ -110,7 +110,7 @@ def archive_study(
                 f"Left out, because no stage of the study writes them: {', '.join(astray)}."
             )
         study_text, inputs = _without_identities(study, study_text, inputs)
-        own = {identity(path) for path in (*inputs.values(), *results.values(), study.path.name)}
+        own = {*map(identity, (*inputs.values(), *results.values(), Path(study.path.name)))}
         if identity(out) in own:
             raise InputError(f"{out} is a file of the study: give the archive another name.")
         large = {n for n, p in inputs.items() if p.stat().st_size > largest * _MEGABYTE}
