@@ -238,8 +238,8 @@ def keep_texts(
     lacking = {name: text_of(name, language, marks) for name in TEXTS if name not in texts}
     # A table that is in its place already is not copied onto itself.
     lacking |= {name: _read_text(path, name, marks, language) for name, path in added.items()}
-    if added := _later_labels(texts.get("labels.csv", ""), language):
-        lacking["labels.csv"] = texts["labels.csv"].rstrip("\n") + "\n" + added
+    if rows := _later_labels(texts.get("labels.csv", ""), language):
+        lacking["labels.csv"] = texts["labels.csv"].rstrip("\n") + "\n" + rows
     for name, text in lacking.items():
         write_text(into / name, text)
     texts |= lacking
