@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.errors import ModelError, StoreError
-from contstim.models.scoring import score_each
-from contstim.store import Store
+from contstim.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +43,31 @@ class ContextScore:
     tokens: tuple[str, ...]
     mean: float
     is_read: bool
+
+
+@dataclass(frozen=True)
+class ContextGain:
+    """How much likelier sentences are after the best context than after the one that is read.
+
+    Attributes:
+        own: the context of the model.
+        best: the context with the highest mean score.
+        nats: difference of the mean scores of a sentence; 0 if both are the same context.
+    """
+
+    own: str
+    best: str
+    nats: float
+
+    def caution(self, specification: str) -> str:
+        """Return a warning if the gain exceeds `WORSE_CONTEXT`; otherwise an empty text."""
+        if self.nats <= WORSE_CONTEXT:
+            return ""
+        return (
+            f"sentences are {self.nats:.1f} nats likelier after {self.best!r} than after "
+            f"{self.own!r}, the context of the model. Set `context` for the model in [models], or "
+            f"compare contexts with: contstim models {specification}"
+        )
 
 
 @dataclass(frozen=True)
@@ -136,7 +156,6 @@ def context_scores(
     scorer: Scorer,
     sentences: Sequence[Sentence],
     *,
-    store: Store | None = None,
     seconds: float = float("inf"),
 ) -> tuple[ContextScore, ...]:
     """Return the mean score of sentences after each candidate context, the best first.
@@ -144,7 +163,6 @@ def context_scores(
     Args:
         scorer: the model; its own context is among the candidates.
         sentences: what to score.
-        store: where scores are cached.
         seconds: time after which no context but the own and the default one is tried.
     """
     began, scores = perf_counter(), dict[tuple[str, ...], ContextScore]()
@@ -159,45 +177,28 @@ def context_scores(
             continue
         tokens = twin.convention.context_tokens
         if tokens not in scores:
-            mean = float(score_each([twin], sentences, store=store).mean())
+            mean = float(twin.scores(sentences).mean())
             context = twin.convention.context
             scores[tokens] = ContextScore(context, tokens, mean, is_read=number == 0)
     return tuple(sorted(scores.values(), key=lambda score: -score.mean))
 
 
-def context_caution(scorer: Scorer, *, n: int, seconds: float) -> str:
-    """Return a warning if another context makes sentences much likelier; empty if none does.
-
-    Scores are cached in the user's cache folder, unless another process uses it.
+def context_gain(scorer: Scorer, *, n: int, seconds: float) -> ContextGain | None:
+    """Compare a model's context with others; None if the model reads none.
 
     Args:
         scorer: the model.
         n: number of sentences of the embedded English to score.
-        seconds: time after which no further context is tried.
+        seconds: time after which no context but the own and the default one is tried.
 
     Raises:
         ModelError: see `model_overview`.
     """
     if not scorer.candidate_contexts():
-        return ""
-    sentences = scorable_sentences(scorer, n)
-    with ExitStack() as stack:
-        store = None
-        with suppress(StoreError):  # in use, or the folder cannot be written
-            store = stack.enter_context(Store(_cache_folder() / "contexts.sqlite"))
-        best, *others = context_scores(scorer, sentences, store=store, seconds=seconds)
+        return None
+    best, *others = context_scores(scorer, scorable_sentences(scorer, n), seconds=seconds)
     own = next(score for score in (best, *others) if score.is_read)
-    if best.mean - own.mean <= WORSE_CONTEXT:
-        return ""
-    return (
-        f"sentences are {best.mean - own.mean:.1f} nats likelier after {best.text!r} than after "
-        f"{own.text!r}, the context of the model. Set `context` for the model in [models], or "
-        f"compare contexts with: contstim models {scorer.specification}"
-    )
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "contstim"
+    return ContextGain(own.text, best.text, best.mean - own.mean)
 
 
 def _shuffled(sentence: Sentence) -> Sentence:

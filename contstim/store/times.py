@@ -1,4 +1,6 @@
-"""Measured times of units of work, beside a study's store: searches, sentences, steps of training.
+"""Measurements next to a study's store: times of units of work, and contexts of models.
+
+Units of work are searches, scored sentences and steps of training.
 
 A run that is resumed or takes most from the store measures few units, and changes no mean by that.
 """
@@ -44,12 +46,16 @@ class Times:
 
     Args:
         path: the file, which need not exist. An unreadable one counts as empty.
+
+    Attributes:
+        contexts: comparison of the context of each causal model with others, by specification.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._machine = platform.node()
         self._times: dict[str, MeasuredTime] = {}
+        self.contexts: dict[str, dict[str, Any]] = {}
         self._saved, self._changed = monotonic(), False
         content: dict[str, Any] = {}
         with suppress(ContstimError):
@@ -58,6 +64,7 @@ class Times:
             with suppress(TypeError, AttributeError):
                 times = content["times"].items()
                 self._times = {key: MeasuredTime(**values) for key, values in times}
+                self.contexts = dict(content.get("contexts", {}))
 
     def get(self, key: str) -> MeasuredTime:
         """The time of a kind of work; of no units if it was not measured."""
@@ -73,6 +80,11 @@ class Times:
         if monotonic() > self._saved + _SECONDS:
             self.save()
 
+    def add_context(self, specification: str, facts: dict[str, Any]) -> None:
+        """Store a comparison of contexts."""
+        self.contexts[specification] = facts
+        self._changed = True
+
     def forget_model(self, location: str) -> None:
         """Forget loading, scoring and searches of a model that was trained again.
 
@@ -84,6 +96,7 @@ class Times:
             if kind in ("load", "score", "search") and any(_is_at(m, location) for m in models):
                 del self._times[key]
                 self._changed = True
+        self.contexts = {m: f for m, f in self.contexts.items() if not _is_at(m, location)}
 
     def save(self) -> None:
         """Write the file, if anything was added since the last time."""
@@ -92,7 +105,8 @@ class Times:
             times = {key: asdict(measured) for key, measured in sorted(self._times.items())}
             # What a run measures must not end it: the disk may be full
             with suppress(ContstimError):
-                write_json(self.path, {"machine": self._machine, "times": times})
+                content = {"machine": self._machine, "times": times, "contexts": self.contexts}
+                write_json(self.path, content)
             self._changed = False
 
 

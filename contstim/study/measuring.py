@@ -83,6 +83,8 @@ def measure(
                     said = json.loads(line)
                     if "problem" in said:
                         problems.append(said["problem"])
+                    elif "context" in said:
+                        times.add_context(said["context"], said["facts"])
                     else:
                         times.add(said.pop("key"), **said)
                 if process.poll():

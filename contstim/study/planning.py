@@ -17,6 +17,7 @@ import numpy as np
 
 from contstim.english.tags import tag_table
 from contstim.errors import ContstimError
+from contstim.evaluation.overview import ContextGain
 from contstim.experiments.analysis.families import (
     THESE_ITEMS,
     crossed_instead,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.analysis.families import Detectability, ModelContrast
     from contstim.reporter import Reporter
+    from contstim.store.times import Times
     from contstim.study.study import Study
     from contstim.study.supply import NaturalSupply
 
@@ -155,7 +157,8 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         except ContstimError as error:
             cautions.append(f"sentences: {error}")
         n_natural = None if supply is None else supply.number
-        estimates = TimeEstimates(study, numbers, n_natural, stored_times())
+        measured = stored_times()
+        estimates = TimeEstimates(study, numbers, n_natural, measured)
         times = estimates.of_stages(states)
         if measure and estimates.lacking(states):
             measured, problems = measure_study(
@@ -177,11 +180,20 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
             *_rivals(study, admissible),
             *_contradictions(study),
             *_hopeless(study, numbers),
+            *_contexts(study, measured),
             *cautions,
         ]
         tests = _tests(study, numbers)
     told = tuple(dict.fromkeys(cautions))
     return StudyPlan(tuple(plans), numbers, supply, admissible, tests, told)
+
+
+def _contexts(study: Study, measured: Times) -> Iterator[str]:
+    """Cautions about contexts after which sentences are much less likely than after others."""
+    for model in study.models:
+        facts = measured.contexts.get(model.specification)
+        if facts and (caution := ContextGain(**facts).caution(model.specification)):
+            yield f"{model.name}: {caution}"
 
 
 def _amounts(study: Study, numbers: StudyNumbers) -> dict[str, str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import chdir, contextmanager, suppress
+from dataclasses import asdict
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
@@ -19,6 +20,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError
+from contstim.evaluation.overview import N_SENTENCES, context_gain
 from contstim.models.costs import ReportingTally, counting
 from contstim.optimization.jobs.queues import Searches, pairs_sharing_models, search_key
 from contstim.optimization.jobs.tasks import InspectionTask, SearchContext, floors_of, shared_words
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 _TRAINING, _SCORING = 3.0, 1.5  # seconds of steps of a training, and of scoring under a model
 _SENTENCES, _LARGEST_BLOCK = 64, 256
 _IN_MEMORY = 3  # models
+_CONTEXTS, _CONTEXT_SECONDS = 4, 5.0  # usual number of contexts, and seconds to compare them
 
 
 class _Over(Exception):  # noqa: N818
@@ -55,13 +58,16 @@ class _Over(Exception):  # noqa: N818
 
 def measurement(key: str, units: float, seconds: float, rows: float = 0) -> None:
     """Print a measurement; see `Times.add`."""
-    line = {"key": key, "units": units, "seconds": seconds, "rows": rows}
-    print(json.dumps(line), file=sys.__stdout__, flush=True)
+    _emit({"key": key, "units": units, "seconds": seconds, "rows": rows})
 
 
 def problem(text: str) -> None:
     """Print why something cannot be measured."""
-    print(json.dumps({"problem": text}), file=sys.__stdout__, flush=True)
+    _emit({"problem": text})
+
+
+def _emit(line: dict[str, object]) -> None:
+    print(json.dumps(line), file=sys.__stdout__, flush=True)
 
 
 def probe(study: Study, folder: Path, seconds: float) -> None:
@@ -202,6 +208,9 @@ class _Searcher:
             scored += len(block)
             size = min(2 * size, _LARGEST_BLOCK)
         measurement(f"score {specification}", scored, spent)
+        n = min(1 + int(_CONTEXT_SECONDS / _CONTEXTS * scored / spent), N_SENTENCES)
+        if gain := context_gain(scorer, n=n, seconds=_CONTEXT_SECONDS):
+            _emit({"context": specification, "facts": asdict(gain)})
         return scores
 
     def search(self, there: Sequence[str], deadline: float) -> None:

@@ -13,12 +13,15 @@ from safetensors import safe_open
 from contstim.arrays import FloatArray
 from contstim.english import generate
 from contstim.errors import ModelError
-from contstim.evaluation import overview
-from contstim.evaluation.overview import context_caution, context_scores, model_overview
+from contstim.evaluation.overview import (
+    ContextGain,
+    context_gain,
+    context_scores,
+    model_overview,
+)
 from contstim.models.base import Convention, Scorer
 from contstim.models.catalog import load_scorer
 from contstim.sentence import Sentence
-from contstim.store import Store
 from tests.models.tiny import specification, train_ngrams
 
 SENTENCES = generate(12, seed=0)
@@ -96,24 +99,26 @@ def test_sentences_are_compared_with_their_own_words_in_another_order() -> None:
     assert facts.n_better == better.sum()
 
 
-def test_a_much_better_context_is_worth_a_caution_and_cached(
-    tiny_checkpoint: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_a_much_better_context_is_worth_a_caution(tiny_checkpoint: Callable[[str], Path]) -> None:
     model = load_scorer(specification(tiny_checkpoint, "llama"))
     best, *_, worst = context_scores(model, generate(50, seed=0))
-    monkeypatch.setattr(overview, "WORSE_CONTEXT", (best.mean - worst.mean) / 2)
-    assert context_caution(model.with_context(best.text), n=50, seconds=60) == ""
-    caution = context_caution(model.with_context(worst.text), n=50, seconds=60)
-    assert f"{best.mean - worst.mean:.1f} nats" in caution
-    with Store(tmp_path / "contstim" / "contexts.sqlite") as store:
-        stored = store.log_probs(model.convention.fingerprint, [s.text for s in SENTENCES])
-    np.testing.assert_allclose(stored, model.scores(SENTENCES), atol=1e-4)
+    gain = context_gain(model.with_context(worst.text), n=50, seconds=60)
+    assert gain is not None
+    assert gain.best == best.text
+    assert gain.nats == pytest.approx(best.mean - worst.mean, abs=1e-4)
+    none = context_gain(model.with_context(best.text), n=50, seconds=60)
+    assert none is not None
+    assert none.nats == 0
     # There is always time for two contexts: that of the model and the default
     assert len(context_scores(model.with_context(worst.text), SENTENCES, seconds=0)) == 2
-    monkeypatch.setattr(type(model), "log_probs", None)  # all scores are in the cache
-    assert context_caution(model.with_context(worst.text), n=50, seconds=60) == caution
-    assert context_caution(_Words(), n=50, seconds=60) == ""
+    assert context_gain(_Words(), n=50, seconds=60) is None
+
+
+@pytest.mark.parametrize(("nats", "is_warned"), [(0.0, False), (3.0, False), (3.1, True)])
+def test_cautions_name_both_contexts_and_the_gain(nats: float, is_warned: bool) -> None:
+    caution = ContextGain("<|im_start|>", ". ", nats).caution("hf:a")
+    assert bool(caution) == is_warned
+    assert all((text in caution) == is_warned for text in ("<|im_start|>", "'. '", "3.1", "hf:a"))
 
 
 def test_a_model_that_can_score_nothing_is_refused() -> None:
