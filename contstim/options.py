@@ -104,11 +104,12 @@ class Help:
             return self._exclusive
         if self.at_least is not None and not number >= self.at_least:
             return f"{self.at_least:g} or more"
-        most = LARGEST if self.at_most is None else self.at_most
         if number != number or number in (inf, -inf):
             return "a finite number"
-        if number > most:
-            return f"at most {most:,}"
+        if self.at_most is not None:
+            return f"{self.at_most:g} at most" if number > self.at_most else ""
+        if number > LARGEST:
+            return f"at most {LARGEST:,}"
         return "" if number >= -LARGEST else f"at least {-LARGEST:,}"
 
 
@@ -216,4 +217,4 @@ def check_ranges(settings: DataclassInstance) -> None:
                 try:
                     note.in_range(getattr(settings, name))
                 except ValueError as error:
-                    raise InputError(f"{name} {error}") from None
+                    raise InputError(f"`{name}` {error}") from None

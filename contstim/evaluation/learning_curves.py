@@ -29,6 +29,20 @@ if TYPE_CHECKING:
     from contstim.sentence import Sentence
 
 
+def sizes_of(text: str) -> list[int]:
+    """The numbers of sentences that a text such as `1000,10000` names.
+
+    Raises:
+        InputError: they are no numbers.
+    """
+    try:
+        return [int(size) for size in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"`sizes` must be whole numbers such as 1000,10000,100000, not {text!r}."
+        ) from None
+
+
 def train_on_parts(
     text: Sequence[Sentence],
     settings: MinimalPairSettings,
@@ -60,12 +74,7 @@ def train_on_parts(
         InputError: sizes are no numbers, or make no parts; a name is taken.
         ModelError, CorpusError: see `train_ngram` and `train_network`.
     """
-    try:
-        sizes = [int(size) for size in (settings.sizes or "").split(",")]
-    except ValueError:
-        raise InputError(
-            f"`sizes` must be whole numbers such as 1000,10000,100000, not {settings.sizes!r}."
-        ) from None
+    sizes = sizes_of(settings.sizes or "")
     if max(sizes) > len(text):
         say(f"The text has {counted(len(text), 'sentence')}, not {max(sizes):,}: all are used.")
     parts = {f"{settings.train}-{len(p)}": p for p in nested_texts(text, sizes, settings.seed)}

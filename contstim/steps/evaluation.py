@@ -18,7 +18,7 @@ from contstim.evaluation.criteria import AcceptabilityEvaluation, evaluate_accep
 from contstim.evaluation.desiderata_report import desiderata_findings
 from contstim.evaluation.folder import write_findings
 from contstim.evaluation.judged_scores import JudgedScores, model_scores, published_scores
-from contstim.evaluation.learning_curves import train_on_parts
+from contstim.evaluation.learning_curves import sizes_of, train_on_parts
 from contstim.evaluation.minimal_pair_report import minimal_pair_findings
 from contstim.evaluation.ratings import RatingEvaluation, evaluate_ratings, rating_findings
 from contstim.evaluation.scores import pair_scores_from_table, score_pairs
@@ -119,12 +119,17 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
         yield from minimal_pairs.published_files(self.data, self.people, self.published)
         yield from minimal_pairs.pair_files(self.data)
 
-    def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
-        """Score the pairs, and write the findings."""
+    def check(self) -> None:
+        """Refuse neither or both of models and scores, and sizes without a text or no numbers."""
         if bool(self.scores) == bool(self.models or self.settings.sizes):
             raise InputError("Name models (`models`, `sizes`), or a table of scores (`scores`).")
         if bool(self.settings.sizes) != bool(self.text):
             raise InputError("Learning curves need both `sizes` and `text`.")
+        if self.settings.sizes:
+            sizes_of(self.settings.sizes)
+
+    def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
+        """Score the pairs, and write the findings."""
         # Before models are loaded: a wrong folder or column is told at once
         files = minimal_pairs.pair_files(self.data)
         found_columns: list[str] = []

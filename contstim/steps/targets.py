@@ -110,9 +110,9 @@ def _check_folder(name: str, path: Path) -> None:
     folder = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
     if not folder.is_dir():
         raise InputError(
-            f"`{name}` must be in a folder, and {folder} is a file: name another path."
+            f"Cannot write {path}: {folder} is a file, not a folder. Name another `{name}`."
         )
     if not os.access(folder, os.W_OK):
         raise InputError(
-            f"`{name}` must be in a folder that you may write, not in {folder}: name another path."
+            f"Cannot write {path}: you may not write into {folder}. Name another `{name}`."
         )

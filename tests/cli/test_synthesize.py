@@ -165,7 +165,7 @@ def test_several_models_and_a_judge(trained: Path, words: Path, natural: Sentenc
         (tuple(f"--fix={p}" for p in range(8)), "All positions"),
         (("--allow", "zebra"), "may replace any word of .* Loosen them"),
         (("--restarts", "1", "--seconds", "5"), "A single search always finishes"),
-        (("--seconds", "0"), "seconds must be a number above 0"),
+        (("--seconds", "0"), "--seconds must be above 0"),
     ],
 )
 def test_what_cannot_be_is_explained(

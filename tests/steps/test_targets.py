@@ -50,7 +50,11 @@ CLASHES: dict[str, tuple[type[Step[Any]], dict[str, Any], str]] = {
         "`out` would overwrite `pairs`",
     ),
     "a record": (TrainNgram, {"text": "text.txt", "out": "x.meta.json"}, "must not end in"),
-    "behind a file": (TrainNgram, {"text": "text.txt", "out": "text.txt/x.arpa"}, "is a file"),
+    "behind a file": (
+        TrainNgram,
+        {"text": "text.txt", "out": "text.txt/x.arpa"},
+        "is a file, not a folder",
+    ),
 }
 
 

@@ -49,14 +49,16 @@ class TrainingSettings:
     learning_rate: Annotated[
         float,
         Help(
-            "Its peak, after the warm-up; from there it falls to zero in a straight line.", above=0
+            "Its peak, after the warm-up; from there it falls to zero in a straight line.",
+            above=0,
+            at_most=1e38,
         ),
     ] = 0.002
     warmup: Annotated[
         float, Help("Share of all steps in which the learning rate rises.", above=0, below=1)
     ] = 0.02
     weight_decay: Annotated[float, Help("AdamW's, for weight matrices.", at_least=0)] = 0.01
-    clip: Annotated[float, Help("Largest norm of a gradient.", above=0)] = 1.0
+    clip: Annotated[float, Help("Largest norm of a gradient.", above=0, at_most=1e38)] = 1.0
     validation: Annotated[
         float, Help("Share of sentences kept apart for validation.", above=0, below=1)
     ] = 0.02
