@@ -16,7 +16,6 @@ sentences (UAX #29, the class Close without opening brackets).
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,14 +36,17 @@ WORDS_ARE = (
 END_MARKS = (".", "!", "?")
 """End marks of ASCII; other scripts have their own, see `is_end`."""
 
-_ALL_SIGNS = "".join(map(chr, range(sys.maxunicode + 1)))
+_ALL_SIGNS = "".join(map(chr, range(0x20000)))  # no script has end marks or brackets beyond
 _MARKS = frozenset(regex.findall(r"[\p{Sentence_Terminal}…]", _ALL_SIGNS))
 _CLOSING_SIGNS = "".join(
     regex.findall(r"(?V1)[[\p{Sentence_Break=Close}״＂＇]--\p{Ps}]|\s", _ALL_SIGNS)
 )
 _GREEK = regex.compile(r"\p{Greek}{2}")  # one letter may be a sign of mathematics
 
-_INVISIBLE = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_INVISIBLE = re.compile(
+    "[\x01-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # control characters; a null character is refused
+    "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]"
+)
 _JOINERS = "\u200c\u200d"
 # A run of joiners belongs to a word only with a letter, or a mark on one, on both sides
 _STRAY_JOINERS = regex.compile(
@@ -55,15 +57,16 @@ _STRAY_JOINERS = regex.compile(
 def normalise_text(text: str) -> str:
     """A text as every sentence, word list and table is compared: visibly the same, one spelling.
 
-    It has Unicode's normal form C and no soft hyphens, zero-width spaces, word joiners, byte order
-    marks and marks of direction. Zero-width joiners and non-joiners remain between letters, where
+    It has Unicode's normal form C and no control characters, soft hyphens, zero-width spaces, word
+    joiners, byte order marks and marks of direction. Zero-width joiners and non-joiners remain between letters, where
     Persian and the scripts of India need them.
     """
-    if text.isascii():
+    is_ascii = text.isascii()
+    if is_ascii and text.isprintable():
         return text
     if not text.isprintable():  # no invisible character is printable
         text = _STRAY_JOINERS.sub("", _INVISIBLE.sub("", text))
-    return unicodedata.normalize("NFC", text)
+    return text if is_ascii else unicodedata.normalize("NFC", text)
 
 
 def split_end(text: str) -> tuple[str, str]:
@@ -122,7 +125,7 @@ class Sentence:
         if not self.words:
             raise SentenceError("A sentence needs at least one word; this text has none.")
         bare = " ".join(self.words)
-        if not bare.isascii() or not self.end.isascii():
+        if not (bare.isascii() and bare.isprintable() and self.end.isascii()):
             # A frozen dataclass: its fields are normalised once, before anybody sees them. A word
             # of invisible characters, which no text has, stays: positions must not change
             words = tuple(normalise_text(word) or word for word in self.words)
@@ -151,8 +154,7 @@ class Sentence:
         """
         if not isinstance(text, str):
             raise SentenceError(f"{shortened(text)} is not a sentence; expected a text with words.")
-        is_ascii = text.isascii()
-        text = text.strip() if is_ascii else normalise_text(text).strip()
+        text = normalise_text(text).strip()
         last = text[-1:]
         # Nearly all texts end in one of three marks or in a letter
         if text.endswith(END_MARKS):
@@ -162,7 +164,7 @@ class Sentence:
         words = tuple(bare.split())
         if not words:
             raise SentenceError(f"A sentence needs at least one word; {text!r} has none.")
-        if "\0" in text or not (is_ascii or _is_writable(text)):
+        if not _is_writable(text):
             return cls(words, end)  # which names the word
         # Past the checks of the constructor, which splitting has met: tables hold a million.
         sentence = object.__new__(cls)
