@@ -358,7 +358,7 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
         """Refuse models without sentences, and synthesis without two models."""
         if self.synthesize and len(self.models) < 2:
             raise InputError("`synthesize` needs two models: name them (`models`).")
-        if self.sentences is None and not self.scores:
+        if self.models and self.sentences is None and not self.scores:
             raise InputError("`sentences` must be given where there are no `scores`: name a file.")
 
     def work(self, reporter: Reporter) -> Outcome[Findings]:
