@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.models.base import Continuation
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
-    from contstim.arrays import BoolArray, FloatArray
+    from contstim.files.arrays import BoolArray, FloatArray
     from contstim.models.ngram.adapter import NgramModel
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.vocabulary import Vocabulary
 
 PRICES = np.concatenate([[0.0], np.geomspace(0.05, 8, 28)])
 LONGEST = 8  # words of a sentence

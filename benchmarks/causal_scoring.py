@@ -26,7 +26,7 @@ from contstim.models.causal.network import CausalNetwork
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.words import encode_batch
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable

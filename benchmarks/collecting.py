@@ -29,12 +29,12 @@ from typing import Any
 
 import numpy as np
 
-from contstim.scale import Scale
-from contstim.sentence import Sentence
+from contstim.items.scale import Scale
+from contstim.words.sentence import Sentence
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from contstim.stimuli import Condition, Kind, Trial, on_scale
+from contstim.items.stimuli import Condition, Kind, Trial, on_scale
 from contstim.testing.participants import RunSettings
 from tests.experiments.collection.outages import Outcome, under_cuts, under_kills
 from tests.experiments.collection.servers import CollectProcess, answer

@@ -22,8 +22,8 @@ from contstim.experiments.analysis.crossed import Side, jackknife
 from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.measures import MEASURES
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 
 ITEMS_SD, PEOPLE_SD = 1.50, 0.15  # log odds
 THRESHOLDS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # between ratings 1 to 6, log odds

@@ -31,7 +31,7 @@ from contstim.models.training.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

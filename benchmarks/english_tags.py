@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from inputs import OPENSTAX, ROOT
 
 from contstim.english.frames import verb_uses
-from contstim.tables import columns_of, write_table
-from contstim.tags import END, START, TaggedWord, TagPair
+from contstim.files.tables import columns_of, write_table
+from contstim.words.tags import END, START, TaggedWord, TagPair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

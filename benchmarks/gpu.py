@@ -51,8 +51,8 @@ from contstim.models.training.transformers import train_tokenizer
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -32,9 +32,9 @@ from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.jobs.tasks import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.reporter import Reporter
-from contstim.sentence import Sentence
 from contstim.store import Store
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from contstim.jobs import Executor

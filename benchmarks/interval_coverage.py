@@ -25,8 +25,8 @@ from contstim.experiments.analysis.intervals import Uncertainty, uncertainty_of
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, Measure, signed_ranks
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 
 ITEMS_SD = 1.50  # log odds
 THRESHOLDS = (-2.0, -1.0, 0.0, 1.0, 2.0)  # between ratings 1 to 6, log odds

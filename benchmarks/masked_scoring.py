@@ -29,7 +29,7 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.plan import n_passes
 from contstim.models.onednn import use_onednn
 from contstim.models.words import encode_batch
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -49,7 +49,6 @@ from readable import model_named
 from scipy.special import expit
 from scipy.stats import betabinom
 
-from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.evaluation.accuracies import evaluate_minimal_pairs
 from contstim.evaluation.folder import write_findings
@@ -62,15 +61,16 @@ from contstim.evaluation.minimal_pairs import (
 )
 from contstim.evaluation.scores import score_pairs
 from contstim.evaluation.settings import Method, MinimalPairSettings
-from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.items.minimal_pair_scores import MinimalPairScores
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
 from contstim.optimization.selection.question import MinimalPairObjective, MinimalPairQuestion
 from contstim.reporting.canvas import new_figure, png, styled, widest
-from contstim.sentence import Sentence
 from contstim.steps.evaluation import EvaluateMinimalPairs
 from contstim.store import Store
+from contstim.words.corpus import read_sentences
+from contstim.words.sentence import Sentence
 
 KINDS = {
     "2-gram × 3-gram": ("2gram", "3gram"),

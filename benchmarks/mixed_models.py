@@ -24,8 +24,8 @@ from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, gather
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published import read_stimulus_scores
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 
 # Groups, people and trials of each, standard deviation of people's slopes as a share of the slope
 DESIGNS = ((1, 20, 60, 0.28), (1, 12, 100, 0.5), (1, 40, 40, 0.0), (4, 5, 30, 0.28))

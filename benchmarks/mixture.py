@@ -25,17 +25,17 @@ import torch
 from inputs import DATA, MODELS
 from scipy.stats import spearmanr
 
-from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.plan import mixed
 from contstim.models.masked.rules import orders_plan
+from contstim.words.corpus import read_sentences
 
 if TYPE_CHECKING:
     from contstim.models.masked.plan import Plan
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 N_ORDERS, N_SEEDS, LONGEST = 128, 50, 12
 

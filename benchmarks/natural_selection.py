@@ -21,11 +21,11 @@ from time import perf_counter
 import numpy as np
 from inputs import STUDY
 
+from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.scores import ScoreTable
 from contstim.optimization.selection.natural import select_natural
 from contstim.optimization.selection.question import NaturalQuestion
-from contstim.reviews import Decision, Review, undecided
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 SCORES = STUDY / "resources" / "precomputed_sentence_probabilities"
 PREFIX = "natural_sentences_for_natural_controversial_sentence_pair_selection_probs_"

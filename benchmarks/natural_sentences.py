@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from inputs import OPENSTAX, STUDY
 
-from contstim.corpus import read_sentences
 from contstim.english.tags import english_tags
-from contstim.filters import filter_sentences, finite_verb, whole_statement, word_count
 from contstim.steps.sentences import SentenceSettings
+from contstim.words.corpus import read_sentences
+from contstim.words.filters import filter_sentences, finite_verb, whole_statement, word_count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 NATURAL = STUDY / "resources" / "sentence_corpora"
 _BATCH = ("-graphics=0", "-links=1", "-verbosity=1", "-null=0", "-limit=100")

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from inputs import DATA, OPENSTAX, STUDY
 
-from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.errors import ModelError
 from contstim.models.ngram.adapter import NgramModel
@@ -29,7 +28,8 @@ from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.tables import NgramTables
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.sentence import Sentence
+from contstim.words.corpus import read_sentences
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable

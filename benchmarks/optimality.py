@@ -34,13 +34,13 @@ from contstim.english import generate
 from contstim.optimization.search.recipes import DEFAULT, RECIPES
 from contstim.optimization.search.restarts import SINGLE, SearchBudget
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence, repeats
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence, repeats
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import LanguageModel
 
 N_INITIAL, N_INNER, LENGTHS = 40, 100, (4, 5, 6, 7, 8)

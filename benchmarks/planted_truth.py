@@ -24,9 +24,9 @@ from contstim.experiments.analysis.families import CEILING, every_contrast
 from contstim.experiments.analysis.measures import COSINE, MEASURES, Measure
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather, roles
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import CONTROVERSIAL, Condition, Kind, Trial
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import CONTROVERSIAL, Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 
 # Name, models, groups, people of each, trials of each kind and pair of models, random trials, catch
 # trials; every group has items of its own.

@@ -28,7 +28,7 @@ from scipy.stats import spearmanr
 
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published import MODELS, read_stimulus_scores, read_triplets
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.published.readers import read_natural_scores

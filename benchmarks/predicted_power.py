@@ -32,8 +32,8 @@ from contstim.experiments.design.calibration import MeasuredKind, MeasuredPeople
 from contstim.experiments.design.population import ScopedPreferences, TrialPreferences
 from contstim.experiments.design.power import simulate_power
 from contstim.experiments.design.simulated_tests import family_limits, measure_precision, units_for
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 
 LAYOUTS = (
     Layout("12 groups of 8, 24 trials", (8,) * 12, 24, models=6),

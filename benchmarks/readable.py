@@ -35,12 +35,10 @@ from inputs import MODELS, OPENSTAX, STUDY
 from replay import answer_prob
 from scipy.stats import binom
 
-from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.english.tags import english_tags
 from contstim.english.words import english_rules
-from contstim.frequencies import WordFrequencies
-from contstim.matching import match
+from contstim.items.matching import match
 from contstim.models.catalog import load_models
 from contstim.models.ngram.training import train_ngram
 from contstim.models.training.run import train_network
@@ -53,15 +51,17 @@ from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.steps.review import flags_of
 from contstim.steps.sentences import SentenceSettings
-from contstim.word_rules import sort_words
+from contstim.words.corpus import read_sentences
+from contstim.words.frequencies import WordFrequencies
+from contstim.words.word_rules import sort_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from contstim.items.stimuli import Triplet
     from contstim.models.base import LanguageModel
-    from contstim.sentence import Sentence
-    from contstim.stimuli import Triplet
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.sentence import Sentence
+    from contstim.words.vocabulary import Vocabulary
 
 NATURAL = STUDY / "resources" / "sentence_corpora"
 KINDS = {

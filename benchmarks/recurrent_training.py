@@ -24,7 +24,6 @@ from pathlib import Path
 import numpy as np
 from inputs import DATA
 
-from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.models.base import LanguageModel
 from contstim.models.catalog import load_model
@@ -34,7 +33,8 @@ from contstim.models.training.loop import Progress
 from contstim.models.training.record import Training
 from contstim.models.training.run import train_network
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
-from contstim.sentence import Sentence
+from contstim.words.corpus import read_sentences
+from contstim.words.sentence import Sentence
 
 TEXT, HELD_OUT = (DATA / "text" / f"openstax.{part}.txt" for part in ("train", "heldout"))
 WORDS = 20_000

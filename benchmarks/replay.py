@@ -39,14 +39,14 @@ from scipy.stats import betabinom, binom, ttest_1samp
 from contstim.english.tags import english_tags
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published import MODELS, read_stimulus_scores, read_triplets
-from contstim.matching import MISFIT, match
-from contstim.stimuli import Condition
+from contstim.items.matching import MISFIT, match
+from contstim.items.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.sentence import Sentence
-    from contstim.stimuli import Triplet
+    from contstim.items.stimuli import Triplet
+    from contstim.words.sentence import Sentence
 
 PEOPLE = 20
 SIZES = (1, 3, 5)  # triplets chosen of ten
@@ -90,7 +90,7 @@ class DecidedPair:
         nats: by which the better model prefers it.
         total: nats of both sides.
         smaller: nats of the smaller side.
-        misfits: as `contstim.matching` counts them.
+        misfits: as `contstim.items.matching` counts them.
         coarse: misfits against the natural word's main tags, whatever stands around it.
         changed: words.
     """

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from inputs import DATA, STUDY
 
-from contstim.corpus import read_sentences
 from contstim.demo import train
 from contstim.english import generate
 from contstim.experiments.reproduce.published import read_vocabulary
@@ -38,11 +37,12 @@ from contstim.optimization.search.perturbation import Perturbation
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE, SearchBudget
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence, repeats
-from contstim.vocabulary import Vocabulary
+from contstim.words.corpus import read_sentences
+from contstim.words.sentence import Sentence, repeats
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.synthesize import Synthesis
 

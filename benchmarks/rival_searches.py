@@ -29,7 +29,7 @@ from contstim.optimization.search.recipes import RECIPES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.climb import Step
     from contstim.optimization.search.constraints import Candidates, Position

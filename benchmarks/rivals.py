@@ -37,13 +37,13 @@ from rival_searches import RIVALS, Contest, Spent
 from contstim.demo import train
 from contstim.english import generate
 from contstim.optimization.search.constraints import Candidates, no_repeats
-from contstim.sentence import Sentence, repeats
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence, repeats
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import LanguageModel
 
 # The number after a model's name is its seed.

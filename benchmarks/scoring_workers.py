@@ -24,12 +24,12 @@ from contstim.english import generate
 from contstim.models.loading import Loading
 from contstim.models.ngram.training import train_ngram
 from contstim.models.scoring import score_sentences
-from contstim.sentence import Sentence
 from contstim.steps.execution import ScoringExecution
 from contstim.store import Store
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import Scorer
 
 QUICK = "--quick" in sys.argv

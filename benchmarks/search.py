@@ -28,7 +28,6 @@ import numpy as np
 from inputs import DATA, MODELS, STUDY
 from scipy.stats import spearmanr
 
-from contstim.corpus import read_sentences
 from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.catalog import load_model
 from contstim.models.costs import Cost, Tally, counting
@@ -36,14 +35,15 @@ from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence, repeats
+from contstim.words.corpus import read_sentences
+from contstim.words.sentence import Sentence, repeats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import LanguageModel
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.vocabulary import Vocabulary
 
 CORPUS = "natural_sentences_for_synthetic_controversial_sentence_pair_optimization.txt"
 BERT, GPT = f"hf:{MODELS / 'bert-mini'}", f"hf:{MODELS / 'gpt2-mini'}@chain"

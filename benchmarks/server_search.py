@@ -31,23 +31,23 @@ from inputs import MODELS, OPENSTAX, ROOT
 
 sys.path.insert(0, str(ROOT))
 
-from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import repeats
-from contstim.vocabulary import Vocabulary
+from contstim.words.corpus import read_sentences
+from contstim.words.sentence import repeats
+from contstim.words.vocabulary import Vocabulary
 from tests.models.server.fakes import MODEL, FakeServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import LanguageModel
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 class Counted:

@@ -22,9 +22,9 @@ from inputs import DATA, STUDY
 
 from contstim.experiments.analysis.reliability import reliabilities_of
 from contstim.experiments.reproduce.golan2023_data import read_experiment
-from contstim.scale import Scale
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.items.scale import Scale
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 
 # Mean and standard deviation of trials' hidden values, in standard deviations of single answers:
 # the likeliest for the choices in experiment 1, by condition.

@@ -20,7 +20,6 @@ from time import perf_counter
 
 from inputs import OPENSTAX, STUDY
 
-from contstim.corpus import read_sentences
 from contstim.english import generate
 from contstim.jobs import (
     Executor,
@@ -39,9 +38,10 @@ from contstim.optimization.jobs.results import TripletResults
 from contstim.optimization.jobs.tasks import SearchContext
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.reporter import Reporter
-from contstim.sentence import Sentence
 from contstim.store import Store
-from contstim.vocabulary import Vocabulary
+from contstim.words.corpus import read_sentences
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 QUICK = "--quick" in sys.argv
 

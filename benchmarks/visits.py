@@ -41,8 +41,8 @@ from contstim.models.ngram.training import train_ngram
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence, repeats
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence, repeats
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # as in typing, whose import takes longer than all else h
 if TYPE_CHECKING:
     from contstim import plot as plot
     from contstim.cli.output import ProgressBars as ProgressBars
-    from contstim.corpus import read_sentences as read_sentences
+    from contstim.words.corpus import read_sentences as read_sentences
     from contstim.english import generate as generate
     from contstim.english.minimal_pairs import generate_pairs as generate_pairs
     from contstim.errors import (
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from contstim.experiments.reproduce.published import fetch_published as fetch_published
     from contstim.experiments.responses.table import Response as Response
     from contstim.experiments.responses.table import read_responses as read_responses
-    from contstim.filters import filter_sentences as filter_sentences
-    from contstim.minimal_pair_scores import MinimalPairScores as MinimalPairScores
-    from contstim.minimal_pair_scores import SentencePair as SentencePair
+    from contstim.words.filters import filter_sentences as filter_sentences
+    from contstim.items.minimal_pair_scores import MinimalPairScores as MinimalPairScores
+    from contstim.items.minimal_pair_scores import SentencePair as SentencePair
     from contstim.models.base import Convention as Convention
     from contstim.models.base import LanguageModel as LanguageModel
     from contstim.models.base import Replacements as Replacements
@@ -91,10 +91,10 @@ if TYPE_CHECKING:
     from contstim.optimization.selection.verification import verify_natural as verify_natural
     from contstim.optimization.selection.verification import verify_triplets as verify_triplets
     from contstim.reporting.review import ReviewPage as ReviewPage
-    from contstim.reviews import read_reviews as read_reviews
-    from contstim.scale import Scale as Scale
-    from contstim.scores import ScoreTable as ScoreTable
-    from contstim.sentence import Sentence as Sentence
+    from contstim.items.reviews import read_reviews as read_reviews
+    from contstim.items.scale import Scale as Scale
+    from contstim.items.scores import ScoreTable as ScoreTable
+    from contstim.words.sentence import Sentence as Sentence
     from contstim.steps.analysis import AnalyzeResponses as AnalyzeResponses
     from contstim.steps.design import MakeDesign as MakeDesign
     from contstim.steps.platforms import export_step as export_step
@@ -111,10 +111,10 @@ if TYPE_CHECKING:
     from contstim.steps.training import TrainNgram as TrainNgram
     from contstim.steps.triplets import SearchTriplets as SearchTriplets
     from contstim.steps.vocabulary import MakeVocabulary as MakeVocabulary
-    from contstim.stimuli import Pair as Pair
-    from contstim.stimuli import Trial as Trial
-    from contstim.stimuli import Triplet as Triplet
-    from contstim.stimuli import read_trials as read_trials
+    from contstim.items.stimuli import Pair as Pair
+    from contstim.items.stimuli import Trial as Trial
+    from contstim.items.stimuli import Triplet as Triplet
+    from contstim.items.stimuli import read_trials as read_trials
     from contstim.store import Store as Store
     from contstim.study.handing_on.archive import archive_study as archive_study
     from contstim.study.planning import plan_study as plan_study
@@ -122,7 +122,7 @@ if TYPE_CHECKING:
     from contstim.study.study import Study as Study
     from contstim.study.study_file import read_study as read_study
     from contstim.study.verification import verify_folder as verify_folder
-    from contstim.vocabulary import Vocabulary as Vocabulary
+    from contstim.words.vocabulary import Vocabulary as Vocabulary
 
     __all__: list[str]
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.corpus import read_sentences
-from contstim.documents import read_json_object, write_json
 from contstim.english import generate
 from contstim.errors import InputError
 from contstim.evaluation.learning_curves import train_model
-from contstim.files import write_text
-from contstim.filters import distinct_words, filter_sentences, in_vocabulary, not_in
+from contstim.files.documents import read_json_object, write_json
+from contstim.files.files import write_text
+from contstim.files.records import record_path, write_record
+from contstim.files.tables import columns_of, write_table
+from contstim.items.stimuli import Pair, Triplet, read_triplets
 from contstim.models.base import conventions
 from contstim.models.catalog import load_model, model_files
 from contstim.models.scoring import score_sentences
@@ -32,26 +33,25 @@ from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.selection.natural import select_natural
 from contstim.optimization.selection.question import NaturalQuestion
-from contstim.records import record_path, write_record
 from contstim.reporter import SILENT, Reporter
 from contstim.reporting.stimuli_page import stimuli_report
 from contstim.steps.review import flags_of
 from contstim.steps.training import tell_training
-from contstim.stimuli import Pair, Triplet, read_triplets
 from contstim.store import Store
-from contstim.tables import columns_of, write_table
 from contstim.version import __version__
 from contstim.wording import counted
+from contstim.words.corpus import read_sentences
+from contstim.words.filters import distinct_words, filter_sentences, in_vocabulary, not_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from contstim.items.reviews import Stimulus
+    from contstim.items.scores import ScoreTable
     from contstim.models.base import LanguageModel
     from contstim.models.training.loop import Progress
-    from contstim.reviews import Stimulus
-    from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.sentence import Sentence
+    from contstim.words.vocabulary import Vocabulary
 
 # Small and briefly trained: the demo needs models that differ, not good ones. Of each the words of
 # its n-grams or its architecture, passes over the text, and rate of learning.

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
-from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.scale import Scale
-from contstim.tables import TABLE_KINDS, table_kind
+from contstim.files.documents import shortened
+from contstim.files.tables import TABLE_KINDS, table_kind
+from contstim.items.scale import Scale
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

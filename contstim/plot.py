@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.design.building import Design
     from contstim.experiments.design.power import DesignPower
-    from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
+    from contstim.items.scores import ScoreTable
+    from contstim.words.sentence import Sentence
 
 __all__ = [
     "acceptability",
@@ -79,7 +79,7 @@ def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
         text: sentences in which word frequencies are counted, such as the training text.
     """
     from contstim.experiments.design.summary import summarise, summary_figure
-    from contstim.frequencies import WordFrequencies
+    from contstim.words.frequencies import WordFrequencies
 
     return _by_pyplot(lambda: summary_figure(summarise(design, WordFrequencies.of(text))))
 

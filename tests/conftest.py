@@ -16,7 +16,7 @@ from contstim.english import generate
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.reporting import canvas
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.examples import register_profiles
 
 # So that records of two runs are the same; a test of dates sets its own

@@ -22,8 +22,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.corpus import read_sentences
-from contstim.counts import read_pair_counts, read_token_counts
 from contstim.english.paradigm import read_paradigms
 from contstim.errors import ContstimError
 from contstim.evaluation.acceptability import read_judgements
@@ -48,14 +46,12 @@ from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qu
 from contstim.experiments.platforms.texts import text_of
 from contstim.experiments.reproduce.published import load_plain
 from contstim.experiments.responses.table import read_responses
-from contstim.frequencies import read_frequencies
-from contstim.models.training.acceptability import read_annotations
-from contstim.optimization.selection.question import NaturalCertificate
-from contstim.reviews import read_reviews
-from contstim.scale import Scale
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import (
+from contstim.files.tables import read_table, write_table
+from contstim.items.counts import read_pair_counts, read_token_counts
+from contstim.items.reviews import read_reviews
+from contstim.items.scale import Scale
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import (
     Condition,
     Kind,
     Trial,
@@ -64,9 +60,13 @@ from contstim.stimuli import (
     read_trials,
     read_triplets,
 )
+from contstim.models.training.acceptability import read_annotations
+from contstim.optimization.selection.question import NaturalCertificate
 from contstim.store import Store, TripletStore
-from contstim.tables import read_table, write_table
-from contstim.vocabulary import Vocabulary, read_repeatable
+from contstim.words.corpus import read_sentences
+from contstim.words.frequencies import read_frequencies
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary, read_repeatable
 from tests.damages import DAMAGES, json_lines
 from tests.optimization.selection.tables import choose, random_table
 

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from contstim import demo
-from contstim.corpus import read_sentences
 from contstim.demo import NAMES, Demo, Scale, run_demo
 from contstim.errors import InputError
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import read_pairs, read_triplets
 from contstim.models.catalog import load_model
 from contstim.models.ngram.training import DiscountWarning
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.selection.question import NaturalCertificate, NaturalSelection
 from contstim.optimization.selection.verification import verify_natural
-from contstim.scores import ScoreTable
-from contstim.stimuli import read_pairs, read_triplets
+from contstim.words.corpus import read_sentences
 
 SCALE = Scale(training=500, natural=1_500, judging=2_000, most_epochs=1)
 CLIMB = replace(DEFAULT, perturbation=None, with_cheap_words=None)

@@ -9,10 +9,10 @@ import pytest
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Pair, Triplet
 from contstim.reporting.report import Paragraph, Report
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Pair, Triplet
+from contstim.words.sentence import Sentence
 
 A, B, C = (Sentence.parse(text) for text in ("We read books", "We eat books", "They read <it>"))
 

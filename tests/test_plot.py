@@ -18,10 +18,10 @@ from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.design.building import build_design
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition
 from contstim.reporting.canvas import SIZE, styled
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition
+from contstim.words.sentence import Sentence
 from tests.evaluation.judged_tables import simulated
 from tests.experiments import stimuli
 from tests.experiments.analysis.simulation import simulate

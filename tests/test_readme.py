@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from contstim.english import generate
+from contstim.items.stimuli import read_pairs
 from contstim.models.families import Family
-from contstim.stimuli import read_pairs
 from tests.cli.running import run as run_here
 from tests.cli.running import succeed
 from tests.pages.blocks import read_blocks

@@ -17,8 +17,8 @@ from contstim.steps.step import ChangedSentences
 from contstim.wording import counted
 
 if TYPE_CHECKING:
+    from contstim.items.stimuli import Triplet
     from contstim.models.base import Scorer
-    from contstim.stimuli import Triplet
 
 
 def models(
@@ -122,12 +122,12 @@ def show(
 
     Example: `contstim show triplets.csv --scores scores.csv --out triplets.html`
     """
-    from contstim.files import write_text
+    from contstim.files.files import write_text
+    from contstim.items.reviews import named_sentences
+    from contstim.items.scores import ScoreTable
+    from contstim.items.stimuli import read_stimulus_table
     from contstim.reporting.stimuli_page import stimuli_report
-    from contstim.reviews import named_sentences
-    from contstim.scores import ScoreTable
     from contstim.steps.review import flags_of
-    from contstim.stimuli import read_stimulus_table
 
     stimuli = read_stimulus_table(table)
     table_of_scores = None if scores is None else ScoreTable.read(scores)

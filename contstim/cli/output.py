@@ -80,8 +80,8 @@ def print_rows(
         texts: how many columns, from the left, hold texts.
         title: above the table; empty for none.
     """
+    from contstim.files.plugins import plugin_names
     from contstim.models.families import FAMILIES, GROUP
-    from contstim.plugins import plugin_names
     from contstim.reporting.names import names_for_tables
 
     cells = [

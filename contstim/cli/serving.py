@@ -100,7 +100,7 @@ def collect(
         from contstim.experiments.collection.participants import StudyOptions
         from contstim.experiments.collection.server import database_of, serve
     from contstim.experiments.platforms.jspsych import unfilled_warning
-    from contstim.records import Record, record_path
+    from contstim.files.records import Record, record_path
 
     path = database or database_of(folder)
     if links is not None:
@@ -207,7 +207,7 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> boo
         return False
     with needing("collect", "Serving"):
         from contstim.experiments.collection.reviewing import ReviewFile, review_file, serve_review
-    from contstim.reviews import read_reviews
+    from contstim.items.reviews import read_reviews
 
     content = step.run()
     earlier = read_reviews(step.review) if step.review else None

@@ -11,7 +11,7 @@ from contstim.cli.output import INCOMPLETE, ProgressBars, Quiet, print_rows, rem
 from contstim.wording import counted, duration_range, printable
 
 if TYPE_CHECKING:
-    from contstim.records import Record
+    from contstim.files.records import Record
     from contstim.study.planning import StagePlan, StudyPlan
     from contstim.study.stage import StudyStage
     from contstim.study.states import StageState

@@ -31,15 +31,15 @@ from contstim.english.lexicon import Entry, Symbol, lexicon
 from contstim.english.paradigm import shipped_paradigms
 from contstim.english.sampling import CONTENT, PATIENCE, Derivation, Sampler, is_sensible
 from contstim.errors import InputError
-from contstim.files import write_text
-from contstim.minimal_pair_scores import PREFIX_FIELDS
+from contstim.files.files import write_text
+from contstim.items.minimal_pair_scores import PREFIX_FIELDS
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from contstim.english.paradigm import Item, Paradigm, Version
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 __all__ = ["Generator", "LabelledPair", "generate_pairs", "refuse_other_pairs", "write_pairs"]
 

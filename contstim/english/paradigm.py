@@ -33,8 +33,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from contstim.documents import read_toml
 from contstim.errors import InputError
+from contstim.files.documents import read_toml
 from contstim.wording import repeated
 
 if TYPE_CHECKING:

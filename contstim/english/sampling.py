@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.english.grammar import START, Grammar, collector_paused, grammar
 from contstim.english.words import indefinite_article
 from contstim.errors import InputError
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

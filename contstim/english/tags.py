@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 
-from contstim.tables import read_table
-from contstim.tags import TagTable, read_tags
+from contstim.files.tables import read_table
+from contstim.words.tags import TagTable, read_tags
 
 
 @cache

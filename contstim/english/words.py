@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from contstim.documents import read_toml
-from contstim.word_rules import WordRules, read_words
+from contstim.files.documents import read_toml
+from contstim.words.word_rules import WordRules, read_words
 
 BLOCKED = Path(__file__).with_name("blocked.txt")
 """Profanity, slurs and explicit words; compiled for this package, under its licence."""

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.sentence import Sentence
-from contstim.tables import listed, needed_columns, number, parsed, parsed_columns, read_table
-from contstim.tables import text as cell_text
+from contstim.files.documents import shortened
+from contstim.files.tables import listed, needed_columns, number, parsed, parsed_columns, read_table
+from contstim.files.tables import text as cell_text
 from contstim.wording import repeated
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
 
     Table = Mapping[str, Sequence[Any]]
 

@@ -17,11 +17,11 @@ from contstim.evaluation.criteria import (
 )
 from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.scores import LeftOut
+from contstim.files.tables import columns_of
 from contstim.reporting.canvas import BLUE, ORANGE, panels, widest
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Heading, Paragraph, Table
-from contstim.tables import columns_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.correlation import pearson_matrix
-from contstim.documents import read_toml
 from contstim.errors import InputError
 from contstim.evaluation.folder import table_of
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings, TieRule
+from contstim.files.documents import read_toml
+from contstim.files.tables import frame_of
+from contstim.items.correlation import pearson_matrix
 from contstim.models.specifications import RESERVED_NAMES
-from contstim.tables import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from pandas import DataFrame
 
-    from contstim.arrays import FloatArray, IntArray
     from contstim.evaluation.scores import PairScores, PairScoring
+    from contstim.files.arrays import FloatArray, IntArray
     from contstim.models.base import Scorer
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
     Row = dict[str, Any]
 

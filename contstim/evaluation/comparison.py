@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.correlation import pearson
 from contstim.errors import InputError, ScoreError, VocabularyError
 from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.scores import score_readable
+from contstim.items.correlation import pearson
+from contstim.items.scores import ScoreTable
 from contstim.models.base import require_language_model
 from contstim.models.specifications import with_name
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
@@ -25,10 +26,9 @@ from contstim.reporting.canvas import BLUE, GREY, panels, widest
 from contstim.reporting.heat_map import agreement_map
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Bullets, Heading, Paragraph, code, emphasis
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence, repeats
-from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
+from contstim.words.sentence import Sentence, repeats
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from contstim.evaluation.folder import Columns
+    from contstim.items.stimuli import Triplet
     from contstim.models.base import Scorer
     from contstim.reporting.report import Part
-    from contstim.stimuli import Triplet
     from contstim.store import Store
 
     Row = dict[str, Any]

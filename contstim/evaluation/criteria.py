@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from contstim.correlation import pearson, pearson_matrix, spearman
 from contstim.errors import InputError
 from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
-from contstim.tables import frame_of
+from contstim.files.tables import frame_of
+from contstim.items.correlation import pearson, pearson_matrix, spearman
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.evaluation.acceptability import JudgedPair, Judgements
     from contstim.evaluation.judged_scores import JudgedScores
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
     Row = dict[str, Any]
     Apart = Mapping[tuple[str, str, str], IntArray]

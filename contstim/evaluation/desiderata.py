@@ -17,26 +17,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.correlation import Correlation
 from contstim.errors import InputError
 from contstim.evaluation.folder import table_of
 from contstim.evaluation.scores import score_readable
 from contstim.evaluation.settings import DESIDERATA, GAP, DesiderataSettings
+from contstim.files.tables import ShownAsTable, frame_of
+from contstim.items.correlation import Correlation
 from contstim.models.base import require_language_model
-from contstim.sentence import Sentence, split_end
-from contstim.tables import ShownAsTable, frame_of
+from contstim.words.sentence import Sentence, split_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pandas import DataFrame
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.evaluation.scores import LeftOut
-    from contstim.frequencies import WordFrequencies
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
+    from contstim.items.scores import ScoreTable
     from contstim.models.base import Scorer
-    from contstim.scores import ScoreTable
     from contstim.store import Store
+    from contstim.words.frequencies import WordFrequencies
 
     Progress = Callable[[Scorer, int], None]
     Row = dict[str, Any]

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from contstim.arrays import FloatArray
     from contstim.evaluation.desiderata import Desiderata
     from contstim.evaluation.folder import Columns
+    from contstim.files.arrays import FloatArray
     from contstim.reporting.report import Part
 
 _ACROSS = 5  # models side by side

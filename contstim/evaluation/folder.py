@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.files import reading, write_text
+from contstim.files.files import reading, write_text
+from contstim.files.records import provenance
+from contstim.files.tables import write_table
 from contstim.models.base import conventions
-from contstim.records import provenance
 from contstim.reporting.canvas import save, styled
 from contstim.reporting.report import Bullets, Heading, Picture, Report, Table, code
-from contstim.tables import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

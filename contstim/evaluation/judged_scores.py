@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.documents import shortened
 from contstim.errors import ScoreError, SentenceError
 from contstim.evaluation.acceptability import JUDGEMENT, is_missing, number_or_nan
 from contstim.evaluation.scores import LeftOut, score_readable
 from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
-from contstim.scores import MOST_MODELS, ScoreTable
-from contstim.sentence import Sentence, is_end, normalise_text
-from contstim.tables import listed, parsed, read_table
+from contstim.files.documents import shortened
+from contstim.files.tables import listed, parsed, read_table
+from contstim.items.scores import MOST_MODELS, ScoreTable
 from contstim.wording import repeated
+from contstim.words.sentence import Sentence, is_end, normalise_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
     from contstim.evaluation.acceptability import Judgements
+    from contstim.files.arrays import BoolArray, FloatArray
     from contstim.models.base import Scorer
     from contstim.store import Store
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.models.loading import Device
     from contstim.models.training.loop import Progress
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 def sizes_of(text: str) -> list[int]:

@@ -12,11 +12,11 @@ from contstim.evaluation.accuracies import BIN, FEATURES, contrasts
 from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.minimal_pairs import AGREEMENT
 from contstim.evaluation.scores import LeftOut
+from contstim.files.tables import cells_by_name, columns_of
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, panels, plain_log, widest
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names, shortened
 from contstim.reporting.report import Details, Heading, Paragraph, Table
-from contstim.tables import cells_by_name, columns_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ from zlib import crc32
 
 import numpy as np
 
-from contstim.documents import read_json_lines
 from contstim.errors import InputError
 from contstim.evaluation.pair_columns import PairTable, find_pairs
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings
-from contstim.minimal_pair_scores import PREFIX_FIELDS, SentencePair
+from contstim.files.documents import read_json_lines
+from contstim.files.tables import cells_by_name, listed, number, parsed, read_csv, read_table
+from contstim.files.tables import text as cell_text
+from contstim.items.minimal_pair_scores import PREFIX_FIELDS, SentencePair
+from contstim.items.stimuli import optional_text
 from contstim.models.base import Continuation
-from contstim.sentence import Sentence
-from contstim.stimuli import optional_text
-from contstim.tables import cells_by_name, listed, number, parsed, read_csv, read_table
-from contstim.tables import text as cell_text
 from contstim.wording import counted
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

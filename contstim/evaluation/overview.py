@@ -14,9 +14,9 @@ from contstim.errors import ModelError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import Convention, Scorer
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 N_SENTENCES = 50
 """Sentences of the embedded English that a model is tried with."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.evaluation.acceptability import is_missing, verdict
-from contstim.tables import listed
+from contstim.files.tables import listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

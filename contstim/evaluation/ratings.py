@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.correlation import pearson, spearman
 from contstim.errors import InputError
 from contstim.evaluation.acceptability_report import scatter_figure
 from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.scores import LeftOut
+from contstim.files.tables import columns_of, frame_of
+from contstim.items.correlation import pearson, spearman
 from contstim.reporting.report import Paragraph
-from contstim.tables import columns_of, frame_of
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-    from contstim.arrays import BoolArray, FloatArray
     from contstim.evaluation.acceptability import Judgements
     from contstim.evaluation.judged_scores import JudgedScores
+    from contstim.files.arrays import BoolArray, FloatArray
 
     Row = dict[str, Any]
 

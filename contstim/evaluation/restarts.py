@@ -9,17 +9,17 @@ import numpy as np
 
 from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.scores import LeftOut, readable_by
+from contstim.files.tables import columns_of
 from contstim.reporting.canvas import BLUE, ORANGE, new_figure
 from contstim.reporting.report import Heading, Paragraph, code
-from contstim.tables import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.figure import Figure
 
-    from contstim.arrays import BoolArray, FloatArray
     from contstim.evaluation.folder import Columns
+    from contstim.files.arrays import BoolArray, FloatArray
     from contstim.models.classifier import ClassifierModel
     from contstim.models.training.acceptability import LabelledSentence
     from contstim.reporting.report import Part

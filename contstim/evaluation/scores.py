@@ -12,19 +12,19 @@ import numpy as np
 
 from contstim.errors import InputError, ModelError
 from contstim.evaluation.settings import Method, TieRule
-from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.items.minimal_pair_scores import MinimalPairScores
 from contstim.models.base import require_language_model
 from contstim.models.scoring import score_continuations, score_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
     from contstim.evaluation.minimal_pairs import MinimalPair
+    from contstim.files.arrays import BoolArray, FloatArray
+    from contstim.items.scores import ScoreTable
     from contstim.models.base import Scorer
-    from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
     from contstim.store import Store
+    from contstim.words.sentence import Sentence
 
     Progress = Callable[[Scorer, int], None]
 

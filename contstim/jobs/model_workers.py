@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import shortened
 from contstim.errors import ContstimError, ModelError, WorkerError
+from contstim.files.documents import shortened
 from contstim.jobs.pool import TaskQueue, worker_pool
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from contstim.models.catalog import check_model

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.sentence import Sentence
-    from contstim.vocabulary import Vocabulary
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
+    from contstim.words.sentence import Sentence
+    from contstim.words.vocabulary import Vocabulary
 
 
 NATS = "nats"

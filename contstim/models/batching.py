@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from contstim.arrays import BoolArray, IntArray
+    from contstim.files.arrays import BoolArray, IntArray
 
     Row: TypeAlias = Sequence[int] | IntArray
     Write: TypeAlias = Callable[[], None]

@@ -18,12 +18,12 @@ from torch import Tensor
 from contstim.errors import ModelError
 from contstim.models.batching import log_softmax32, to_device
 from contstim.models.words import token_texts
-from contstim.sentence import is_end
+from contstim.words.sentence import is_end
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from contstim.arrays import BoolArray, IntArray
+    from contstim.files.arrays import BoolArray, IntArray
 
 CLASSES_VERSION = 2
 """Number of the definition of classes, a part of the fingerprints of rules that use them."""

@@ -27,11 +27,11 @@ from contstim.models.words import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.loading import Loading
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 UNIT = "signed confidence, -1 to 1"
 LABELS = ("unacceptable", "acceptable")

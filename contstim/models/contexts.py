@@ -19,7 +19,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
-from contstim.sentence import special_sign
+from contstim.words.sentence import special_sign
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

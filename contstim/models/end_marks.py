@@ -19,7 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from contstim.models.base import Convention, TokenScore
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

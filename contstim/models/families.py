@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from contstim.errors import ModelError
+from contstim.files.plugins import plugin, plugin_names
 from contstim.models.masked.rules import RULES
 from contstim.models.transforms import WORD_RULES
-from contstim.plugins import plugin, plugin_names
 
 GROUP = "contstim.models"
 """The group of entry points that name a `Family`."""

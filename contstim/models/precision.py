@@ -18,12 +18,12 @@ from contstim.models.base import ROUNDING
 from contstim.models.batching import fitting_memory
 from contstim.models.merging import alone
 from contstim.models.tensors import has_parts_elsewhere
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
 
 _PROBES = tuple(
     Sentence(tuple(text.split()))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from contstim.models.base import Convention
     from contstim.models.specifications import Specification
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.vocabulary import Vocabulary
 
 CHUNK = 200
 """How many items are asked about at a time: what is lost at most when a worker is killed."""

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from contstim.documents import read_json_object
 from contstim.errors import InputError, ScoreError
+from contstim.files.documents import read_json_object
+from contstim.files.records import record_path
+from contstim.items.scores import ScoreTable
 from contstim.models.base import Convention, record_entry, require_language_model
 from contstim.models.remote import CHUNK, ModelCall, RemoteModel
 from contstim.models.training_text import Contamination, contamination
 from contstim.models.transforms import UnknownWords, unknown_words
-from contstim.records import record_path
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.files.arrays import FloatArray, IntArray
     from contstim.models.base import Continuation, Scorer, TokenScore
     from contstim.models.remote import Answer
     from contstim.store import Store

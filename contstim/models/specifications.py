@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote, unquote
 
-from contstim.documents import read_json_object, shortened
 from contstim.errors import ModelError
-from contstim.files import is_file
+from contstim.files.documents import read_json_object, shortened
+from contstim.files.files import is_file
 from contstim.models.families import FAMILIES, family_named
 from contstim.wording import repeated
 

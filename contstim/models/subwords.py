@@ -28,11 +28,11 @@ from contstim.models.words import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.loading import Loading
     from contstim.models.words import Encoding, Place, Tokens, WordTokens
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 def load_transformer(

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
-from contstim.files import writing
+from contstim.files.files import writing
 from contstim.models.base import short_hash
 
 if TYPE_CHECKING:

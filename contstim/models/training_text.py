@@ -21,20 +21,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.arrays import read_npy
-from contstim.documents import read_json_object
 from contstim.errors import InputError, ModelError
-from contstim.files import writing
-from contstim.records import record_path
+from contstim.files.arrays import read_npy
+from contstim.files.documents import read_json_object
+from contstim.files.files import writing
+from contstim.files.records import record_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from contstim.arrays import BoolArray
+    from contstim.files.arrays import BoolArray
     from contstim.reporter import Reporter
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
     Hashes = NDArray[np.uint64]
 

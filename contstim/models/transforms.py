@@ -37,13 +37,13 @@ from contstim.models.base import (
 )
 from contstim.models.caching import WORDS, SizedCache, as_tuple
 from contstim.models.end_marks import NO_END_MARK, end_mark_note, reads_end_mark
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary, WordTuple
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary, WordTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.files.arrays import FloatArray, IntArray
     from contstim.models.specifications import Specification
     from contstim.reporter import Reporter
 

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError, ModelError, VocabularyError
-from contstim.sentence import is_word, normalise_text
-from contstim.tables import read_table, write_table
-from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary, count_words
+from contstim.files.tables import read_table, write_table
+from contstim.words.sentence import is_word, normalise_text
+from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, count_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.arrays import BoolArray, IntArray
+    from contstim.files.arrays import BoolArray, IntArray
     from contstim.models.base import Scorer
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 BOUNDARY, UNKNOWN = 0, 1

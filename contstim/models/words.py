@@ -31,12 +31,12 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.models.caching import WORDS, SizedCache
-from contstim.sentence import SPACE_SIGN, Sentence, special_sign
+from contstim.words.sentence import SPACE_SIGN, Sentence, special_sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.arrays import BoolArray, IntArray
+    from contstim.files.arrays import BoolArray, IntArray
 
     Tokens: TypeAlias = tuple[int, ...]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.files import writing
+from contstim.files.files import writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

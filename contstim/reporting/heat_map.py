@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.arrays import FloatArray
-    from contstim.scores import ScoreTable
+    from contstim.files.arrays import FloatArray
+    from contstim.items.scores import ScoreTable
 
 _SQUARE, _ACROSS, _DOWN = 0.36, 0.42, 0.26  # inches: a square cell's side; another's width, height
 _SCALE_WIDTH, _SCALE_SHARE = 0.15, 0.7  # inches; of the map's height

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.matching import changes_of, figures_of
+from contstim.items.matching import changes_of, figures_of
+from contstim.items.reviews import named_sentences
+from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.reporting import report
 from contstim.reporting.canvas import png, styled
 from contstim.reporting.heat_map import agreement_map
-from contstim.reviews import named_sentences
-from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from contstim.item_flags import FlaggedItems
-    from contstim.matching import Changes
+    from contstim.items.item_flags import FlaggedItems
+    from contstim.items.matching import Changes
+    from contstim.items.reviews import Stimulus
+    from contstim.items.scores import ScoreTable
     from contstim.reporting.report import Part, Span, Text, Value
-    from contstim.reviews import Stimulus
-    from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 _ALL_OPEN = 20  # items of a section that are shown without unfolding anything
 _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}

@@ -20,13 +20,13 @@ from contstim.experiments.analysis.trivial_rivals import against_rivals, trivial
 from contstim.experiments.responses.admission import Admission, admit
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import Response, read_responses
-from contstim.frequencies import read_frequencies
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Kind, Trial, read_trials
 from contstim.models.training_text import read_contamination, tell_contamination
 from contstim.options import AnswerScale, Help, Reads, Writes
 from contstim.reporting.report import Table
-from contstim.scores import ScoreTable
 from contstim.steps.step import Outcome, Step, Value
-from contstim.stimuli import Kind, Trial, read_trials
+from contstim.words.frequencies import read_frequencies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

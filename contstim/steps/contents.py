@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 _LINES = 1_000  # of a text; a corpus may be large
 
 _READERS = {
-    "minimal pair scores": "contstim.minimal_pair_scores:MinimalPairScores.read",
-    "minimal pairs": "contstim.stimuli:read_controversial_minimal_pairs",
-    "pair counts": "contstim.counts:read_pair_counts",
-    "pairs": "contstim.stimuli:read_pairs",
-    "repeatable words": "contstim.vocabulary:read_repeatable",
-    "scores": "contstim.scores:ScoreTable.read",
-    "sentences": "contstim.stimuli:read_stimuli",
-    "stimuli": "contstim.stimuli:read_stimulus_table",
+    "minimal pair scores": "contstim.items.minimal_pair_scores:MinimalPairScores.read",
+    "minimal pairs": "contstim.items.stimuli:read_controversial_minimal_pairs",
+    "pair counts": "contstim.items.counts:read_pair_counts",
+    "pairs": "contstim.items.stimuli:read_pairs",
+    "repeatable words": "contstim.words.vocabulary:read_repeatable",
+    "scores": "contstim.items.scores:ScoreTable.read",
+    "sentences": "contstim.items.stimuli:read_stimuli",
+    "stimuli": "contstim.items.stimuli:read_stimulus_table",
     "tags": "contstim.english.tags:tag_table",
-    "token counts": "contstim.counts:read_token_counts",
-    "trials": "contstim.stimuli:read_trials",
-    "triplets": "contstim.stimuli:read_triplets",
-    "vocabulary": "contstim.vocabulary:Vocabulary.load",
-    "words": "contstim.word_rules:read_words",
+    "token counts": "contstim.items.counts:read_token_counts",
+    "trials": "contstim.items.stimuli:read_trials",
+    "triplets": "contstim.items.stimuli:read_triplets",
+    "vocabulary": "contstim.words.vocabulary:Vocabulary.load",
+    "words": "contstim.words.word_rules:read_words",
 }
 
 
@@ -41,9 +41,9 @@ def check_content(path: Path, content: str) -> None:
     Raises:
         InputError: it holds something else.
     """
-    from contstim.corpus import read_lines
     from contstim.evaluation.minimal_pairs import pair_files, read_minimal_pairs
-    from contstim.reviews import read_reviews
+    from contstim.items.reviews import read_reviews
+    from contstim.words.corpus import read_lines
 
     if content == "text":
         deque(islice(read_lines(path), _LINES), maxlen=0)

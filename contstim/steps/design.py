@@ -12,20 +12,12 @@ from contstim.errors import InputError
 from contstim.experiments.design.building import Design, build_design, check_attention
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.design.summary import summarise, summary_figure, summary_report
-from contstim.files import write_text
-from contstim.frequencies import WordFrequencies, read_frequencies
-from contstim.matching import figures_of
-from contstim.options import Help, Reads, Seed, WritesTable
-from contstim.reporting.canvas import write_figure
-from contstim.reporting.stimuli_page import figures_table
-from contstim.reviews import ItemKind, undecided
-from contstim.scale import Scale
-from contstim.sentence import Sentence
-from contstim.steps.fields import Earlier, Reviews
-from contstim.steps.review import EarlierStimuli, flags_of, tell_stayed, trials_in_place
-from contstim.steps.step import Outcome, Step
-from contstim.steps.texts import read_sentence_file
-from contstim.stimuli import (
+from contstim.files.files import write_text
+from contstim.files.tables import listed, parsed_columns, read_table, write_table
+from contstim.items.matching import figures_of
+from contstim.items.reviews import ItemKind, undecided
+from contstim.items.scale import Scale
+from contstim.items.stimuli import (
     Condition,
     Trial,
     read_controversial_minimal_pairs,
@@ -33,14 +25,22 @@ from contstim.stimuli import (
     read_triplets,
     trial_columns,
 )
-from contstim.tables import listed, parsed_columns, read_table, write_table
+from contstim.options import Help, Reads, Seed, WritesTable
+from contstim.reporting.canvas import write_figure
+from contstim.reporting.stimuli_page import figures_table
+from contstim.steps.fields import Earlier, Reviews
+from contstim.steps.review import EarlierStimuli, flags_of, tell_stayed, trials_in_place
+from contstim.steps.step import Outcome, Step
+from contstim.steps.texts import read_sentence_file
 from contstim.wording import counted
+from contstim.words.frequencies import WordFrequencies, read_frequencies
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from contstim.items.reviews import ReviewedItem
     from contstim.reporter import Reporter
-    from contstim.reviews import ReviewedItem
 
 
 @dataclass(frozen=True, kw_only=True)

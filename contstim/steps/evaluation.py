@@ -8,7 +8,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from contstim.corpus import read_lines
 from contstim.errors import ContstimError, InputError
 from contstim.evaluation import comparison, desiderata, minimal_pairs
 from contstim.evaluation.acceptability import judgement_files, read_judgements
@@ -31,13 +30,14 @@ from contstim.evaluation.settings import (
     Method,
     MinimalPairSettings,
 )
-from contstim.frequencies import frequency_file, read_frequencies
+from contstim.files.tables import columns_of, write_table
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Triplet
 from contstim.models.catalog import load_scorers, model_files
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.specifications import parse_models
 from contstim.models.transforms import tell_unknown_words
 from contstim.options import Aside, Help, Models, Reads, Seed
-from contstim.scores import ScoreTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import (
     STORE_NAME,
@@ -49,10 +49,10 @@ from contstim.steps.fields import (
 from contstim.steps.step import Outcome, Shown, Step, Value
 from contstim.steps.texts import read_sentence_file, read_text, report_sentences
 from contstim.steps.training import tell_training
-from contstim.stimuli import Triplet
 from contstim.store import Store
-from contstim.tables import columns_of, write_table
 from contstim.wording import counted, duration
+from contstim.words.corpus import read_lines
+from contstim.words.frequencies import frequency_file, read_frequencies
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from contstim.evaluation.folder import Findings
     from contstim.models.base import LanguageModel, Scorer
     from contstim.reporter import Reporter
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 _LONG, _MANY = 3600.0, 100  # seconds of scoring, and sentences, from which a quick way is named
 

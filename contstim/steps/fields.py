@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from contstim.english.words import english_rules
 from contstim.errors import InputError
-from contstim.files import is_file
+from contstim.files.files import is_file
 from contstim.models.loading import Loading
 from contstim.optimization.search.settings import SearchSettings
 from contstim.options import Aside, Contexts, Help, Models, Reads, Writes
-from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
-from contstim.word_rules import WordRules, read_words
+from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
+from contstim.words.word_rules import WordRules, read_words
 
 _Limits = TypeVar("_Limits", bound=SearchSettings)
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 from contstim.english import generate
 from contstim.english.minimal_pairs import generate_pairs, refuse_other_pairs, write_pairs
 from contstim.english.paradigm import choose_paradigms, read_paradigms, shipped_paradigms
-from contstim.files import write_text
+from contstim.files.files import write_text
 from contstim.options import Help, Reads, Seed, Writes
 from contstim.steps.step import Outcome, Step
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 class GenerateSentences(Step[None], name="generate sentences"):

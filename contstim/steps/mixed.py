@@ -21,7 +21,8 @@ from contstim.experiments.analysis.mixed.models import MixedSettings
 from contstim.experiments.analysis.ratings import TESTING
 from contstim.experiments.analysis.tables import Row, rows_table, with_origin
 from contstim.experiments.responses.exclusions import Exclusions
-from contstim.frequencies import read_frequencies
+from contstim.files.tables import write_table
+from contstim.items.stimuli import Condition, read_stimuli
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
@@ -29,9 +30,8 @@ from contstim.options import Help, Models, Reads, Writes
 from contstim.steps.analysis import OfAnswers
 from contstim.steps.fields import ModelContexts, TrustRemoteCode
 from contstim.steps.step import Outcome
-from contstim.stimuli import Condition, read_stimuli
-from contstim.tables import write_table
 from contstim.wording import counted
+from contstim.words.frequencies import read_frequencies
 
 if TYPE_CHECKING:
     from contstim.experiments.responses.admission import Admission

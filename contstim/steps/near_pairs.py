@@ -11,7 +11,7 @@ import numpy as np
 from contstim.english.tags import tag_table
 from contstim.errors import InputError
 from contstim.evaluation.scores import readable_by
-from contstim.minimal_pair_scores import MinimalPairScores, SentencePair
+from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair
 from contstim.models.base import conventions
 from contstim.models.catalog import load_models
 from contstim.models.loading import DEFAULT_LOADING, Loading

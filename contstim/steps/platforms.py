@@ -17,11 +17,11 @@ from contstim.experiments.platforms.platform import (
 from contstim.experiments.responses.alignment import Imported, keep_one, kept_columns
 from contstim.experiments.responses.questionnaire import COLUMNS, questions_beside, write_answers
 from contstim.experiments.responses.table import origin_of, scale_of, write_responses
-from contstim.files import visible_files
+from contstim.files.files import visible_files
+from contstim.files.tables import write_table
+from contstim.items.stimuli import on_scale, read_trials, trial_columns
 from contstim.options import AnswerScale, Help, Reads, Writes, WritesTable
 from contstim.steps.step import Outcome, Step, page_of, variant
-from contstim.stimuli import on_scale, read_trials, trial_columns
-from contstim.tables import write_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 from contstim.evaluation.acceptability_report import acceptability_findings
 from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.reproduce import adc, golan2023
+from contstim.files.tables import write_table
 from contstim.options import Reads, Writes
 from contstim.reporting.report import Table
 from contstim.steps.analysis import analysis_facts, shown_of
 from contstim.steps.evaluation import written_findings
 from contstim.steps.step import Outcome, Step
-from contstim.tables import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

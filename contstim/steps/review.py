@@ -14,29 +14,29 @@ from contstim.errors import InputError, VerificationError
 from contstim.experiments.analysis.reliability import reliabilities_of
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.table import read_responses
-from contstim.files import checksum, write_text
-from contstim.frequencies import read_frequencies
-from contstim.item_flags import FlagSettings, flag_items
+from contstim.files.files import checksum, write_text
+from contstim.items.item_flags import FlagSettings, flag_items
+from contstim.items.reviews import Decision, Review, naturals_of, read_reviews, undecided
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Pair, Trial, Triplet, read_stimulus_table, repeated_item
 from contstim.models.catalog import load_models
 from contstim.models.scoring import token_terms
 from contstim.options import AnswerScale, Help, Models, Reads, Writes
 from contstim.reporting.review import ReviewPage
-from contstim.reviews import Decision, Review, naturals_of, read_reviews, undecided
-from contstim.scores import ScoreTable
 from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step
-from contstim.stimuli import Pair, Trial, Triplet, read_stimulus_table, repeated_item
-from contstim.vocabulary import REPEATABLE_ENGLISH
 from contstim.wording import counted
+from contstim.words.frequencies import read_frequencies
+from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-    from contstim.item_flags import FlaggedItems
+    from contstim.items.item_flags import FlaggedItems
+    from contstim.items.reviews import ItemKind, ReviewedItem, Stimulus
+    from contstim.items.scale import Scale
     from contstim.reporter import Reporter
-    from contstim.reviews import ItemKind, ReviewedItem, Stimulus
-    from contstim.scale import Scale
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 _Item = TypeVar("_Item", Pair, Triplet, Trial)
 

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from contstim.errors import InputError
+from contstim.files.tables import TABLE_KINDS, write_table
 from contstim.models.catalog import one_at_a_time
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.masked.rules import RULES
@@ -34,19 +35,18 @@ from contstim.steps.fields import (
 from contstim.steps.step import Outcome, Step
 from contstim.steps.texts import read_sentence_file
 from contstim.store import Store
-from contstim.tables import TABLE_KINDS, write_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import Scorer
     from contstim.models.scoring import Wanted
     from contstim.models.specifications import Specification
     from contstim.reporter import Reporter
-    from contstim.sentence import Sentence
     from contstim.store.times import Times
+    from contstim.words.sentence import Sentence
 
 
 class ScoreSentences(

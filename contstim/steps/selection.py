@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from contstim.counts import read_pair_counts, read_token_counts
-from contstim.documents import read_json_object
 from contstim.english.tags import tag_table
 from contstim.errors import InputError
-from contstim.matching import figures_of
-from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.files.documents import read_json_object
+from contstim.files.tables import columns_of, listed, write_table
+from contstim.items.counts import read_pair_counts, read_token_counts
+from contstim.items.matching import figures_of
+from contstim.items.minimal_pair_scores import MinimalPairScores
+from contstim.items.reviews import ItemKind, read_reviews
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import (
+    ControversialMinimalPair,
+    Pair,
+    Triplet,
+    read_stimuli,
+    read_triplets,
+)
 from contstim.models.training_text import read_contamination, tell_contamination
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
 from contstim.optimization.selection.natural import select_natural
@@ -36,22 +46,18 @@ from contstim.optimization.selection.triplets import select_triplets
 from contstim.options import Reads, WritesTable
 from contstim.reporting.report import Table
 from contstim.reporting.stimuli_page import figures_table
-from contstim.reviews import ItemKind, read_reviews
-from contstim.scores import ScoreTable
 from contstim.steps.fields import Earlier, Reviews, Uncapped, uncapped_words
 from contstim.steps.review import EarlierStimuli, flags_of, in_place, tell_stayed
 from contstim.steps.step import Outcome, Step
-from contstim.stimuli import ControversialMinimalPair, Pair, Triplet, read_stimuli, read_triplets
-from contstim.tables import columns_of, listed, write_table
-from contstim.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 from contstim.wording import counted
+from contstim.words.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from contstim.items.reviews import ReviewedItem
     from contstim.optimization.selection.question import SelectionCertificate
     from contstim.reporter import Reporter
-    from contstim.reviews import ReviewedItem
 
 _BY_MODELS = attrgetter("model_1", "model_2")
 GivenCounts = Annotated[

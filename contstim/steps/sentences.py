@@ -8,12 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from contstim.corpus import read_lines, read_sentences
 from contstim.english.tags import english_tags
 from contstim.errors import InputError
 from contstim.experiments.design.sentence_needs import sentences_needed
-from contstim.files import write_text
-from contstim.filters import (
+from contstim.files.files import write_text
+from contstim.options import Help, Reads, Writes
+from contstim.reporting.report import Table
+from contstim.steps.fields import Blocked, Language, Prose, Text, language_rules
+from contstim.steps.step import Outcome, Step, fields_of
+from contstim.steps.texts import read_text
+from contstim.wording import counted
+from contstim.words.corpus import read_lines, read_sentences
+from contstim.words.filters import (
     SentenceRule,
     costs_of_rules,
     distinct_words,
@@ -24,21 +30,15 @@ from contstim.filters import (
     without,
     word_count,
 )
-from contstim.options import Help, Reads, Writes
-from contstim.reporting.report import Table
-from contstim.steps.fields import Blocked, Language, Prose, Text, language_rules
-from contstim.steps.step import Outcome, Step, fields_of
-from contstim.steps.texts import read_text
-from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
-from contstim.word_rules import sort_words
-from contstim.wording import counted
+from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary
+from contstim.words.word_rules import sort_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from contstim.experiments.design.sentence_needs import SentenceNeeds
     from contstim.reporter import Reporter
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,15 +31,15 @@ from contstim.experiments.responses.questionnaire import (
     write_answers,
 )
 from contstim.experiments.responses.table import write_responses
-from contstim.files import write_text
+from contstim.files.files import write_text
+from contstim.files.tables import write_table
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, read_trials
 from contstim.models.scoring import require_log_probabilities
 from contstim.options import Aside, Help, Reads, Seed, Writes, WritesTable
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.report import Picture
-from contstim.scores import ScoreTable
 from contstim.steps.step import Outcome, Step
-from contstim.stimuli import Condition, read_trials
-from contstim.tables import write_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ from typing import (
 )
 
 from contstim.errors import ContstimError, InputError
-from contstim.files import is_device, reading
+from contstim.files.files import is_device, reading
 from contstim.options import Aside, Contexts, Help, Models, Reads, Writes
 from contstim.reporter import SILENT, Reporter, forwarding
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from contstim.reporting.report import Table
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 Value = TypeVar("Value")
@@ -312,7 +312,7 @@ class Step(Generic[Value]):
 
     def record_path(self) -> Path | None:
         """Path of the record, beside the first output; None where nothing is written."""
-        from contstim.records import record_path
+        from contstim.files.records import record_path
 
         for field, value in self.values():
             if isinstance(field.note, Writes) and value is not None:
@@ -324,7 +324,7 @@ class Step(Generic[Value]):
 
 def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
     """Do a step's work and write its record; see `Step.run`."""
-    from contstim.records import Record, checksums, path_from
+    from contstim.files.records import Record, checksums, path_from
     from contstim.steps.targets import check_targets, check_writable
 
     _check_inputs(step)

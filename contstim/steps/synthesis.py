@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.errors import InputError
-from contstim.files import write_text
+from contstim.files.files import write_text
 from contstim.models.base import conventions
 from contstim.models.catalog import load_models
 from contstim.models.loading import DEFAULT_LOADING, Loading
@@ -23,12 +23,12 @@ from contstim.optimization.search.synthesize import (
 )
 from contstim.options import Aside, Help, Models, Seed, Writes
 from contstim.reporting.names import names_for_tables
-from contstim.sentence import Sentence
 from contstim.steps.fields import ModelContexts, OfferedWords, files_of_words, words_read
 from contstim.steps.step import ChangedSentences, Outcome, Step
 from contstim.steps.texts import report_sentences
-from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

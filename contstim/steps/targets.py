@@ -7,11 +7,11 @@ import unicodedata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.files import is_device
+from contstim.files.documents import shortened
+from contstim.files.files import is_device
+from contstim.files.records import record_path
 from contstim.options import Aside, Writes
-from contstim.records import record_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contstim.corpus import read_sentences
-from contstim.stimuli import read_stimuli
-from contstim.text_notes import TextNotes
+from contstim.items.stimuli import read_stimuli
+from contstim.words.corpus import read_sentences
+from contstim.words.text_notes import TextNotes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from contstim.reporter import Reporter
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 def read_text(path: Path, reporter: Reporter, *, prose: bool = False) -> Iterator[Sentence]:

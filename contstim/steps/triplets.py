@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import ContstimError, InputError
-from contstim.files import checksum
-from contstim.matching import figures_of
+from contstim.files.files import checksum
+from contstim.files.tables import columns_of, write_table
+from contstim.items.matching import figures_of
+from contstim.items.reviews import read_reviews
+from contstim.items.stimuli import Triplet, read_stimuli, read_triplets
 from contstim.models.base import record_entry
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.specifications import parse_models
@@ -26,7 +29,6 @@ from contstim.reporting.canvas import write_figure
 from contstim.reporting.frontier import frontier_figure
 from contstim.reporting.report import Table
 from contstim.reporting.stimuli_page import figures_table
-from contstim.reviews import read_reviews
 from contstim.steps.execution import LOCAL, Execution
 from contstim.steps.fields import (
     STORE_NAME,
@@ -42,11 +44,9 @@ from contstim.steps.fields import (
 from contstim.steps.review import flags_of
 from contstim.steps.step import Outcome, Step
 from contstim.steps.texts import read_sentence_file
-from contstim.stimuli import Triplet, read_stimuli, read_triplets
 from contstim.store import AssignedSentence, Store, TripletStore
-from contstim.tables import columns_of, write_table
-from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from contstim.optimization.jobs.results import TripletResults

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from contstim.english.words import english_rules
 from contstim.errors import InputError
 from contstim.experiments.reproduce.published import read_vocabulary
+from contstim.files.tables import columns_of, write_table
 from contstim.models.base import conventions
 from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
@@ -18,17 +19,16 @@ from contstim.options import Help, Models, Reads, Writes, WritesTable
 from contstim.steps.fields import Blocked, Language, ModelContexts, Prose, TrustRemoteCode
 from contstim.steps.step import Outcome, Step
 from contstim.steps.texts import read_text
-from contstim.tables import columns_of, write_table
-from contstim.vocabulary import Vocabulary
-from contstim.word_rules import MANY_NAMES, DroppedWord, WordRules, read_words, sort_words
 from contstim.wording import counted
+from contstim.words.vocabulary import Vocabulary
+from contstim.words.word_rules import MANY_NAMES, DroppedWord, WordRules, read_words, sort_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from contstim.reporter import Reporter
-    from contstim.sentence import Sentence
-    from contstim.word_rules import TextWords
+    from contstim.words.sentence import Sentence
+    from contstim.words.word_rules import TextWords
 
 # Fields of the settings of a vocabulary that say which words are taken, and not how often
 _ABOUT_WORDS = ("language", "names", "without", "blocked", "zipf", "every_word")

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from contstim.documents import shortened
 from contstim.errors import StoreError
+from contstim.files.documents import shortened
 from contstim.store.times import times_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
 
 APPLICATION_ID = 0x636F6E74  # "cont", so that another program's database is not mistaken for ours
 LAYOUT = 7

@@ -14,8 +14,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from contstim.documents import read_json_object, write_json
 from contstim.errors import ContstimError
+from contstim.files.documents import read_json_object, write_json
 
 _MEMORY = 100.0  # units; beyond, what is old counts less
 _SECONDS = 30.0  # between two writes of the file

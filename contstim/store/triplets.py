@@ -12,8 +12,8 @@ import json
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from contstim.sentence import Sentence
-from contstim.stimuli import Triplet
+from contstim.items.stimuli import Triplet
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

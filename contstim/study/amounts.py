@@ -6,11 +6,11 @@ from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from contstim.counts import read_pair_counts
 from contstim.errors import ContstimError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
-from contstim.files import is_file
+from contstim.files.files import is_file
+from contstim.items.counts import read_pair_counts
 from contstim.study.places import StudyFiles
 from contstim.study.study import embedded_text
 

@@ -16,14 +16,14 @@ from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.counts import read_pair_counts
 from contstim.errors import ContstimError, InputError
 from contstim.experiments.platforms.texts import LANGUAGES, has_texts
-from contstim.files import is_file
+from contstim.files.files import is_file
+from contstim.files.records import record_path
+from contstim.items.counts import read_pair_counts
 from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_model
 from contstim.options import Help, Reads
-from contstim.records import record_path
 from contstim.steps.step import fields_of
 from contstim.study.amounts import StudyNumbers, most_sentences
 from contstim.study.owners import conflicts, section_of
@@ -225,8 +225,8 @@ def _checks(study: Study) -> Iterator[tuple[str, str, Callable[[], object]]]:
     from contstim.experiments.analysis.families import read_contrasts
     from contstim.experiments.platforms.jspsych.folder import check_practice
     from contstim.experiments.responses.questionnaire import read_questions
+    from contstim.items.reviews import read_reviews
     from contstim.optimization.search.recipes import recipe_named
-    from contstim.reviews import read_reviews
     from contstim.steps.design import read_attention
 
     sections, names = study.sections, [model.name for model in study.models]

@@ -12,7 +12,7 @@ from threading import Thread
 from time import monotonic
 from typing import IO, TYPE_CHECKING
 
-from contstim.files import lock_holder, write_text
+from contstim.files.files import lock_holder, write_text
 from contstim.store.times import times_beside
 from contstim.study.places import LOCK, NATURAL, STORE, VOCABULARY
 

@@ -16,8 +16,8 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError, InputError
-from contstim.files import lock_holder, write_text
-from contstim.records import now
+from contstim.files.files import lock_holder, write_text
+from contstim.files.records import now
 from contstim.reporting.report import (
     Bullets,
     Details,

@@ -14,6 +14,10 @@ import numpy as np
 
 from contstim.experiments.platforms.jspsych import unfilled_warning
 from contstim.experiments.platforms.texts import BUTTONS
+from contstim.files.tables import read_table
+from contstim.items.reviews import differing
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, ControversialMinimalPair
 from contstim.models.specifications import without_context
 from contstim.reporting.frontier import ALTERNATIVE as NATS_BY_NEW_WORDS
 from contstim.reporting.names import short_names
@@ -29,19 +33,15 @@ from contstim.reporting.report import (
     strong,
 )
 from contstim.reporting.templates import filled
-from contstim.reviews import differing
-from contstim.scores import ScoreTable
-from contstim.stimuli import Condition, ControversialMinimalPair
 from contstim.study import places
 from contstim.study.study import RESULTS
-from contstim.tables import read_table
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from contstim.items.stimuli import Pair, Triplet
     from contstim.reporting.report import Part, Value
-    from contstim.stimuli import Pair, Triplet
     from contstim.study.handing_on.facts import StudyFacts
 
 _SHOWN = 4  # pairs of models whose items are seen without unfolding anything

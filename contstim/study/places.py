@@ -6,7 +6,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.files import path_inside
+from contstim.files.files import path_inside
 from contstim.models.specifications import parse_model
 from contstim.steps.sentences import SentenceSettings
 from contstim.study.study import RESULTS, embedded_text

@@ -25,13 +25,14 @@ from contstim.experiments.analysis.families import (
     every_contrast,
     read_contrasts,
 )
+from contstim.files.tables import columns_of, frame_of
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import read_stimuli
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.optimization.selection.strata import strata
 from contstim.reporter import SILENT
-from contstim.scores import ScoreTable
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.fields import uncapped_words
-from contstim.stimuli import read_stimuli
 from contstim.study.amounts import StudyNumbers
 from contstim.study.measuring import measure as measure_study
 from contstim.study.measuring import stored_times
@@ -39,9 +40,8 @@ from contstim.study.places import SCORES, StudyFiles
 from contstim.study.states import stage_states
 from contstim.study.supply import lacking, natural_supply, too_few
 from contstim.study.times import TimeEstimates
-from contstim.tables import columns_of, frame_of
-from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

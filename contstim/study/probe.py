@@ -21,18 +21,18 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError
 from contstim.evaluation.overview import N_SENTENCES, context_gain
+from contstim.items.stimuli import read_stimuli
 from contstim.models.costs import ReportingTally, counting
 from contstim.optimization.jobs.queues import Searches, pairs_sharing_models, search_key
 from contstim.optimization.jobs.tasks import InspectionTask, SearchContext, floors_of, shared_words
 from contstim.steps.training import TrainNetwork
 from contstim.steps.triplets import SearchTriplets
-from contstim.stimuli import read_stimuli
 from contstim.store import Slot, Store, TripletStore
 from contstim.study.places import StudyFiles
 from contstim.study.states import stage_states
 from contstim.study.study_file import read_study
 from contstim.study.times import SURE, is_ngram, training_key
-from contstim.vocabulary import Vocabulary
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from contstim.models.loading import Loading
     from contstim.models.training.loop import Progress
     from contstim.optimization.jobs.tasks import ModelProfile
-    from contstim.sentence import Sentence
     from contstim.study.study import Study
+    from contstim.words.sentence import Sentence
 
     ModelPair = tuple[str, str]
 
@@ -124,8 +124,8 @@ def _path(path: Path, folder: Path) -> Path | None:
 
 def _probe_training(step: TrainNetwork, folder: Path) -> None:
     """Do some steps of a training, in another folder."""
-    from contstim.corpus import read_sentences
     from contstim.models.training.run import train_network
+    from contstim.words.corpus import read_sentences
 
     began = perf_counter()
     first: tuple[float, int] | None = None

@@ -14,8 +14,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError, InfeasibleError, InputError
-from contstim.files import file_lock, write_text
-from contstim.records import Record, recorded_as
+from contstim.files.files import file_lock, write_text
+from contstim.files.records import Record, recorded_as
 from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.steps.step import perform
 from contstim.steps.training import TrainNetwork, TrainNgram

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from contstim.errors import ContstimError
+from contstim.items.scale import Scale
 from contstim.models.training.settings import TrainingPrecision
 from contstim.optimization.jobs.question import SearchRules
 from contstim.optimization.selection.question import MinimalPairQuestion
 from contstim.options import Help, Reads
-from contstim.scale import Scale
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import DesignSettings
 from contstim.steps.execution import Execution, ScoringExecution

@@ -13,9 +13,9 @@ from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import shortened
 from contstim.errors import ContstimError, InputError
-from contstim.files import is_file, is_folder, path_inside
+from contstim.files.documents import shortened
+from contstim.files.files import is_file, is_folder, path_inside
 from contstim.options import Aside, Help, Models, Writes
 from contstim.steps import step_named, step_names
 from contstim.steps.contents import check_content

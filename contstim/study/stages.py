@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 from contstim.evaluation.settings import Method
 from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.experiments.responses.questionnaire import questions_beside
-from contstim.files import path_inside
+from contstim.files.files import path_inside
+from contstim.items.reviews import ItemKind, read_reviews
 from contstim.models.training.settings import TRANSFORMER_TRAINING
-from contstim.reviews import ItemKind, read_reviews
 from contstim.steps.analysis import AnalyzeResponses
 from contstim.steps.design import MakeDesign
 from contstim.steps.evaluation import EvaluateMinimalPairs
@@ -320,7 +320,7 @@ def responses_of(files: StudyFiles) -> tuple[Response, ...]:
         InputError: the table cannot be read.
     """
     from contstim.experiments.responses.table import read_responses
-    from contstim.stimuli import read_trials
+    from contstim.items.stimuli import read_trials
 
     path, section = files.responses, files.study.sections.get("responses")
     if section is None or path is None or not path.is_file():

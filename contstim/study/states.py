@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from contstim.documents import read_json_object
 from contstim.errors import ContstimError
-from contstim.files import checksum, files_of, lock_holder, path_inside
-from contstim.records import Record, path_from
+from contstim.files.documents import read_json_object
+from contstim.files.files import checksum, files_of, lock_holder, path_inside
+from contstim.files.records import Record, path_from
+from contstim.files.tables import listed
 from contstim.steps.step import fields_of
 from contstim.study.places import LOCK
 from contstim.study.stages import stages_of
 from contstim.study.study import RESULTS
-from contstim.tables import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -10,9 +10,9 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from contstim.documents import parse_toml, read_text
 from contstim.errors import InputError
-from contstim.files import is_file, path_inside, write_text
+from contstim.files.documents import parse_toml, read_text
+from contstim.files.files import is_file, path_inside, write_text
 from contstim.models.loading import Loading
 from contstim.models.specifications import (
     parse_model,

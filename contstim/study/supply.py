@@ -7,27 +7,27 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from contstim.corpus import read_sentences
 from contstim.errors import InputError
-from contstim.files import is_file
+from contstim.files.files import is_file
+from contstim.items.stimuli import read_stimuli
 from contstim.steps.generation import GenerateSentences
 from contstim.steps.sentences import FindSentences
 from contstim.steps.vocabulary import MakeVocabulary
-from contstim.stimuli import read_stimuli
 from contstim.study.places import StudyFiles
 from contstim.study.study import NgramSettings
-from contstim.vocabulary import Vocabulary
+from contstim.words.corpus import read_sentences
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from contstim.reporter import Reporter
-    from contstim.sentence import Sentence
     from contstim.steps.sentences import FoundSentences
     from contstim.study.amounts import StudyNumbers
     from contstim.study.states import StageState
     from contstim.study.study import Study, StudyModel
+    from contstim.words.sentence import Sentence
 
 
 @dataclass(frozen=True)

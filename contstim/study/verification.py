@@ -19,11 +19,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contstim.documents import read_json_object
 from contstim.errors import ContstimError, InputError
-from contstim.files import checksum, is_file, is_record, visible_files
+from contstim.files.documents import read_json_object
+from contstim.files.files import checksum, is_file, is_record, visible_files
+from contstim.files.records import Record, path_from
+from contstim.files.tables import listed
 from contstim.models.catalog import hub_commit
-from contstim.records import Record, path_from
 from contstim.reporter import SILENT, Reporter
 from contstim.study.handing_on.manifest import (
     ENVIRONMENT,
@@ -36,7 +37,6 @@ from contstim.study.places import ARCHIVED, PAGE, STORE
 from contstim.study.states import BEGUN, from_here
 from contstim.study.study import RESULTS
 from contstim.study.study_file import STUDY_FILE
-from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:

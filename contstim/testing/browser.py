@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from contstim.experiments.design.artificial import ArtificialParticipants
-    from contstim.scale import Scale
+    from contstim.items.scale import Scale
 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")  # where the page lets itself be simulated
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")

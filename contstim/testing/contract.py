@@ -19,10 +19,10 @@ import pytest
 from contstim.errors import ContstimError, ModelError, SentenceError
 from contstim.models.base import Continuation, LanguageModel, Scorer, require_language_model
 from contstim.models.costs import Tally, counting
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
 
 # Different lengths, so that batches are padded; a question; and the first sentence once more
 SENTENCES = [

@@ -17,9 +17,9 @@ from contstim.models.costs import count
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.base import Continuation
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 SAYS = ("exact", "estimate", "bound")
 """What a `TableModel` can say of replacements."""

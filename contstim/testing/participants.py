@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from contstim.documents import parse_json_object
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.design.artificial import artificial_answers
 from contstim.experiments.platforms.jspsych.study import check_web_address
 from contstim.experiments.responses.questionnaire import Question
 from contstim.experiments.responses.table import UNRATED
-from contstim.files import write_text
+from contstim.files.documents import parse_json_object
+from contstim.files.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -23,9 +23,9 @@ import pytest
 from contstim.errors import ContstimError, InputError
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import NO_BREAK_SPACE, Response
-from contstim.scale import Scale
-from contstim.sentence import Sentence
-from contstim.stimuli import KINDS, Condition, Trial
+from contstim.items.scale import Scale
+from contstim.items.stimuli import KINDS, Condition, Trial
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

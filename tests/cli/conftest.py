@@ -13,8 +13,8 @@ from contstim.models.vocabularies import counts_path
 from contstim.optimization.search.perturbation import Oscillation
 from contstim.optimization.search.recipes import DEFAULT, RECIPES
 from contstim.optimization.search.restarts import SINGLE
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 
 @pytest.fixture(scope="module", autouse=True)

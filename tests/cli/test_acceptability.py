@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from contstim.cli import app
 from contstim.errors import ContstimError, ScoreError
 from contstim.models.ngram.adapter import NgramModel
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.evaluation.judged_tables import ITEMS, write
 from tests.models.tiny import TEXTS, train_ngrams
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from contstim.experiments.responses.table import Response, write_responses
+from contstim.files.tables import write_table
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, Trial, trial_columns
 from contstim.models.training_text import sentence_hash
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Trial, trial_columns
-from contstim.tables import write_table
+from contstim.words.sentence import Sentence
 from tests.cli.running import run
 from tests.experiments.analysis.simulation import Experiment, simulate
 from tests.steps.records import record_of

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from contstim.experiments.responses.table import Response, read_responses, write_responses
-from contstim.scale import Scale
-from contstim.scores import ScoreTable
-from contstim.stimuli import Condition, read_stimuli, read_trials
+from contstim.items.scale import Scale
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, read_stimuli, read_trials
 from tests.cli.running import run, succeed
 from tests.experiments.stimuli import natural
 from tests.study.small import blank_figures

@@ -15,8 +15,8 @@ import pytest
 from contstim.errors import StoreError
 from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.responses.table import read_responses
-from contstim.stimuli import Condition, trial_columns
-from contstim.tables import write_table
+from contstim.files.tables import write_table
+from contstim.items.stimuli import Condition, trial_columns
 from tests.cli.running import run
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.servers import CollectProcess, export, small_study

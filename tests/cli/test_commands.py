@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from contstim.cli import app
 from contstim.english import generate
 from contstim.models.ngram.adapter import NgramModel
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.cli.running import run, succeed
 from tests.interrupts import hear_interrupts, wait_for_rows
 

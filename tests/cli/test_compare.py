@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from contstim.cli import app
 from contstim.english import generate
 from contstim.errors import InfeasibleError, InputError, VocabularyError
-from contstim.scores import ScoreTable
-from contstim.stimuli import read_pairs, read_triplets
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import read_pairs, read_triplets
 
 pytestmark = pytest.mark.usefixtures("unsaved")
 

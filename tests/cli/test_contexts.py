@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from contstim.models.catalog import load_model
-from contstim.sentence import Sentence
 from contstim.study.planning import plan_study
 from contstim.study.study_file import read_study
+from contstim.words.sentence import Sentence
 from tests.cli.running import run
 from tests.models import tiny
 

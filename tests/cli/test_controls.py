@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from contstim.experiments.responses.table import write_responses
-from contstim.stimuli import trial_columns
-from contstim.tables import write_table
+from contstim.files.tables import write_table
+from contstim.items.stimuli import trial_columns
 from tests.cli.running import run, succeed
 from tests.experiments.responses.experiment import make_responses, make_trials, scores_of
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.reviews import Decision, Stimulus, undecided, write_review
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Pair, Triplet, read_pairs, read_trials, read_triplets
-from contstim.tables import columns_of, write_table
+from contstim.files.tables import columns_of, write_table
+from contstim.items.reviews import Decision, Stimulus, undecided, write_review
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Pair, Triplet, read_pairs, read_trials, read_triplets
+from contstim.words.sentence import Sentence
 from tests.cli.running import run, succeed
 from tests.experiments.stimuli import MODELS, natural, some_pairs, some_triplets
 from tests.optimization.selection.tables import choose, random_table

@@ -13,10 +13,10 @@ from typer.testing import CliRunner, Result
 from contstim.cli import app
 from contstim.errors import ContstimError
 from contstim.evaluation.minimal_pairs import pair_files, read_minimal_pairs
+from contstim.files.tables import read_table, write_table
 from contstim.models.ngram.adapter import NgramModel
-from contstim.sentence import Sentence
-from contstim.tables import read_table, write_table
 from contstim.wording import duration
+from contstim.words.sentence import Sentence
 from tests.evaluation.blimp_files import ROWS, write_folder, write_rows
 
 SIDES = ("sentence_good", "sentence_bad")

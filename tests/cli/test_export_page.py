@@ -7,8 +7,8 @@ import stat
 from pathlib import Path
 
 from contstim.experiments.platforms.jspsych.library import LIBRARY
-from contstim.stimuli import trial_columns
-from contstim.tables import write_table
+from contstim.files.tables import write_table
+from contstim.items.stimuli import trial_columns
 from tests.cli.running import run, succeed
 from tests.experiments.responses.experiment import make_trials
 

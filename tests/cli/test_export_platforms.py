@@ -11,8 +11,8 @@ import pytest
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import read_responses, write_responses
-from contstim.stimuli import read_trials, trial_columns
-from contstim.tables import write_table
+from contstim.files.tables import write_table
+from contstim.items.stimuli import read_trials, trial_columns
 from contstim.testing.platform import PlantedAnswers, read_csv_rows
 from tests.cli.running import run, succeed
 from tests.experiments.analysis.simulation import simulate

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from contstim.cli import app
+from contstim.items.scores import ScoreTable
 from contstim.models.vocabularies import counts_path
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.cli.running import run as run_program
 
 NAMES = (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from contstim.experiments.responses.questionnaire import QuestionAnswer, read_answers
 from contstim.experiments.responses.table import read_responses
-from contstim.stimuli import trial_columns
-from contstim.tables import write_table
+from contstim.files.tables import write_table
+from contstim.items.stimuli import trial_columns
 from tests.cli.running import run, succeed
 from tests.experiments.platforms.test_jspsych_reading import page, write
 from tests.experiments.responses.experiment import make_responses, make_trials

@@ -9,15 +9,15 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import InputError, ModelError
+from contstim.files.tables import write_table
+from contstim.items.stimuli import Condition, Kind, Trial, trial_columns
 from contstim.models.base import Convention
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.classifier import UNIT
 from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial, trial_columns
-from contstim.tables import write_table
 from contstim.testing import TableModel
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.optimization.search.toys import NATURAL, WORDS
 
 RANDOM = Condition.RANDOM_NATURAL

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from contstim.experiments.responses.table import write_responses
-from contstim.stimuli import trial_columns
-from contstim.tables import write_table
+from contstim.files.tables import write_table
+from contstim.items.stimuli import trial_columns
 from tests.cli.running import run, succeed
 from tests.experiments.analysis.simulation import Experiment, simulate
 

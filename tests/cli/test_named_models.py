@@ -14,10 +14,10 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import InputError, ModelError
+from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.vocabularies import counts_path
 from contstim.optimization.jobs.tasks import TripletTask
-from contstim.stimuli import read_triplets
 
 pytestmark = pytest.mark.usefixtures("unsaved")
 LONG = "a-rather-long-folder-name/of-models-trained-in-november"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.items.minimal_pair_scores import MinimalPairScores
 from tests.cli.running import run, succeed
 
 

@@ -20,10 +20,10 @@ import pytest
 
 from contstim.experiments.design.building import triplet_trials
 from contstim.experiments.responses.table import write_responses
-from contstim.reviews import Decision, ReviewedItem, read_reviews, undecided, write_review
-from contstim.scores import ScoreTable
-from contstim.stimuli import Pair, Triplet, trial_columns
-from contstim.tables import columns_of, write_table
+from contstim.files.tables import columns_of, write_table
+from contstim.items.reviews import Decision, ReviewedItem, read_reviews, undecided, write_review
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Pair, Triplet, trial_columns
 from tests.cli.running import run, succeed
 from tests.experiments.responses.experiment import make_responses, make_trials
 from tests.experiments.stimuli import some_pairs, some_triplets

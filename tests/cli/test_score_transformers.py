@@ -19,7 +19,7 @@ from contstim.jobs.worker_context import WorkerContext
 from contstim.models.base import require_language_model
 from contstim.models.catalog import load_model
 from contstim.models.loading import Loading
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models import tiny
 
 if TYPE_CHECKING:

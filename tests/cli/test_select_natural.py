@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import InfeasibleError
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
+from contstim.items.scores import ScoreTable
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from pathlib import Path

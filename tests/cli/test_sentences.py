@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contstim.vocabulary import Vocabulary
+from contstim.words.vocabulary import Vocabulary
 from tests.cli.running import run
 
 TEXT = """\

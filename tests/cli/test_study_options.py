@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import ContstimError
+from contstim.items.reviews import Decision, undecided, write_review
+from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel
-from contstim.reviews import Decision, undecided, write_review
-from contstim.stimuli import read_triplets
 
 INPUTS = (
     *("--model", "small=kenlm:2.arpa", "--model", "kenlm:3.arpa"),

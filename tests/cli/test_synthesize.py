@@ -13,8 +13,8 @@ from contstim.cli import app
 from contstim.cli.output import INCOMPLETE
 from contstim.errors import ContstimError
 from contstim.models.ngram.adapter import NgramModel
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from contstim.cli import app
 from contstim.errors import ContstimError
 from contstim.models.training.loop import Progress
 from contstim.reporter import Reporter
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.cli.running import run
 
 KINDS = ("rnn", "lstm", "bilstm", "gpt2", "bert")

@@ -12,15 +12,15 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import ContstimError, StoreError
+from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.tasks import SearchContext, TripletTask
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence
-from contstim.stimuli import read_triplets
 from contstim.store import Store
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.optimization.jobs.studies import seed_of
 
 MODELS = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa")

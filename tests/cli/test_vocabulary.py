@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import ContstimError, InputError, VocabularyError
-from contstim.vocabulary import Vocabulary
+from contstim.words.vocabulary import Vocabulary
 from tests.models import tiny
 
 

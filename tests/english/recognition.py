@@ -13,7 +13,7 @@ from contstim.english import Symbol, lexicon
 from contstim.english.grammar import START, grammar
 
 if TYPE_CHECKING:
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 @functools.cache

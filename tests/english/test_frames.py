@@ -10,8 +10,8 @@ from contstim.english import generate
 from contstim.english.frames import verb_uses
 from contstim.english.tags import english_tags
 from contstim.optimization.search.constraints import Candidates, same_tags
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 TABLE = english_tags()
 

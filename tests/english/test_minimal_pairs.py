@@ -10,7 +10,7 @@ import pytest
 
 from contstim.english.minimal_pairs import LabelledPair, generate_pairs
 from contstim.english.paradigm import shipped_paradigms
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.english.recognition import derives
 
 PER_PARADIGM = 4

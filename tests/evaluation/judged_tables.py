@@ -11,7 +11,7 @@ from contstim.evaluation.acceptability import (
     Judgements,
 )
 from contstim.evaluation.judged_scores import JudgedScores
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.evaluation.acceptability import read_judgements
-from contstim.tables import write_table
+from contstim.files.tables import write_table
 from tests.evaluation.judged_tables import ITEMS, write
 
 

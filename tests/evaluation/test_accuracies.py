@@ -18,7 +18,7 @@ from contstim.evaluation.accuracies import (
 from contstim.evaluation.folder import page_table, table_of
 from contstim.evaluation.minimal_pairs import MinimalPair
 from contstim.evaluation.scores import PairScores, PairScoring
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 CONTRASTS = published_contrasts()
 

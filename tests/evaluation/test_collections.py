@@ -10,8 +10,8 @@ import pytest
 from contstim.errors import InputError
 from contstim.evaluation.minimal_pairs import COLLECTIONS, pair_files, read_minimal_pairs
 from contstim.evaluation.settings import MinimalPairSettings
+from contstim.files.tables import read_table, write_table
 from contstim.steps.evaluation import EvaluateMinimalPairs
-from contstim.tables import read_table, write_table
 
 if TYPE_CHECKING:
     from pathlib import Path

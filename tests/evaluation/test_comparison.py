@@ -21,14 +21,14 @@ from contstim.evaluation.comparison import (
     model_agreements,
     ranks_figure,
 )
+from contstim.items.scores import ScoreTable
 from contstim.models.ngram.adapter import NgramModel
 from contstim.reporting.canvas import styled
 from contstim.reporting.heat_map import agreement_map
 from contstim.reporting.report import Report
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
 from contstim.testing import MockModel
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.experiments.analysis.outputs.paper import is_whole
 
 

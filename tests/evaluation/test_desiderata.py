@@ -24,14 +24,14 @@ from contstim.evaluation.desiderata import (
     unreadable,
 )
 from contstim.evaluation.desiderata_report import desiderata_figure, desiderata_findings
-from contstim.frequencies import WordFrequencies
+from contstim.items.scores import ScoreTable
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.ngram.adapter import NgramModel
 from contstim.reporting.canvas import styled
 from contstim.reporting.report import Report
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
 from contstim.store import Store
+from contstim.words.frequencies import WordFrequencies
+from contstim.words.sentence import Sentence
 from tests.experiments.analysis.outputs.paper import is_whole
 
 CARRIERS = ("My word is _", "_")

@@ -17,10 +17,10 @@ from contstim.evaluation.folder import (
     table_of,
     write_findings,
 )
+from contstim.files.tables import read_table
 from contstim.models.catalog import load_model
 from contstim.reporting.canvas import new_figure, panels, styled
 from contstim.reporting.report import Paragraph
-from contstim.tables import read_table
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,10 +19,10 @@ from contstim.evaluation.judged_scores import (
     published_scores,
 )
 from contstim.evaluation.settings import AcceptabilitySettings
+from contstim.items.scores import ScoreTable
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import NgramModel
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.evaluation.judged_tables import ITEMS, write
 
 IDS = ("a1", "a2", "a3", "a4", "b1", "b2", "c1", "c2")

@@ -15,12 +15,12 @@ from contstim.evaluation.learning_curves import nested_texts, train_on_parts
 from contstim.evaluation.settings import MinimalPairSettings
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
 
 
 def test_texts_are_nested_random_parts(english: list[Sentence]) -> None:

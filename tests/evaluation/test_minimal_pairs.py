@@ -22,7 +22,7 @@ from contstim.evaluation.minimal_pairs import (
 )
 from contstim.evaluation.settings import Method, MinimalPairSettings
 from contstim.models.base import Continuation
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.evaluation.blimp_files import (
     ROWS,
     one_prefix,

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from contstim.arrays import FloatArray
 from contstim.english import generate
 from contstim.errors import ModelError
 from contstim.evaluation.overview import (
@@ -19,9 +18,10 @@ from contstim.evaluation.overview import (
     context_scores,
     model_overview,
 )
+from contstim.files.arrays import FloatArray
 from contstim.models.base import Convention, Scorer
 from contstim.models.catalog import load_scorer
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.tiny import specification, train_ngrams
 
 SENTENCES = generate(12, seed=0)

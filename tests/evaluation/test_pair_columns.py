@@ -11,8 +11,8 @@ import pytest
 from contstim.errors import InputError
 from contstim.evaluation.minimal_pairs import read_minimal_pairs
 from contstim.evaluation.settings import MinimalPairSettings
+from contstim.files.tables import read_table, write_table
 from contstim.steps.evaluation import EvaluateMinimalPairs
-from contstim.tables import read_table, write_table
 
 if TYPE_CHECKING:
     from contstim.evaluation.minimal_pairs import MinimalPair

@@ -14,14 +14,14 @@ from contstim.errors import InputError
 from contstim.evaluation.acceptability import Judgements, read_judgements
 from contstim.evaluation.judged_scores import JudgedScores
 from contstim.evaluation.ratings import RatingEvaluation, evaluate_ratings
-from contstim.sentence import Sentence
+from contstim.files.tables import read_table, write_table
 from contstim.steps.evaluation import EvaluateAcceptability
-from contstim.tables import read_table, write_table
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
 
 
 def evaluation(ratings: FloatArray, scores: FloatArray) -> RatingEvaluation:

@@ -17,11 +17,11 @@ from contstim.evaluation.scores import (
     score_readable,
 )
 from contstim.evaluation.settings import Method
+from contstim.items.scores import ScoreTable
 from contstim.models.base import Continuation
 from contstim.models.catalog import load_model
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
 from contstim.store import Store
+from contstim.words.sentence import Sentence
 from tests.evaluation.blimp_files import write_folder
 
 if TYPE_CHECKING:

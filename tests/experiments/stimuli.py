@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import combinations
 
 from contstim.experiments.design.building import Design, build_design
-from contstim.sentence import Sentence
-from contstim.stimuli import Pair, Triplet, content_id
+from contstim.items.stimuli import Pair, Triplet, content_id
+from contstim.words.sentence import Sentence
 
 MODELS = ("ngram", "rnn", "bert", "gpt")
 

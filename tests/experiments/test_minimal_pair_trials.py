@@ -17,11 +17,10 @@ from contstim.experiments.analysis.trivial_rivals import GRAMMAR, trivial_rivals
 from contstim.experiments.design.building import Design, build_design
 from contstim.experiments.design.summary import summarise
 from contstim.experiments.responses.table import Response
-from contstim.frequencies import WordFrequencies
-from contstim.reviews import Decision, Review, undecided
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import (
+from contstim.files.tables import columns_of, write_table
+from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import (
     Condition,
     ControversialMinimalPair,
     Kind,
@@ -30,7 +29,8 @@ from contstim.stimuli import (
     read_trials,
     trial_columns,
 )
-from contstim.tables import columns_of, write_table
+from contstim.words.frequencies import WordFrequencies
+from contstim.words.sentence import Sentence
 
 
 def pair(number: int) -> ControversialMinimalPair:

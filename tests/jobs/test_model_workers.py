@@ -23,8 +23,8 @@ from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
 from contstim.models.remote import CHUNK, ModelCall
 from contstim.models.scoring import score_continuations, score_sentences, token_terms
-from contstim.sentence import Sentence
 from contstim.store import Store
+from contstim.words.sentence import Sentence
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from contstim.jobs.worker_context import WorkerContext
 from contstim.models.loading import Loading
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.remote import CHUNK
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.jobs.contract import SeparateWorkersContract, vanishes
 
 pytest.importorskip("ray", reason="ray is not installed")

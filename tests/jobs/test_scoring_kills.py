@@ -13,9 +13,9 @@ import pytest
 
 from contstim.models.loading import Loading
 from contstim.models.remote import CHUNK
-from contstim.sentence import Sentence
 from contstim.steps.scoring import ScoreSentences
 from contstim.store import Store
+from contstim.words.sentence import Sentence
 
 DRIVER = Path(__file__).with_name("scoring_driver.py")
 

@@ -19,14 +19,14 @@ from tokenizers import models as tokenizer_models
 
 from contstim.models.base import Continuation
 from contstim.models.catalog import load_model
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import LanguageModel
     from contstim.models.loading import Device, Precision
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from contstim.arrays import FloatArray
 from contstim.errors import ModelError
+from contstim.files.arrays import FloatArray
 from contstim.models.base import Convention, LanguageModel, Scorer
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence
 from contstim.testing import TableModel
 from contstim.testing.contract import LanguageModelContract
+from contstim.words.sentence import Sentence
 from tests.optimization.search.toys import NATURAL, WORDS
 
 

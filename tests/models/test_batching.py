@@ -26,7 +26,7 @@ from contstim.models.batching import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from contstim.arrays import IntArray
+    from contstim.files.arrays import IntArray
 
 ROWS = [[1, 2, 3], [4], [5, 6, 7, 8, 9], [1, 2], [3, 3, 3], [7]]
 

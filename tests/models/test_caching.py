@@ -19,7 +19,7 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.tables import NgramTables
 from contstim.models.words import Encoding, encode_batch
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from contstim.models.causal.network import CausalNetwork, shared_paths
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.words import words_are_independent
-from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, LanguageModelContract, tolerance
+from contstim.words.sentence import Sentence
 from tests.models.tiny import CONTEXT, TEXTS
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.scoring import term_table, token_terms
-from contstim.sentence import Sentence
 from contstim.testing.models import ToyModel
+from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
 
 SENTENCES = [Sentence.parse(text) for text in (*TEXTS[:6], TEXTS[9], "Yes.")]

@@ -16,7 +16,7 @@ from contstim.models.costs import Cost, Tally, count, counting
 from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 SENTENCE = Sentence.parse("The old teacher reads")
 WORDS = ("dog", "small", "neighbours")

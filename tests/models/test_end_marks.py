@@ -18,8 +18,8 @@ from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
 from contstim.models.transforms import InLetterCase, tell_unknown_words
 from contstim.models.vocabularies import WordList
 from contstim.reporter import Reporter
-from contstim.sentence import Sentence
 from contstim.testing.contract import LanguageModelContract
+from contstim.words.sentence import Sentence
 
 ARPA = Path(__file__).parent / "ngram" / "dialects" / "43-full-stop-is-a-word.arpa"
 SENTENCES = [Sentence.parse("the dog sleeps ."), Sentence.parse("the dog runs .")]

@@ -156,7 +156,7 @@ def test_built_in_families_are_found_without_looking_further(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Witness: the look-up itself, made to fail."""
-    monkeypatch.setattr("contstim.plugins.entry_points", None)
+    monkeypatch.setattr("contstim.files.plugins.entry_points", None)
     assert parse_model("hf:gpt2").family == "hf"
     with pytest.raises(TypeError):
         parse_model("nonsense:gpt2")

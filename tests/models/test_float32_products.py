@@ -12,7 +12,7 @@ import torch
 
 from contstim.models.batching import float32_products
 from contstim.models.catalog import load_model
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -26,7 +26,7 @@ from contstim.models.merging import (
     merged,
     runner,
 )
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -23,9 +23,9 @@ from contstim.models.recurrent.folder import write_folder
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, WORDS, tolerance
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.models import tiny
 from tests.models.architectures import ARCHITECTURES, TOLERANCES, compare, save
 from tests.models.classifier.test_adapter import build as build_classifier

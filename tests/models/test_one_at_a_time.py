@@ -13,8 +13,8 @@ from contstim.errors import ModelError
 from contstim.models.catalog import check_model, load_model, load_scorer, one_at_a_time
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_model, parse_models
-from contstim.sentence import Sentence
 from contstim.steps.scoring import ScoreSentences
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable

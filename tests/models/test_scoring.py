@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.arrays import FloatArray
 from contstim.errors import ScoreError
+from contstim.files.arrays import FloatArray
 from contstim.models.base import Continuation
 from contstim.models.catalog import load_scorers
 from contstim.models.ngram.adapter import NgramModel
@@ -20,8 +20,8 @@ from contstim.models.scoring import (
     standard_error_table,
     term_table,
 )
-from contstim.sentence import Sentence
 from contstim.store import Store
+from contstim.words.sentence import Sentence
 
 
 class Counting(NgramModel):

@@ -22,7 +22,7 @@ from contstim.models.training_text import (
     training_text_beside,
     write_training_text,
 )
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.damages import DAMAGES
 from tests.models.training.runs import ALL_KINDS, SENTENCES, train
 

@@ -17,10 +17,10 @@ from contstim.models.ngram.training import train_ngram
 from contstim.models.specifications import Specification, parse_model
 from contstim.models.transforms import InLetterCase, Transformed, unknown_words
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES as TRIED
 from contstim.testing.contract import LanguageModelContract, ScorerContract
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.cli.running import run
 from tests.models import tiny
 from tests.models.recurrent.conftest import build

@@ -17,8 +17,8 @@ from contstim.models.vocabularies import (
     shared_vocabulary,
     tokens_of_words,
 )
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.models import tiny
 
 

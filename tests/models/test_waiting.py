@@ -18,7 +18,7 @@ from contstim.models.causal.network import CausalNetwork
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Tally, counting
 from contstim.models.loading import Loading
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.simulated_gpu import simulated_gpu
 

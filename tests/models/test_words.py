@@ -22,7 +22,7 @@ from contstim.models.words import (
     readable,
     words_are_independent,
 )
-from contstim.sentence import Sentence, is_word
+from contstim.words.sentence import Sentence, is_word
 from tests.examples import examples
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tokenizers import models as tokenizer_models
 
 from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.models.training.transformers import train_tokenizer
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from contstim.english import generate
-from contstim.reviews import Decision, undecided, write_review
-from contstim.stimuli import Condition, Trial, read_pairs, read_trials, read_triplets
+from contstim.items.reviews import Decision, undecided, write_review
+from contstim.items.stimuli import Condition, Trial, read_pairs, read_trials, read_triplets
 from contstim.testing.platform import PlantedAnswers, PlatformContract
 from tests.cli.running import succeed
 from tests.evaluation.judged_tables import ITEMS

@@ -18,10 +18,10 @@ import torch
 
 from contstim.experiments.collection.tables import participants_csv
 from contstim.experiments.design.artificial import artificial_participants
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import read_trials
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
-from contstim.scores import ScoreTable
-from contstim.stimuli import read_trials
 from contstim.study.planning import plan_study
 from contstim.study.study_file import read_study
 from contstim.testing.participants import RunSettings, take_part

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from contstim.arrays import FloatArray, read_npy
-from contstim.corpus import read_sentences
 from contstim.experiments.reproduce.published import (
     MODELS,
     load_plain,
@@ -15,8 +13,10 @@ from contstim.experiments.reproduce.published import (
     read_stimulus_scores,
     resource,
 )
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
+from contstim.files.arrays import FloatArray, read_npy
+from contstim.items.scores import ScoreTable
+from contstim.words.corpus import read_sentences
+from contstim.words.sentence import Sentence
 
 NATURAL_SCORES = (
     "precomputed_sentence_probabilities/"

@@ -19,7 +19,7 @@ from contstim.evaluation.minimal_pairs import (
 )
 from contstim.evaluation.scores import score_pairs
 from contstim.evaluation.settings import Method
-from contstim.tables import read_csv, read_table
+from contstim.files.tables import read_csv, read_table
 
 if TYPE_CHECKING:
     from pathlib import Path

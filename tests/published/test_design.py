@@ -31,9 +31,9 @@ from contstim.experiments.reproduce.published import (
     read_stimulus_scores,
     read_triplets,
 )
-from contstim.reviews import Decision, Review, undecided
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Pair, Trial, Triplet
+from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.stimuli import Condition, Pair, Trial, Triplet
+from contstim.words.sentence import Sentence
 from tests.published.readers import (
     read_natural_scores,
     read_natural_sentences,

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 pytestmark = pytest.mark.published
 

@@ -18,7 +18,7 @@ from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis
 from contstim.experiments.reproduce.golan2023 import analyze_golan2023, claims, locate
 from contstim.experiments.responses.checks import HARMLESS
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
 
 pytestmark = pytest.mark.published
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.corpus import read_sentences
 from contstim.experiments.reproduce.published import read_vocabulary
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import estimate, train_ngram
 from contstim.models.vocabularies import shared_vocabulary
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence
+from contstim.words.corpus import read_sentences
+from contstim.words.sentence import Sentence
 
 pytestmark = pytest.mark.published
 

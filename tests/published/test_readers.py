@@ -18,7 +18,7 @@ from contstim.experiments.reproduce.published import (
     read_triplets,
     read_vocabulary,
 )
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.published.readers import (
     read_frequencies,
     read_natural_scores,

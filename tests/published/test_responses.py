@@ -14,7 +14,7 @@ from contstim.experiments.reproduce.published import read_stimulus_scores
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.checks import HARMLESS, check_responses
 from contstim.experiments.responses.table import Response
-from contstim.stimuli import Condition, Trial
+from contstim.items.stimuli import Condition, Trial
 
 Experiment = tuple[tuple[Trial, ...], tuple[Response, ...]]
 

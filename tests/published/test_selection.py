@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from contstim.files.tables import read_table
+from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.scores import ScoreTable
 from contstim.optimization.selection.natural import select_natural
-from contstim.reviews import Decision, Review, undecided
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.tables import read_table
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,7 +17,7 @@ from contstim.models.words import (
     words_are_independent,
     words_in_places,
 )
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 from contstim.experiments.reproduce.published import read_triplets
+from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.stimuli import Triplet
 from contstim.optimization.selection.question import TripletQuestion
 from contstim.optimization.selection.triplet_rules import (
     by_model_pair,
@@ -19,8 +21,6 @@ from contstim.optimization.selection.triplet_rules import (
     worst_ranks,
 )
 from contstim.optimization.selection.triplets import select_triplets
-from contstim.reviews import Decision, Review, undecided
-from contstim.stimuli import Triplet
 
 pytestmark = pytest.mark.published
 

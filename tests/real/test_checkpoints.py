@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from contstim.models.catalog import load_model
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 pytestmark = pytest.mark.real
 

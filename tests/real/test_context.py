@@ -15,10 +15,10 @@ from contstim.evaluation.overview import context_scores
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
 
 FOLDER = os.environ.get("CONTSTIM_REAL_MODEL", "")
 pytestmark = [

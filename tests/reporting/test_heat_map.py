@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from contstim.arrays import FloatArray
+from contstim.files.arrays import FloatArray
 from contstim.reporting.canvas import styled
 from contstim.reporting.heat_map import heat_map
 from tests.experiments.analysis.outputs.paper import faults, is_whole

@@ -10,13 +10,13 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.design.building import triplet_trials
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.reporting.heat_map import agreement_map
 from contstim.reporting.report import Details, Picture, changed
 from contstim.reporting.stimuli_page import mark_changes, stimuli_report
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
 from contstim.steps.review import flags_of
-from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
+from contstim.words.sentence import Sentence
 
 TRIPLET = Triplet(
     *("t-1", "<a>", "b"),

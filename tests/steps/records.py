@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from contstim.files import checksum
-from contstim.records import record_path
+from contstim.files.files import checksum
+from contstim.files.records import record_path
 
 
 def record_of(output: Path) -> dict[str, Any]:

@@ -13,13 +13,13 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.platforms.platform import Exported
 from contstim.experiments.responses.table import read_responses
-from contstim.scores import ScoreTable
+from contstim.files.tables import columns_of, write_table
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, Triplet, trial_columns
 from contstim.steps.platforms import ExportTrials, export_step, import_step
 from contstim.steps.review import ReviewSettings, WriteReviewPage
 from contstim.steps.simulation import SimulateResponses, SimulationSettings
 from contstim.steps.step import Step
-from contstim.stimuli import Condition, Triplet, trial_columns
-from contstim.tables import columns_of, write_table
 from tests.experiments.responses.experiment import make_trials
 from tests.experiments.stimuli import some_triplets
 from tests.steps.records import files_of, record_of

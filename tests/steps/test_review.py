@@ -10,12 +10,12 @@ import pytest
 
 from contstim.experiments.design.building import build_design, triplet_trials
 from contstim.experiments.design.presentation import Shown, presentation
-from contstim.item_flags import FlagKind
+from contstim.files.tables import write_table
+from contstim.items.item_flags import FlagKind
+from contstim.items.stimuli import Condition, Trial, content_id, read_trials, trial_columns
 from contstim.models.ngram.training import DiscountWarning, train_ngram
-from contstim.sentence import Sentence
 from contstim.steps.review import ReviewSettings, WriteReviewPage, flags_of, trials_in_place
-from contstim.stimuli import Condition, Trial, content_id, read_trials, trial_columns
-from contstim.tables import write_table
+from contstim.words.sentence import Sentence
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
 BEFORE = build_design(

@@ -13,22 +13,22 @@ import pytest
 from contstim.english.frames import verb_uses
 from contstim.english.tags import english_tags
 from contstim.errors import InputError
-from contstim.matching import match
-from contstim.minimal_pair_scores import MinimalPairScores
+from contstim.files.tables import read_table
+from contstim.items.matching import match
+from contstim.items.minimal_pair_scores import MinimalPairScores
+from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.assignment import read_assignment
 from contstim.optimization.jobs.question import SearchRules
 from contstim.optimization.search.settings import SearchSettings
-from contstim.sentence import Sentence
 from contstim.steps.execution import Execution
 from contstim.steps.near_pairs import FindNearPairs
 from contstim.steps.scoring import ScoreSentences
 from contstim.steps.step import Step
 from contstim.steps.synthesis import SynthesizeSentence
 from contstim.steps.triplets import SearchTriplets
-from contstim.stimuli import read_triplets
-from contstim.tables import read_table
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 
 def test_few_changes_of_the_same_part_of_speech(

@@ -15,13 +15,22 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.experiments.design.building import pair_trial
-from contstim.minimal_pair_scores import MinimalPairScores, SentencePair
+from contstim.files.tables import columns_of, write_table
+from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair
+from contstim.items.reviews import Decision, undecided, write_review
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import (
+    Pair,
+    Triplet,
+    read_controversial_minimal_pairs,
+    read_pairs,
+    read_stimulus_table,
+    read_trials,
+    read_triplets,
+)
 from contstim.optimization.selection.question import MinimalPairQuestion, Objective
 from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.reporting.report import Table
-from contstim.reviews import Decision, undecided, write_review
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
 from contstim.steps.design import DesignSettings, MakeDesign
 from contstim.steps.selection import (
     PairSettings,
@@ -31,16 +40,7 @@ from contstim.steps.selection import (
     SelectTriplets,
 )
 from contstim.steps.simulation import PowerSettings, SimulatePower
-from contstim.stimuli import (
-    Pair,
-    Triplet,
-    read_controversial_minimal_pairs,
-    read_pairs,
-    read_stimulus_table,
-    read_trials,
-    read_triplets,
-)
-from contstim.tables import columns_of, write_table
+from contstim.words.sentence import Sentence
 from tests.experiments.stimuli import MODELS, some_pairs, some_triplets
 from tests.optimization.selection.tables import random_table
 

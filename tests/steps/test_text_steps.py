@@ -15,11 +15,11 @@ from contstim.experiments.design.sentence_needs import sentences_needed
 from contstim.models.catalog import load_model
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
 from contstim.reporter import Reporter
-from contstim.sentence import Sentence
 from contstim.steps.sentences import FindSentences, SentenceSettings
 from contstim.steps.training import TRAININGS, TrainNgram
 from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.steps.records import files_of, record_of
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from contstim.errors import StoreError
-from contstim.sentence import Sentence
-from contstim.stimuli import Triplet
+from contstim.items.stimuli import Triplet
 from contstim.store import Result, Slot, Store, TripletStore
+from contstim.words.sentence import Sentence
 
 TRIPLET = Triplet(
     "triplet-1",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.experiments.platforms.conftest import chromium as chromium
 from tests.study import small
 

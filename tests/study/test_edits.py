@@ -18,8 +18,8 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.responses.questionnaire import QuestionAnswer, read_answers
 from contstim.experiments.responses.table import read_responses
-from contstim.records import Record
-from contstim.stimuli import read_trials
+from contstim.files.records import Record
+from contstim.items.stimuli import read_trials
 from contstim.study.verification import verify_folder
 from tests.study.small import STAGES, change, leave_out, run
 

@@ -9,12 +9,12 @@ from contextlib import chdir
 from itertools import combinations
 from pathlib import Path
 
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
+from contstim.items.scores import ScoreTable
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.texts import methods
 from contstim.study.study_file import read_study
 from contstim.study.verification import FileState, verify_folder
+from contstim.words.sentence import Sentence
 from tests.study import small
 
 STUDY = """\

@@ -8,8 +8,8 @@ import pytest
 
 from contstim.cli.output import INCOMPLETE
 from contstim.cli.program import app
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 STUDY = """\
 title = "One sentence"

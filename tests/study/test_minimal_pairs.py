@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from contstim.documents import read_json_object
-from contstim.stimuli import Condition, read_controversial_minimal_pairs, read_trials
+from contstim.files.documents import read_json_object
+from contstim.files.tables import read_table
+from contstim.items.stimuli import Condition, read_controversial_minimal_pairs, read_trials
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.texts import datasheet, methods
 from contstim.study.page import study_page
@@ -17,7 +18,6 @@ from contstim.study.running import run_study
 from contstim.study.states import stage_states
 from contstim.study.study import Study
 from contstim.study.study_file import read_study
-from contstim.tables import read_table
 
 MATERIALS = """
 title = "Minimal pairs"

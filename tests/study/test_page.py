@@ -26,12 +26,12 @@ from contstim.english import generate
 from contstim.errors import InputError
 from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.analysis.run import analyze
+from contstim.files.records import record_path
+from contstim.items.stimuli import read_triplets
 from contstim.models.loading import Loading
-from contstim.records import record_path
 from contstim.reporter import Reporter
 from contstim.reporting.report import Report
 from contstim.steps.analysis import AnalysisSettings
-from contstim.stimuli import read_triplets
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.page import correct_page, study_page
 from contstim.study.page_sections import accuracies, next_step

@@ -14,12 +14,12 @@ from scipy.stats import rankdata, wilcoxon
 
 from contstim.english.tags import english_tags
 from contstim.errors import InfeasibleError
-from contstim.files import checksum
+from contstim.files.files import checksum
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import read_stimuli, read_trials, read_triplets
 from contstim.optimization.jobs.queues import search_key
-from contstim.scores import ScoreTable
 from contstim.steps.training import TrainNetwork
 from contstim.steps.triplets import SearchTriplets
-from contstim.stimuli import read_stimuli, read_trials, read_triplets
 from contstim.store.times import Times
 from contstim.study import planning, probe
 from contstim.study.amounts import StudyNumbers
@@ -28,8 +28,8 @@ from contstim.study.planning import StudyPlan, plan_study
 from contstim.study.stages import stages_of
 from contstim.study.study_file import read_study
 from contstim.study.times import TimeEstimates, training_key
-from contstim.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 from contstim.wording import duration, duration_range
+from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary
 from tests.study.small import STAGES, change, run
 
 

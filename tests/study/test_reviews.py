@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from contstim.reviews import Decision, undecided, write_review
-from contstim.stimuli import Trial, read_pairs, read_stimulus_table, read_trials
+from contstim.items.reviews import Decision, undecided, write_review
+from contstim.items.stimuli import Trial, read_pairs, read_stimulus_table, read_trials
 from tests.study.small import change, run
 
 

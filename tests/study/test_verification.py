@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
+from contstim.files.records import recorded_as, write_record
 from contstim.models.ngram.training import DiscountWarning
-from contstim.records import recorded_as, write_record
 from contstim.steps.training import TrainNgram
 from contstim.study.handing_on.manifest import ArchivedFile, Manifest
 from contstim.study.verification import FileState, grouped, summary, verify_folder

@@ -12,7 +12,7 @@ import pytest
 from contstim.errors import InputError, WorkerError
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.responses.table import read_responses
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
 from contstim.testing.browser import take_part_in_browser
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.conftest import Serve

@@ -10,11 +10,11 @@ import pytest
 from contstim.errors import ModelError
 from contstim.models.base import Continuation, LanguageModel, Scorer
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence
 from contstim.testing import MockModel, TableModel, ToyModel
 from contstim.testing.contract import LanguageModelContract
 from contstim.testing.models import LETTERS, SAYS
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 A = Sentence(("We", "sleep"))
 B = Sentence(("We", "read"))

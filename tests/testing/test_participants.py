@@ -18,7 +18,7 @@ from contstim.experiments.collection.tables import collected_questions
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
 from contstim.experiments.responses.table import Response, read_responses
-from contstim.stimuli import Condition, Trial
+from contstim.items.stimuli import Condition, Trial
 from contstim.testing.participants import RunSettings, take_part
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.conftest import Serve

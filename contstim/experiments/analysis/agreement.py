@@ -14,16 +14,16 @@ import numpy as np
 
 from contstim.experiments.analysis import measures
 from contstim.experiments.analysis.ratings import pair_mask, roles, scope_mask
-from contstim.stimuli import CONTROVERSIAL, Condition
+from contstim.items.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope
     from contstim.experiments.analysis.tables import Row
-    from contstim.stimuli import Trial
+    from contstim.files.arrays import BoolArray, FloatArray
+    from contstim.items.stimuli import Trial
 
 
 def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:

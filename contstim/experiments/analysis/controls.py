@@ -15,20 +15,20 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.families import with_family
 from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
 from contstim.experiments.analysis.measures import known_mean
-from contstim.sentence import Sentence
-from contstim.stimuli import CONTROVERSIAL, Condition
-from contstim.tables import listed, number, parsed, read_table
+from contstim.files.tables import listed, number, parsed, read_table
+from contstim.items.stimuli import CONTROVERSIAL, Condition
 from contstim.wording import counted
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
+    from contstim.files.arrays import FloatArray
+    from contstim.items.stimuli import Trial
     from contstim.models.base import Scorer
-    from contstim.stimuli import Trial
 
 __all__ = [
     "count_tokens",

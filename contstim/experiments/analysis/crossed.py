@@ -32,9 +32,9 @@ from contstim.experiments.analysis.measures import evaluate_group
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.experiments.analysis.measures import Measure
     from contstim.experiments.analysis.ratings import Ratings
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
 BOTH = "people and items like these"
 ITEMS = "items like these, for this participant"

@@ -36,14 +36,14 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.analysis.families import Correction, ModelContrast
     from contstim.experiments.analysis.intervals import Interval, Uncertainty
     from contstim.experiments.analysis.measures import Measure, ParticipantScores
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
-    from contstim.scale import Scale
-    from contstim.stimuli import Trial
+    from contstim.files.arrays import BoolArray, FloatArray
+    from contstim.items.scale import Scale
+    from contstim.items.stimuli import Trial
 
 Units = Literal["groups", "participants", "crossed"]
 """What tests take as random: groups, participants alone, or people and items, crossed."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.signed_ranks import smallest_p_value
-from contstim.tables import parsed_columns, read_table, text
+from contstim.files.tables import parsed_columns, read_table, text
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.analysis.ratings import Scope
     from contstim.experiments.analysis.tables import Row
+    from contstim.files.arrays import BoolArray, FloatArray
 
 CEILING = "ceiling"  # what a model is compared with: the lower noise ceiling on its own trials
 FALSE_DISCOVERY_RATE = 0.05  # up to which adjusted p-values are significant, unless told otherwise

@@ -13,10 +13,10 @@ from contstim.experiments.analysis.effects import averaged, units_of
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import DESCRIPTIONS, Scope
 from contstim.experiments.analysis.reliability import SURE, judged_trials, mean_reliability
+from contstim.items.stimuli import CONTROVERSIAL, Condition
 from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, new_figure, widest
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names
-from contstim.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Result, Units
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.run import Analysis
-    from contstim.scores import ScoreTable
-    from contstim.stimuli import Trial
+    from contstim.items.scores import ScoreTable
+    from contstim.items.stimuli import Trial
 
 _BARS = 3.7  # inches
 _METRO = 0.5  # inches for the word at the first line

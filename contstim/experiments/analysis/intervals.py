@@ -12,8 +12,8 @@ from contstim.experiments.analysis.crossed import blocks_of, variance_components
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.crossed import GroupJackknife, Side, VarianceComponents
+    from contstim.files.arrays import FloatArray
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from contstim.arrays import FloatArray
 from contstim.errors import InputError
+from contstim.files.arrays import FloatArray
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import BoolArray, IntArray
     from contstim.experiments.analysis.ratings import GroupRatings, Ratings
-    from contstim.scale import Scale
+    from contstim.files.arrays import BoolArray, IntArray
+    from contstim.items.scale import Scale
 
 _OfModel: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 _OfPeople: TypeAlias = Callable[[FloatArray], FloatArray]

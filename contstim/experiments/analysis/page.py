@@ -28,7 +28,8 @@ from contstim.experiments.analysis.ratings import DESCRIPTIONS, Scope
 from contstim.experiments.analysis.tables import result_tables, training_texts_table, with_origin
 from contstim.experiments.analysis.trivial_rivals import against_rivals
 from contstim.experiments.responses.checks import HARMLESS
-from contstim.files import write_text
+from contstim.files.files import write_text
+from contstim.files.tables import write_table
 from contstim.models.training_text import contamination_warnings
 from contstim.reporting.canvas import save, styled
 from contstim.reporting.references import works_in
@@ -43,7 +44,6 @@ from contstim.reporting.report import (
     strong,
 )
 from contstim.reporting.templates import passages
-from contstim.tables import write_table
 from contstim.wording import counted, p_text
 
 if TYPE_CHECKING:

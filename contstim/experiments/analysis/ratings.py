@@ -14,18 +14,18 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.responses.checks import check_responses
 from contstim.experiments.responses.table import UNRATED
-from contstim.stimuli import Condition, Kind
-from contstim.tables import listed
+from contstim.files.tables import listed
+from contstim.items.stimuli import Condition, Kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.responses.table import Response
-    from contstim.scale import Scale
-    from contstim.scores import ScoreTable
-    from contstim.stimuli import Trial
+    from contstim.files.arrays import BoolArray, FloatArray
+    from contstim.items.scale import Scale
+    from contstim.items.scores import ScoreTable
+    from contstim.items.stimuli import Trial
 
 TESTING = tuple(condition for condition in Condition if condition is not Condition.CATCH)
 """The conditions that say something of models: catch trials only ask whether people attend."""

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from contstim.arrays import FloatArray, IntArray
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
+    from contstim.files.arrays import FloatArray, IntArray
 
 _NARROW = 0.1  # of the ratios on all trials: where a coefficient per nat reaches beyond its data
 _EVENTS = 10  # choices of the rarer kind for a predictor (Peduzzi et al. 1996)

@@ -27,15 +27,15 @@ import numpy as np
 
 from contstim.experiments.analysis.agreement import rated_trials
 from contstim.experiments.analysis.ratings import TESTING
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.ratings import Ratings
-    from contstim.scale import Scale
-    from contstim.stimuli import Trial
+    from contstim.files.arrays import FloatArray
+    from contstim.items.scale import Scale
+    from contstim.items.stimuli import Trial
 
 # Standard deviations of trials' hidden values, in that of single answers, and what is expected of
 # them beforehand. The choices of experiment 1 of Golan et al. (2023) are likeliest under .97

@@ -22,15 +22,14 @@ from contstim.experiments.analysis.ratings import Scope, gather, scopes_of
 from contstim.experiments.analysis.regression import regressions
 from contstim.experiments.analysis.trivial_rivals import TrivialRivals, by_paradigm, judge_rivals
 from contstim.experiments.responses.admission import admit
-from contstim.stimuli import CONTROVERSIAL, Condition
-from contstim.tables import ShownAsTable
+from contstim.files.tables import ShownAsTable
+from contstim.items.stimuli import CONTROVERSIAL, Condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pandas import DataFrame
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.families import ModelContrast
     from contstim.experiments.analysis.measures import Measure
@@ -39,8 +38,9 @@ if TYPE_CHECKING:
     from contstim.experiments.responses.admission import Admission
     from contstim.experiments.responses.exclusions import Exclusions
     from contstim.experiments.responses.table import Response, ResponseOrigin
-    from contstim.scores import ScoreTable
-    from contstim.stimuli import Trial
+    from contstim.files.arrays import FloatArray
+    from contstim.items.scores import ScoreTable
+    from contstim.items.stimuli import Trial
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.tables import Row
+    from contstim.files.arrays import FloatArray
 
 _DIGITS = 12  # equal differences of means differ in the last bits; ranks must see them tied
 _ENUMERATED = 13  # pairs up to which all patterns of signs are counted

@@ -9,18 +9,18 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.reliability import ItemReliability, item_reliabilities
-from contstim.tables import frame_of
+from contstim.files.tables import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pandas import DataFrame
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.effects import Result
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.run import Analysis
     from contstim.experiments.responses.table import ResponseOrigin
+    from contstim.files.arrays import FloatArray
     from contstim.models.training_text import Contamination
 
 Columns: TypeAlias = dict[str, list[Any]]

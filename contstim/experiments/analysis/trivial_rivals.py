@@ -2,7 +2,7 @@
 
     word frequency   prefers the sentence whose words are more frequent (mean Zipf)
     words changed    that of which more words are still the natural sentence's
-    tag misfits      that with fewer new words of another part of speech (`contstim.matching`)
+    tag misfits      that with fewer new words of another part of speech (`contstim.items.matching`)
     grammar          the acceptable sentence of a minimal pair
 
 They are no models, and enter no test between models. Each model is tested against every one of
@@ -22,20 +22,20 @@ from contstim.experiments.analysis.effects import compare
 from contstim.experiments.analysis.families import ModelContrast
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import TESTING, Ratings, Scope, scope_mask
-from contstim.matching import match
-from contstim.reviews import naturals_of
-from contstim.stimuli import Condition, Kind
+from contstim.items.matching import match
+from contstim.items.reviews import naturals_of
+from contstim.items.stimuli import Condition, Kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.effects import Result, Sampling, Units
     from contstim.experiments.analysis.tables import Row
-    from contstim.frequencies import WordFrequencies
-    from contstim.stimuli import Trial
-    from contstim.tags import TagTable
+    from contstim.files.arrays import FloatArray
+    from contstim.items.stimuli import Trial
+    from contstim.words.frequencies import WordFrequencies
+    from contstim.words.tags import TagTable
 
 RIVALS = FREQUENCY, CHANGED, MISFITS = "word frequency", "words changed", "tag misfits"
 GRAMMAR = "grammar"

@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlencode
 
-from contstim.documents import read_text
 from contstim.errors import InputError
 from contstim.experiments.collection.database import digest
 from contstim.experiments.platforms.jspsych.study import SIGNED, check_web_address
+from contstim.files.documents import read_text
 
 
 def participant_links(database: Path, identities: Path, url: str) -> list[tuple[str, str]]:

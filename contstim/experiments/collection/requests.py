@@ -17,8 +17,8 @@ from pydantic import (
     ValidationError,
 )
 
-from contstim.documents import parse_json
 from contstim.errors import InputError
+from contstim.files.documents import parse_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request

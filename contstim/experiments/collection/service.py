@@ -19,7 +19,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from contstim.documents import read_json_object
 from contstim.errors import InputError, StoreError
 from contstim.experiments.collection import participants
 from contstim.experiments.collection.database import equal_secrets
@@ -37,6 +36,7 @@ from contstim.experiments.collection.requests import (
 from contstim.experiments.collection.tables import participants_csv, responses_csv
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
 from contstim.experiments.platforms.jspsych.study import PageStudy
+from contstim.files.documents import read_json_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

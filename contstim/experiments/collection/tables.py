@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from contstim.documents import shortened
 from contstim.errors import StoreError
 from contstim.experiments.collection.database import (
     completion_code,
@@ -29,15 +28,16 @@ from contstim.experiments.responses.table import (
     escape_formula,
     response_columns,
 )
-from contstim.scale import Scale
-from contstim.tables import write_csv
+from contstim.files.documents import shortened
+from contstim.files.tables import write_csv
+from contstim.items.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from contstim.stimuli import Trial
-    from contstim.tables import Column
+    from contstim.files.tables import Column
+    from contstim.items.stimuli import Trial
 
 
 def import_collected(files: Sequence[Path], trials: Sequence[Trial]) -> Imported:

@@ -15,16 +15,16 @@ from contstim.experiments.design.population import preferences_by_scope, votes_a
 from contstim.experiments.design.presentation import presentation
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import SIMULATED_NAME, Response
-from contstim.scale import Scale
-from contstim.stimuli import Condition
+from contstim.items.scale import Scale
+from contstim.items.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.responses.questionnaire import Question
-    from contstim.scores import ScoreTable
-    from contstim.stimuli import Trial
+    from contstim.files.arrays import FloatArray
+    from contstim.items.scores import ScoreTable
+    from contstim.items.stimuli import Trial
 
 _TIME_SPREAD = 0.4  # standard deviation of log reaction times
 _RATINGS, _TIMES, _QUESTIONS = 0, 1, 2  # streams of chance

@@ -15,7 +15,7 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from contstim.arrays import IntArray
+    from contstim.files.arrays import IntArray
 
 _TRIES = 20  # orders in which shares are dealt out before the search takes over
 

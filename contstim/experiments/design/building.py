@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.documents import FORMAT, write_json
 from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design.assignment import assign_groups
 from contstim.experiments.design.verification import verify_design
-from contstim.optimization.selection.reviewed import rejected_words
-from contstim.reviews import ItemKind, Review
-from contstim.scale import Scale
-from contstim.sentence import Sentence
-from contstim.stimuli import (
+from contstim.files.documents import FORMAT, write_json
+from contstim.files.tables import ShownAsTable, frame_of
+from contstim.items.reviews import ItemKind, Review
+from contstim.items.scale import Scale
+from contstim.items.stimuli import (
     SYNTHETIC,
     Condition,
     ControversialMinimalPair,
@@ -28,7 +27,8 @@ from contstim.stimuli import (
     repeated_item,
     trial_columns,
 )
-from contstim.tables import ShownAsTable, frame_of
+from contstim.optimization.selection.reviewed import rejected_words
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from contstim.experiments.design.assignment import Item
-    from contstim.reviews import ReviewedItem
-    from contstim.stimuli import Pair, Triplet
+    from contstim.items.reviews import ReviewedItem
+    from contstim.items.stimuli import Pair, Triplet
 
 _SHUFFLES = 100
 # Commands that select what trials of a condition are made of; of others `select triplets` does

@@ -22,20 +22,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from contstim.documents import read_text
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import signed_ranks
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.design import golan2023
 from contstim.experiments.design.population import AS_MEASURED, CLOSE, DISTANT, Population
-from contstim.records import record_path
-from contstim.tables import cells_by_name, needed_columns, read_table
+from contstim.files.documents import read_text
+from contstim.files.records import record_path
+from contstim.files.tables import cells_by_name, needed_columns, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.design.population import ScopedPreferences, TrialPreferences
+    from contstim.files.arrays import BoolArray, FloatArray
 
 _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.MINIMAL, Scope.REJECT, Scope.ACCEPT)
 _BEST = "the model that people followed most"

@@ -20,14 +20,14 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.analysis.ratings import Scope, scope_mask, trial_log_probs
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.scores import ScoreTable
-    from contstim.stimuli import Trial
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
+    from contstim.items.scores import ScoreTable
+    from contstim.items.stimuli import Trial
 
 AS_MEASURED = "as measured"
 """The name of a population that follows all models, each as far as people of a pilot did."""

@@ -19,22 +19,22 @@ from contstim.experiments.design.simulated_tests import (
     significantly_better,
     units_for,
 )
-from contstim.tables import frame_of
+from contstim.files.tables import frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pandas import DataFrame
 
-    from contstim.arrays import FloatArray, IntArray
     from contstim.experiments.analysis.effects import Units
     from contstim.experiments.analysis.families import Detectability
     from contstim.experiments.analysis.ratings import Scope
     from contstim.experiments.design.calibration import Populations
     from contstim.experiments.design.population import Population, TrialPreferences
     from contstim.experiments.design.simulated_tests import Precision
-    from contstim.scores import ScoreTable
-    from contstim.stimuli import Trial
+    from contstim.files.arrays import FloatArray, IntArray
+    from contstim.items.scores import ScoreTable
+    from contstim.items.stimuli import Trial
 
 _SHARES = (8, 4, 2)
 ARTIFICIAL_PILOT = (

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from math import comb
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.tables import frame_of
+from contstim.files.tables import frame_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -36,11 +36,11 @@ from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
     from contstim.experiments.analysis.crossed import GroupJackknife
     from contstim.experiments.analysis.effects import Units
     from contstim.experiments.analysis.families import Detectability
     from contstim.experiments.design.population import Population, TrialPreferences
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
 _FOR_PRECISION = 100  # experiments that tell how much items, people and answers vary
 _NODES = 400  # values of an estimated standard error

@@ -17,10 +17,10 @@ from contstim.experiments.analysis.families import (
 )
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.responses.admission import DEFAULT_RULE, LAPSES
+from contstim.items.stimuli import Condition, Kind
 from contstim.reporting.canvas import new_figure
 from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
 from contstim.reporting.templates import passages
-from contstim.stimuli import Condition, Kind
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.families import Detectability
     from contstim.experiments.design.building import Design
-    from contstim.frequencies import WordFrequencies
-    from contstim.sentence import Sentence
-    from contstim.stimuli import Trial
+    from contstim.files.arrays import FloatArray
+    from contstim.items.stimuli import Trial
+    from contstim.words.frequencies import WordFrequencies
+    from contstim.words.sentence import Sentence
 
 _SIDES = ("sentence_1", "sentence_2")
 MEASURES = ("words", "characters", "word frequency (mean Zipf)")

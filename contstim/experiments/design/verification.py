@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError, VerificationError
-from contstim.stimuli import (
+from contstim.items.stimuli import (
     FILLERS,
     Condition,
     ControversialMinimalPair,
@@ -19,8 +19,8 @@ from contstim.stimuli import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from contstim.sentence import Sentence
-    from contstim.stimuli import Pair, Trial, Triplet
+    from contstim.items.stimuli import Pair, Trial, Triplet
+    from contstim.words.sentence import Sentence
 
 
 def verify_design(

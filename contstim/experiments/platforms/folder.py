@@ -11,12 +11,12 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import read_json_object
 from contstim.errors import InputError
 from contstim.experiments.platforms.platform import Exported
-from contstim.files import path_inside, write_text
-from contstim.records import record_path, write_record
-from contstim.tables import cells_by_name, read_csv, write_table
+from contstim.files.documents import read_json_object
+from contstim.files.files import path_inside, write_text
+from contstim.files.records import record_path, write_record
+from contstim.files.tables import cells_by_name, read_csv, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -33,15 +33,15 @@ from contstim.experiments.responses.alignment import (
     import_files,
     recorded_or_unreadable,
 )
+from contstim.files.tables import cells_by_name, listed, read_csv
 from contstim.options import Help, Seed
-from contstim.tables import cells_by_name, listed, read_csv
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from contstim.experiments.responses.alignment import RecordedAnswer
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 METADATA = ("trial_id", "list_name", "shown_left")
 """Columns that come back and tell what was shown; `shown_left` is 1 or 2."""

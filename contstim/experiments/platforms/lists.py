@@ -18,15 +18,15 @@ from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform
 from contstim.experiments.platforms.texts import Language, button_labels, labels
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
+from contstim.items.scale import Scale
 from contstim.options import Help, Seed
-from contstim.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from contstim.experiments.design.presentation import Shown
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 
 def button_facts(scale: Scale, language: str) -> dict[str, str]:

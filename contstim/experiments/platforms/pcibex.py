@@ -36,7 +36,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote
 
-from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, script
 from contstim.experiments.platforms.lists import ListSettings, as_html, button_facts, stimulus_lists
@@ -49,15 +48,16 @@ from contstim.experiments.responses.alignment import (
     import_files,
     recorded_or_unreadable,
 )
+from contstim.files.documents import shortened
+from contstim.files.tables import needed_columns, number
 from contstim.options import Help
-from contstim.tables import needed_columns, number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from contstim.experiments.responses.alignment import RecordedAnswer
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 COLUMNS = (
     *("group", "item", "label", "trial_id", "stimulus_group", "left"),

@@ -18,14 +18,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.plugins import plugin, plugin_names
+from contstim.files.plugins import plugin, plugin_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from contstim.experiments.responses.alignment import Imported
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 
 @dataclass(frozen=True)

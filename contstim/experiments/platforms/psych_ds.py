@@ -30,11 +30,11 @@ from contstim.experiments.responses.table import (
     read_responses,
     response_columns,
 )
+from contstim.files.tables import listed
+from contstim.items.scale import Scale
+from contstim.items.scores import ScoreTable
 from contstim.options import AnswerScale, Help
 from contstim.reporting.report import Paragraph, Report
-from contstim.scale import Scale
-from contstim.scores import ScoreTable
-from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.responses.questionnaire import Question, QuestionAnswer
     from contstim.experiments.responses.table import Response, ResponseOrigin
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 _VARIABLES: dict[str, dict[str, Any]] = json.loads(template("variables.json"))
 

@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from contstim.documents import parse_json_object
 from contstim.errors import InputError
+from contstim.files.documents import parse_json_object
 from contstim.wording import repeated
 
 # Pairs of keyword and value, joined by underscores, and `data` at the end.

@@ -32,7 +32,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import ExportFolder, script
 from contstim.experiments.platforms.lists import ListSettings, button_facts, stimulus_lists
@@ -47,15 +46,16 @@ from contstim.experiments.responses.alignment import (
     recorded_or_unreadable,
 )
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
+from contstim.files.documents import shortened
+from contstim.files.tables import listed
 from contstim.options import Help
-from contstim.tables import listed
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from contstim.experiments.responses.alignment import RecordedAnswer
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
 

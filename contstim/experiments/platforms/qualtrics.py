@@ -37,14 +37,14 @@ from contstim.experiments.responses.alignment import (
     recorded,
     recorded_or_unreadable,
 )
+from contstim.files.tables import needed_columns
 from contstim.options import Help, Seed
-from contstim.tables import needed_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from contstim.experiments.responses.alignment import RecordedAnswer
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 KEY = ("tag", "list_name", "group", "trial_id", "left", "position")
 

@@ -23,9 +23,9 @@ from contstim.experiments.platforms.psych_ds import variable
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import NO_BREAK_SPACE, cells_of, numbered, read_responses
+from contstim.items.scale import DEGREES, Scale
+from contstim.items.scores import ScoreTable
 from contstim.options import AnswerScale, Help
-from contstim.scale import DEGREES, Scale
-from contstim.scores import ScoreTable
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.platforms.platform import Exported
     from contstim.experiments.responses.table import Response
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 RATIO = "log_ratio "
 """What the column of a model's ratios begins with; its name follows."""

@@ -14,11 +14,11 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import parse_json, read_text
 from contstim.errors import InputError
 from contstim.experiments.responses.alignment import UnreadableRow
-from contstim.files import reading
-from contstim.tables import listed
+from contstim.files.documents import parse_json, read_text
+from contstim.files.files import reading
+from contstim.files.tables import listed
 from contstim.wording import counted, repeated
 
 if TYPE_CHECKING:

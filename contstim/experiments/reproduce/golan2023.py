@@ -17,7 +17,7 @@ from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published import read_stimulus_scores
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -17,10 +17,10 @@ from contstim.experiments.platforms.platform import Platform, Reader
 from contstim.experiments.reproduce import published
 from contstim.experiments.responses.alignment import Imported
 from contstim.experiments.responses.table import UNKNOWN, Response
+from contstim.files.tables import needed_columns, number, read_csv
+from contstim.items.stimuli import Condition, Kind, Trial, content_id
 from contstim.options import Help
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial, content_id
-from contstim.tables import needed_columns, number, read_csv
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.files import decoding
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Pair, Triplet, content_id
-from contstim.tables import number, parsed, parsed_columns, read_table
-from contstim.vocabulary import Vocabulary
+from contstim.files.files import decoding
+from contstim.files.tables import number, parsed, parsed_columns, read_table
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Pair, Triplet, content_id
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from contstim.tables import Reader
+    from contstim.files.tables import Reader
 
 MODELS = ("bigram", "trigram", "rnn", "lstm", "bert", "roberta", "xlm", "electra", "gpt2")
 _WORDS = ("vocabulary/vocab_cap.pkl", "vocabulary/vocab_low.pkl", "preps.pkl")

@@ -12,7 +12,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.checks import CheckReport, Problem, check_responses
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import UNRATED, ResponseOrigin, origin_of
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.responses.exclusions import Rule
     from contstim.experiments.responses.table import Response
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 
 LAPSES = 0.02  # share of trials that honest people answer without looking, rightly in half of them

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from contstim.documents import shortened
 from contstim.errors import InputError
 from contstim.experiments.responses import table
 from contstim.experiments.responses.checks import (
@@ -20,13 +19,14 @@ from contstim.experiments.responses.checks import (
     check_responses,
 )
 from contstim.experiments.responses.questionnaire import QuestionAnswer
-from contstim.tables import listed, whole_number
+from contstim.files.documents import shortened
+from contstim.files.tables import listed, whole_number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 
 class RecordedAnswer(BaseModel):

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
 from contstim.experiments.responses.table import UNKNOWN, UNRATED, Response
-from contstim.scale import Scale
-from contstim.stimuli import check_trials
+from contstim.items.scale import Scale
+from contstim.items.stimuli import check_trials
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 
 class Problem(StrEnum):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from contstim.errors import InputError
 from contstim.experiments.responses.table import unescape_formula
+from contstim.files.tables import listed, needed_columns, read_table
 from contstim.options import Help
-from contstim.tables import listed, needed_columns, read_table
 from contstim.wording import repeated
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from contstim.errors import InputError
 from contstim.experiments.responses.table import APOSTROPHE, cells_of, unescape_formula
-from contstim.tables import cells_by_name, needed_columns, read_csv, read_rows, write_table
+from contstim.files.tables import cells_by_name, needed_columns, read_csv, read_rows, write_table
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from contstim.tables import Reader
+    from contstim.files.tables import Reader
 
 
 @dataclass(frozen=True)

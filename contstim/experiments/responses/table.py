@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
-from contstim.documents import read_json_object, shortened
 from contstim.errors import InputError
-from contstim.records import record_path
-from contstim.scale import Scale
-from contstim.sentence import Sentence
-from contstim.tables import (
+from contstim.files.documents import read_json_object, shortened
+from contstim.files.records import record_path
+from contstim.files.tables import (
     FORMULA_SIGNS,
     listed,
     number,
@@ -31,6 +29,8 @@ from contstim.tables import (
     whole_number,
     write_table,
 )
+from contstim.items.scale import Scale
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from pydantic_core import ErrorDetails
 
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 APOSTROPHE = "'"
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"

@@ -22,11 +22,11 @@ from contstim.models.words import WordTokens, place_of, word_and_rest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import Continuation, TokenScore
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.words import Encoding, Tokens
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 class CausalModel(SubwordModel):

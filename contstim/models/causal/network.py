@@ -33,7 +33,7 @@ from contstim.models.merging import NetworkCall, answer, is_merged, stacked
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.words import Tokens

@@ -26,12 +26,12 @@ from contstim.models.words import (
     place_of,
     word_and_rest,
 )
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
+    from contstim.files.arrays import BoolArray, FloatArray
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.masked.plan import Pattern, Plan
     from contstim.models.words import Encoding

@@ -44,7 +44,7 @@ from contstim.models.batching import to_device
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
     from contstim.models.masked.network import MaskedNetwork
     from contstim.models.masked.plan import Pattern, Plan

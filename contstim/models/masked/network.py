@@ -29,7 +29,7 @@ from contstim.models.merging import NetworkCall, answer, is_merged, stacked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.files.arrays import FloatArray, IntArray
     from contstim.models.batching import Row, Write
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.masked.plan import Pattern, Plan

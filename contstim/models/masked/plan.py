@@ -84,7 +84,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
 
 Pattern: TypeAlias = tuple[int, ...]

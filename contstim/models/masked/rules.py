@@ -57,7 +57,7 @@ from contstim.models.words import SPECIAL
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.masked.plan import Pattern
 
 

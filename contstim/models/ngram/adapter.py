@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.files import checksum, is_file, reading
+from contstim.files.files import checksum, is_file, reading
 from contstim.models.base import Convention, LanguageModel, Replacements
 from contstim.models.caching import WORDS, SizedCache, as_tuple
 from contstim.models.end_marks import EndMarks
@@ -26,11 +26,11 @@ from contstim.models.vocabularies import WordList, counts_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
+    from contstim.files.arrays import BoolArray, FloatArray
     from contstim.models.base import Continuation, TokenScore
     from contstim.models.ngram.tables import NgramTables
-    from contstim.sentence import Sentence
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.sentence import Sentence
+    from contstim.words.vocabulary import Vocabulary
 
 _NATS = math.log(10.0)
 _SENTENCES = 4_096  # whose words' ids are remembered

@@ -13,12 +13,12 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.files import reading, writing
+from contstim.files.files import reading, writing
 from contstim.models.ngram.sections import Section, sections_of
 from contstim.models.ngram.tables import SPECIAL_WORDS, UNKNOWN, NgramTable, NgramTables
 
 if TYPE_CHECKING:
-    from contstim.arrays import IntArray
+    from contstim.files.arrays import IntArray
     from contstim.models.ngram.sections import Columns
 
 _ROWS_AT_ONCE = 500_000

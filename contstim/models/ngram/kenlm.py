@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from contstim.arrays import FloatArray
-    from contstim.sentence import Sentence
+    from contstim.files.arrays import FloatArray
+    from contstim.words.sentence import Sentence
 
 _BINARY = b"mmap lm http://kheafield.com/code"
 _HEADER_BYTES = 1 << 16  # a header is much shorter

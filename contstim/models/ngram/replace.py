@@ -48,7 +48,7 @@ from contstim.models.caching import SizedCache
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from contstim.arrays import Float32Array, FloatArray, IntArray
+    from contstim.files.arrays import Float32Array, FloatArray, IntArray
     from contstim.models.ngram.tables import NgramTables
 
 

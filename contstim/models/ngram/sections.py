@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from contstim.arrays import Float32Array, IntArray
+    from contstim.files.arrays import Float32Array, IntArray
 
 _COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {
     b"\x1f\x8b": gzip.decompress,

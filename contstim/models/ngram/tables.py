@@ -19,8 +19,8 @@ from contstim.models.vocabularies import with_spellings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from contstim.arrays import Float32Array, FloatArray, IntArray
-    from contstim.sentence import Sentence
+    from contstim.files.arrays import Float32Array, FloatArray, IntArray
+    from contstim.words.sentence import Sentence
 
 _PLACES_AT_ONCE = 2**17
 MAX_ORDER = 6

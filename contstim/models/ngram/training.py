@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import CorpusError, InputError
+from contstim.files.records import write_record
 from contstim.models.ngram.arpa import write_arpa
 from contstim.models.ngram.tables import (
     BEGIN,
@@ -54,14 +55,13 @@ from contstim.models.ngram.tables import (
 )
 from contstim.models.training_text import sentence_hash, training_text_path, write_training_text
 from contstim.models.vocabularies import WordList, counts_path
-from contstim.records import write_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
-    from contstim.sentence import Sentence
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
+    from contstim.words.sentence import Sentence
 
 
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.base import Continuation, TokenScore
     from contstim.models.recurrent.network import RecurrentNetwork, State
     from contstim.models.vocabularies import WordList
-    from contstim.sentence import Sentence
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.sentence import Sentence
+    from contstim.words.vocabulary import Vocabulary
 
 
 Words: TypeAlias = tuple[int, ...]

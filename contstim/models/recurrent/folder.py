@@ -18,8 +18,8 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 
-from contstim.documents import read_json_object, shortened, write_json
 from contstim.errors import ModelError
+from contstim.files.documents import read_json_object, shortened, write_json
 from contstim.models.loading import resolve_device
 from contstim.models.recurrent.adapter import BothSidesModel, LeftToRightModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape

@@ -23,12 +23,12 @@ from contstim.models.tensors import fingerprint_of_tokenizer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import Continuation, LanguageModel
     from contstim.models.loading import Loading
     from contstim.models.server.address import ServerAddress
     from contstim.models.words import Encoding, Tokens
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 class ServerModel(SubwordModel):

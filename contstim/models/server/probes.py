@@ -30,7 +30,7 @@ from contstim.models.server.service import CHANGED, ONE_MODEL, OTHER_TOKENS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.server.service import ScoringService
     from contstim.models.words import Tokens
 

@@ -32,7 +32,7 @@ from contstim.models.server.client import FIRST_PATIENCE, PassingError, ServerFa
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.server.client import Client
     from contstim.models.words import Tokens
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from contstim.documents import read_text, shortened
 from contstim.errors import InputError, SentenceError
+from contstim.files.documents import read_text, shortened
+from contstim.files.tables import TABLE_KINDS, needed_columns, read_table
 from contstim.models.checkpoints import load_checkpoint, silence
 from contstim.models.classifier import LABELS
 from contstim.models.loading import Loading
@@ -20,15 +21,14 @@ from contstim.models.training.run import split_sentences, train_task
 from contstim.models.training.settings import FINE_TUNING, ClassifierSettings
 from contstim.models.training.transformers import save_pretrained
 from contstim.models.words import tokens_of_texts
-from contstim.sentence import Sentence
-from contstim.tables import TABLE_KINDS, needed_columns, read_table
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from torch import Tensor
 
-    from contstim.arrays import IntArray
+    from contstim.files.arrays import IntArray
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.loading import Device
     from contstim.models.training.loop import Progress

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-    from contstim.arrays import IntArray
+    from contstim.files.arrays import IntArray
     from contstim.models.training.settings import TrainingSettings
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 _SAVE_EVERY = 300.0  # seconds between two checkpoints within an epoch
 _LARGEST_LOSS = 700.0  # nats; e to the power of more is not a float

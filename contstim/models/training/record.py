@@ -18,12 +18,17 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import parse_json_object, read_json_object, refuse_other_format, write_json
 from contstim.errors import InputError
-from contstim.files import writing
+from contstim.files.documents import (
+    parse_json_object,
+    read_json_object,
+    refuse_other_format,
+    write_json,
+)
+from contstim.files.files import writing
+from contstim.files.records import provenance
 from contstim.models.tensors import write_tensors
 from contstim.models.training.loop import Epoch, best_of
-from contstim.records import provenance
 from contstim.reporting.canvas import BLUE, ORANGE, new_figure, styled
 
 if TYPE_CHECKING:

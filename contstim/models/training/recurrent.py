@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.models.training.settings import RecurrentSettings
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 _ADAPTIVE_FROM = 4_000  # words; below, one softmax over all of them costs little
 

@@ -25,7 +25,7 @@ from contstim.models.training.settings import (
     TransformerSettings,
 )
 from contstim.models.training_text import write_training_text
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from torch import Tensor
 
-    from contstim.arrays import IntArray
+    from contstim.files.arrays import IntArray
     from contstim.models.training.settings import TransformerKind, TransformerSettings
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
     LogProbs: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 

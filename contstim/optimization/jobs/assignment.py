@@ -10,18 +10,18 @@ import hashlib
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from contstim.documents import shortened
 from contstim.errors import InputError
-from contstim.stimuli import CELL_READERS
+from contstim.files.documents import shortened
+from contstim.files.tables import read_rows
+from contstim.items.stimuli import CELL_READERS
 from contstim.store.triplets import AssignedSentence, Slot
-from contstim.tables import read_rows
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
     ModelPair = tuple[str, str]
 

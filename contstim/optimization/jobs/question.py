@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from contstim.errors import InputError
-from contstim.files import checksum
+from contstim.files.files import checksum
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.settings import SearchSettings, model_and_number
 from contstim.options import Help
-from contstim.vocabulary import REPEATABLE_ENGLISH
+from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
     from contstim.models.specifications import Specification

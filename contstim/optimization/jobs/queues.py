@@ -47,9 +47,9 @@ if TYPE_CHECKING:
     from contstim.optimization.jobs.tasks import Floors, ModelProfile
     from contstim.reporter import Reporter
     from contstim.reporting.report import Part
-    from contstim.sentence import Sentence
     from contstim.store.triplets import Slot, TripletStore
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.sentence import Sentence
+    from contstim.words.vocabulary import Vocabulary
 
     ModelPair = tuple[str, str]
 

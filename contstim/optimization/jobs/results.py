@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from contstim.items.stimuli import Triplet
     from contstim.models.base import Convention
-    from contstim.stimuli import Triplet
     from contstim.store.triplets import AssignedSentence, Result
 
 

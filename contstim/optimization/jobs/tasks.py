@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.jobs.pool import Pool
     from contstim.models.base import Convention, LanguageModel
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.synthesize import Synthesis
     from contstim.reporter import Reporter
-    from contstim.sentence import Sentence
     from contstim.store.triplets import TripletStore
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.sentence import Sentence
+    from contstim.words.vocabulary import Vocabulary
 
 
 SEEDS = 3

@@ -8,6 +8,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, TypeVar
 
 from contstim.errors import InputError, ModelError
+from contstim.items.reviews import Decision, ItemKind
+from contstim.items.stimuli import Triplet
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
 from contstim.models.costs import ReportingTally, counting
@@ -20,24 +22,22 @@ from contstim.optimization.jobs.tasks import InspectionTask, find_floors, shared
 from contstim.optimization.search.settings import fixed_positions
 from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.reporter import SILENT
-from contstim.reviews import Decision, ItemKind
-from contstim.stimuli import Triplet
 from contstim.store.triplets import AssignedSentence, Result, TripletStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from contstim.items.reviews import Review
     from contstim.jobs.pool import Executor, Pool
     from contstim.models.specifications import Specification
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.jobs.tasks import ModelProfile, SearchContext
     from contstim.reporter import Reporter
-    from contstim.reviews import Review
-    from contstim.sentence import Sentence
     from contstim.store.database import Store
     from contstim.store.triplets import Slot
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.sentence import Sentence
+    from contstim.words.vocabulary import Vocabulary
 
     ModelPair = tuple[str, str]
 

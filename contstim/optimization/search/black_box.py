@@ -23,11 +23,11 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.files.arrays import FloatArray, IntArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Position
     from contstim.optimization.search.evaluator import Evaluator
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
     Term: TypeAlias = str | tuple[str, str]  # a word, or two neighbours
 

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.costs import Cost
     from contstim.optimization.search.constraints import Candidates
     from contstim.optimization.search.objectives import Objective, ScoredSentence
     from contstim.optimization.search.perturbation import Perturbation
     from contstim.optimization.search.proposers import Proposer
     from contstim.optimization.search.screening import SearchState
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 SETTLED = "no better word was found at as many positions in a row as can be changed"

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.models.caching import WORDS, SizedCache
-from contstim.vocabulary import WordTuple
+from contstim.words.vocabulary import WordTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence, Set
 
-    from contstim.arrays import BoolArray, IntArray
-    from contstim.frequencies import WordFrequencies
+    from contstim.files.arrays import BoolArray, IntArray
     from contstim.optimization.search.objectives import ScoredSentence
-    from contstim.sentence import Sentence
-    from contstim.tags import TagTable
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.frequencies import WordFrequencies
+    from contstim.words.sentence import Sentence
+    from contstim.words.tags import TagTable
+    from contstim.words.vocabulary import Vocabulary
 
     Kind: TypeAlias = Callable[[str, str], str]
     Uses: TypeAlias = Callable[[Sequence[str], Sequence[str], Kind], dict[int, str]]

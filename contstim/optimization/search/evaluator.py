@@ -18,10 +18,10 @@ from contstim.models.merging import alone
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
+    from contstim.files.arrays import BoolArray, FloatArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Position
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 _CACHE_SIZE = 50_000  # exact scores remembered of each model

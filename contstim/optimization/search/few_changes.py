@@ -24,17 +24,17 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.items.reviews import differing
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.constraints import Candidates, max_changes
 from contstim.optimization.search.objectives import Objective, ScoredSentence
 from contstim.options import Help, check_ranges
-from contstim.reviews import differing
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
+    from contstim.files.arrays import BoolArray, FloatArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.evaluator import Evaluator
     from contstim.optimization.search.recipes import Recipe

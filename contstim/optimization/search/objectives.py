@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from contstim.arrays import BoolArray, FloatArray
+    from contstim.files.arrays import BoolArray, FloatArray
     from contstim.optimization.search.evaluator import Evaluator
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 @dataclass(frozen=True)

@@ -41,11 +41,11 @@ from contstim.optimization.search.objectives import ScoredSentence
 from contstim.optimization.search.screening import PositionEstimates
 
 if TYPE_CHECKING:
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.optimization.search.constraints import Candidates
     from contstim.optimization.search.objectives import Objective
     from contstim.optimization.search.screening import SearchState
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 _ROUNDING = 1e-9  # nats; a gain is more than that, so that rounding is none
 _CACHED_BYTES = 2**26

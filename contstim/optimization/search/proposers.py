@@ -25,7 +25,7 @@ from contstim.optimization.search.screening import PositionEstimates, SearchStat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import BoolArray, FloatArray
+    from contstim.files.arrays import BoolArray, FloatArray
     from contstim.models.base import Replacements
     from contstim.optimization.search.constraints import Position
     from contstim.optimization.search.evaluator import Evaluator

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from contstim.models.base import LanguageModel
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 ResultT = TypeVar("ResultT", bound="SearchResult")
 

@@ -34,7 +34,7 @@ import numpy as np
 from contstim.optimization.search.black_box import BlackBoxEstimates, SentenceRegression
 
 if TYPE_CHECKING:
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.optimization.search.constraints import Position
     from contstim.optimization.search.objectives import Objective
 

@@ -9,19 +9,19 @@ from contstim.english.frames import verb_uses
 from contstim.english.tags import tag_table
 from contstim.english.words import indefinite_article
 from contstim.errors import InputError
-from contstim.matching import ENOUGH
+from contstim.files.tables import number
+from contstim.items.matching import ENOUGH
 from contstim.models.specifications import parse_models
 from contstim.optimization.search import constraints
 from contstim.optimization.search.few_changes import FewChanges
 from contstim.optimization.search.restarts import SearchBudget
 from contstim.options import Help, check_ranges
-from contstim.tables import number
 
 if TYPE_CHECKING:
     from contstim.models.specifications import Specification
     from contstim.optimization.search.constraints import Constraint
-    from contstim.sentence import Sentence
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.sentence import Sentence
+    from contstim.words.vocabulary import Vocabulary
 
 _LENGTH, _FREQUENCY = 7, 0.25  # margins, in characters and on the Zipf scale
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError, VerificationError
+from contstim.items.stimuli import Triplet, content_id
 from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost
 from contstim.optimization.search.climb import Climb, Step, climb
@@ -27,12 +28,11 @@ from contstim.optimization.search.verification import (
     reaches_floor,
     verify,
 )
-from contstim.stimuli import Triplet, content_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.evaluator import ScoredCandidate
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from contstim.optimization.search.recipes import Recipe
     from contstim.optimization.search.restarts import SearchBudget
     from contstim.optimization.search.verification import Models, Problem
-    from contstim.sentence import Sentence
-    from contstim.vocabulary import Vocabulary
+    from contstim.words.sentence import Sentence
+    from contstim.words.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

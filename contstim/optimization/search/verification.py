@@ -18,11 +18,11 @@ from contstim.errors import (
 )
 from contstim.models.base import FLOAT32, Scorer, require_language_model
 from contstim.optimization.search.constraints import Candidates, fixed, no_repeats
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.climb import Climb
     from contstim.optimization.search.constraints import Constraint

@@ -23,7 +23,7 @@ import numpy as np
 from contstim.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
-    from contstim.arrays import IntArray
+    from contstim.files.arrays import IntArray
 
 SOLVER = "OR-tools SimpleMinCostFlow"
 NEVER = 2**61  # the cost of what is not allowed; a price can be added without overflow

@@ -23,6 +23,9 @@ import numpy as np
 
 from contstim.english.tags import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
+from contstim.files.tables import listed
+from contstim.items.scores import doubled_ranks
+from contstim.items.stimuli import ControversialMinimalPair, Kind, content_id
 from contstim.optimization.selection.question import (
     MinimalPairCertificate,
     MinimalPairQuestion,
@@ -31,16 +34,13 @@ from contstim.optimization.selection.question import (
 from contstim.optimization.selection.shares import Program, solve, with_even_counts
 from contstim.optimization.selection.triplet_rules import EXACT
 from contstim.optimization.selection.verification import verify_minimal_pairs
-from contstim.scores import doubled_ranks
-from contstim.stimuli import ControversialMinimalPair, Kind, content_id
-from contstim.tables import listed
-from contstim.vocabulary import REPEATABLE_ENGLISH
+from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from contstim.arrays import FloatArray, IntArray
-    from contstim.minimal_pair_scores import MinimalPairScores
+    from contstim.files.arrays import FloatArray, IntArray
+    from contstim.items.minimal_pair_scores import MinimalPairScores
     from contstim.optimization.selection.programs import Choice
     from contstim.optimization.selection.question import MinimalPairObjective
 

@@ -29,12 +29,12 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from contstim.arrays import BoolArray, IntArray
+    from contstim.files.arrays import BoolArray, IntArray
+    from contstim.items.reviews import Review
+    from contstim.items.scores import ScoreTable
+    from contstim.items.stimuli import Pair
     from contstim.optimization.selection.strata import Stratum
-    from contstim.reviews import Review
-    from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
-    from contstim.stimuli import Pair
+    from contstim.words.sentence import Sentence
 
     Arcs: TypeAlias = tuple[IntArray, IntArray, IntArray]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
-    from contstim.arrays import BoolArray, FloatArray, IntArray
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
 LINEAR = "SciPy HiGHS dual simplex"
 INTEGER = "SciPy HiGHS branch and bound"

@@ -8,13 +8,13 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from contstim.documents import FORMAT, read_json_object, refuse_other_format, write_json
 from contstim.errors import InputError
-from contstim.matching import ENOUGH
+from contstim.files.documents import FORMAT, read_json_object, refuse_other_format, write_json
+from contstim.files.tables import ShownAsTable, columns_of, frame_of
+from contstim.items.matching import ENOUGH
+from contstim.items.stimuli import ControversialMinimalPair, Pair, Triplet
 from contstim.options import Help, Reads, check_ranges
-from contstim.stimuli import ControversialMinimalPair, Pair, Triplet
-from contstim.tables import ShownAsTable, columns_of, frame_of
-from contstim.vocabulary import REPEATABLE_ENGLISH
+from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,10 +74,10 @@ class TripletRules:
     """Triplets: how many, what they are worth, and the rules that they keep.
 
     Attributes:
-        objective: `readable` asks for enough nats on each side, and minimises the new words of
-            another part of speech (see `contstim.matching`), then new words; nats beyond do not
-            count. `controversiality` maximises the summed Eq. 4 of the 2023 study; `worst-rank`
-            minimises summed ranks as its authors' code does (see `worst_ranks`).
+        objective: `readable` requires enough nats on each side, and minimises the new words of
+            another part of speech (see `contstim.items.matching`), then all new words; further nats
+            do not count. `controversiality` maximises the summed Eq. 4 of the 2023 study;
+            `worst-rank` minimises summed ranks as its authors' code does (see `worst_ranks`).
         quantiles: groups of p(n|m1), and of p(n|m2), over which natural sentences are spread.
         word_cap: of occurrences in the chosen sentences, compared in lower case.
         token_balance: a bound on the difference of mean lengths, in each model pair, under the

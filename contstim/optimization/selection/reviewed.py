@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.items.reviews import ItemKind, Review
 from contstim.optimization.selection.programs import LinearRule, best_choice, priced_bound
-from contstim.reviews import ItemKind, Review
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
+    from contstim.items.reviews import ReviewedItem
+    from contstim.items.scores import ScoreTable
+    from contstim.items.stimuli import Triplet
     from contstim.optimization.selection.programs import Choice
-    from contstim.reviews import ReviewedItem
-    from contstim.scores import ScoreTable
-    from contstim.stimuli import Triplet
 
 
 def rejected_words(review: Review) -> frozenset[tuple[str, ...]]:

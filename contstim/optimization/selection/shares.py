@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.files.arrays import FloatArray, IntArray
     from contstim.optimization.selection.programs import Choice
 
 _MORE = 3  # candidates of each cell, in addition to those that may be needed, to begin with

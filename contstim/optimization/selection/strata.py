@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
+from contstim.items.scores import doubled_ranks
+from contstim.items.stimuli import Pair, content_id
 from contstim.optimization.selection.flow import sentence_prices
 from contstim.optimization.selection.question import demand
-from contstim.scores import doubled_ranks
-from contstim.sentence import repeats
-from contstim.stimuli import Pair, content_id
+from contstim.words.sentence import repeats
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from contstim.arrays import BoolArray, IntArray
+    from contstim.files.arrays import BoolArray, IntArray
+    from contstim.items.reviews import ReviewedItem
+    from contstim.items.scores import ScoreTable
     from contstim.optimization.selection.question import ModelPair, NaturalQuestion
-    from contstim.reviews import ReviewedItem
-    from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
     Totals = tuple[int, int, int, int]
 

@@ -11,19 +11,19 @@ import numpy as np
 
 from contstim.english.tags import tag_table
 from contstim.errors import InputError
-from contstim.matching import match
+from contstim.items.matching import match
+from contstim.items.scores import doubled_ranks
+from contstim.items.stimuli import repeated_item
 from contstim.optimization.selection.programs import LinearRule
-from contstim.scores import doubled_ranks
-from contstim.sentence import all_but_one
-from contstim.stimuli import repeated_item
+from contstim.words.sentence import all_but_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.files.arrays import FloatArray, IntArray
+    from contstim.items.stimuli import Triplet
     from contstim.optimization.selection.question import ModelPair, Objective, TripletQuestion
-    from contstim.stimuli import Triplet
 
     Edges = Mapping[tuple[str, str, str], tuple[float, ...]]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InfeasibleError
+from contstim.files.tables import listed
 from contstim.optimization.selection import triplet_rules
 from contstim.optimization.selection.programs import best_choice, priced_bound, violations
 from contstim.optimization.selection.question import (
@@ -22,16 +23,15 @@ from contstim.optimization.selection.question import (
 )
 from contstim.optimization.selection.reviewed import ReviewedTriplets
 from contstim.optimization.selection.verification import verify_triplets
-from contstim.tables import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from contstim.items.reviews import Review
+    from contstim.items.stimuli import Triplet
     from contstim.optimization.selection.programs import Choice, LinearRule
     from contstim.optimization.selection.question import ModelPair
-    from contstim.reviews import Review
-    from contstim.stimuli import Triplet
 
 _EXPLAIN = 10.0  # seconds to look for the rules that fail
 

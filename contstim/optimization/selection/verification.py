@@ -15,6 +15,7 @@ import numpy as np
 
 from contstim.english.tags import tag_table
 from contstim.errors import VerificationError
+from contstim.items.stimuli import repeated_item
 from contstim.optimization.selection.programs import priced_bound
 from contstim.optimization.selection.question import demand
 from contstim.optimization.selection.reviewed import ReviewedTriplets, reviewed_pairs, unfree_words
@@ -28,22 +29,21 @@ from contstim.optimization.selection.triplet_rules import (
     triplet_costs,
     usable_triplets,
 )
-from contstim.stimuli import repeated_item
-from contstim.vocabulary import REPEATABLE_ENGLISH
+from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from contstim.minimal_pair_scores import MinimalPairScores
+    from contstim.items.minimal_pair_scores import MinimalPairScores
+    from contstim.items.reviews import Review
+    from contstim.items.scores import ScoreTable
+    from contstim.items.stimuli import Triplet
     from contstim.optimization.selection.question import (
         MinimalPairSelection,
         NaturalSelection,
         TripletSelection,
     )
-    from contstim.reviews import Review
-    from contstim.scores import ScoreTable
-    from contstim.sentence import Sentence
-    from contstim.stimuli import Triplet
+    from contstim.words.sentence import Sentence
 
 _SIDES = ("good", "bad")
 

@@ -12,20 +12,20 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
-from contstim.item_flags import FlagKind, flag_items
-from contstim.matching import changes_of
+from contstim.items.item_flags import FlagKind, flag_items
+from contstim.items.matching import changes_of
+from contstim.items.reviews import ReviewedItem, undecided
+from contstim.items.stimuli import Condition, Pair, Triplet
 from contstim.reporting.names import short_names
 from contstim.reporting.stimuli_page import log_probs, preferred, rejected_sentences
 from contstim.reporting.templates import page_template
-from contstim.reviews import ReviewedItem, undecided
-from contstim.stimuli import Condition, Pair, Triplet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from contstim.item_flags import FlaggedItems
-    from contstim.reviews import Review, Stimulus
-    from contstim.scores import ScoreTable
+    from contstim.items.item_flags import FlaggedItems
+    from contstim.items.reviews import Review, Stimulus
+    from contstim.items.scores import ScoreTable
 
 REASONS = ("ungrammatical", "offensive", "debris", "meaningless to compare", "other")
 """What a reviewer can pick by a digit; any other reason can be typed."""

@@ -14,12 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from contstim.documents import read_text
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import staged
 from contstim.experiments.responses.questionnaire import questions_beside
-from contstim.files import checksum, path_inside, visible_files, writing
-from contstim.records import Record, now, provenance, record_path, recorded_as, total_memory
+from contstim.files.documents import read_text
+from contstim.files.files import checksum, path_inside, visible_files, writing
+from contstim.files.records import Record, now, provenance, record_path, recorded_as, total_memory
 from contstim.reporter import SILENT
 from contstim.steps.targets import identity
 from contstim.study.handing_on.facts import StudyFacts
@@ -232,7 +232,7 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
     if not facts.responses or not facts.trials:
         return {}
     from contstim.experiments.platforms.psych_ds import PsychDsSettings, write_psych_ds
-    from contstim.scores import ScoreTable
+    from contstim.items.scores import ScoreTable
 
     title = facts.study.title
     name = title if any(sign.isascii() and sign.isalnum() for sign in title) else "study"

@@ -11,8 +11,6 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from contstim.corpus import read_sentences
-from contstim.documents import read_json_object, read_text
 from contstim.experiments.analysis.effects import planned_families
 from contstim.experiments.design.population import AS_MEASURED
 from contstim.experiments.responses.admission import CatchRule
@@ -23,19 +21,14 @@ from contstim.experiments.responses.questionnaire import (
     read_questions,
 )
 from contstim.experiments.responses.table import UNRATED
-from contstim.files import checksum
-from contstim.models.catalog import hub_commit, parameter_count
-from contstim.models.end_marks import reads_end_mark
-from contstim.models.specifications import parse_model
-from contstim.records import record_path
-from contstim.reporting.templates import in_a_row
-from contstim.reviews import Decision, ItemKind, Review, read_reviews
-from contstim.scale import Scale
-from contstim.scores import ScoreTable
-from contstim.steps.design import word_frequencies
-from contstim.steps.training import TrainNgram
-from contstim.steps.vocabulary import VocabularySettings
-from contstim.stimuli import (
+from contstim.files.documents import read_json_object, read_text
+from contstim.files.files import checksum
+from contstim.files.records import record_path
+from contstim.files.tables import cells_by_name, read_table
+from contstim.items.reviews import Decision, ItemKind, Review, read_reviews
+from contstim.items.scale import Scale
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import (
     CONTROVERSIAL,
     Condition,
     Kind,
@@ -45,15 +38,22 @@ from contstim.stimuli import (
     read_trials,
     read_triplets,
 )
+from contstim.models.catalog import hub_commit, parameter_count
+from contstim.models.end_marks import reads_end_mark
+from contstim.models.specifications import parse_model
+from contstim.reporting.templates import in_a_row
+from contstim.steps.design import word_frequencies
+from contstim.steps.training import TrainNgram
+from contstim.steps.vocabulary import VocabularySettings
 from contstim.study import places
 from contstim.study.places import StudyFiles
 from contstim.study.planning import contrasts_of, over_groups
 from contstim.study.sections import SentencesSection
 from contstim.study.stages import responses_of, stages_of
 from contstim.study.study import RESULTS, NgramSettings, embedded_text
-from contstim.tables import cells_by_name, read_table
-from contstim.vocabulary import Vocabulary
 from contstim.wording import counted
+from contstim.words.corpus import read_sentences
+from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,10 +61,10 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.families import ModelContrast
     from contstim.experiments.responses.questionnaire import Question
     from contstim.experiments.responses.table import Response
-    from contstim.frequencies import WordFrequencies
-    from contstim.sentence import Sentence
-    from contstim.stimuli import ControversialMinimalPair, Pair, Trial, Triplet
+    from contstim.items.stimuli import ControversialMinimalPair, Pair, Trial, Triplet
     from contstim.study.study import Study
+    from contstim.words.frequencies import WordFrequencies
+    from contstim.words.sentence import Sentence
 
 Row = dict[str, Any]
 

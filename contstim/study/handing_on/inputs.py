@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.files import visible_files
+from contstim.files.files import visible_files
+from contstim.files.records import record_path
+from contstim.files.tables import listed
 from contstim.models.catalog import with_neighbours
-from contstim.records import record_path
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, is_taken
 from contstim.study.stages import stages_of
-from contstim.tables import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
-from contstim.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.errors import ContstimError, InputError
-from contstim.files import checksum, decoding, path_inside
+from contstim.files.documents import FORMAT, read_json_object, refuse_other_format
+from contstim.files.files import checksum, decoding, path_inside
 from contstim.study.places import ARCHIVED_ASSIGNMENT
 from contstim.wording import repeated
 

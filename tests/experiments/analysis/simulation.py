@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from contstim.experiments.responses.table import Response
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 
 N, S1, S2 = Kind.NATURAL, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2
 TARGETED = (

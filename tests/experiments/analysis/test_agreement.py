@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from contstim.arrays import FloatArray
 from contstim.experiments.analysis import agreement
 from contstim.experiments.analysis.agreement import failures, pair_results
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, evaluate
 from contstim.experiments.analysis.ratings import Scope, gather, pair_mask, scope_mask
 from contstim.experiments.responses.table import UNRATED, Response
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.files.arrays import FloatArray
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 MODELS = ("a", "b", "c")

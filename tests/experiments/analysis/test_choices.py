@@ -16,7 +16,7 @@ from contstim.experiments.analysis.measures import ACCURACY, COSINE, evaluate
 from contstim.experiments.analysis.page import methods_text, report
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
-from contstim.scale import Scale
+from contstim.items.scale import Scale
 from tests.experiments.analysis.simulation import simulate
 
 MADE = simulate(groups=(5, 4), follow=0.7)

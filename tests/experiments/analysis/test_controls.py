@@ -15,9 +15,9 @@ from contstim.experiments.analysis.controls import (
 )
 from contstim.experiments.analysis.ratings import Ratings, gather
 from contstim.experiments.responses.table import Response
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 
 N = 20
 

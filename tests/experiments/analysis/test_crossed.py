@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_1samp
 
-from contstim.arrays import FloatArray
 from contstim.experiments.analysis.crossed import (
     Block,
     GroupJackknife,
@@ -22,6 +21,7 @@ from contstim.experiments.analysis.crossed import (
 from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.measures import MEASURES, Measure
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scope_mask, subset
+from contstim.files.arrays import FloatArray
 from tests.experiments.analysis.simulation import simulate
 
 

@@ -25,8 +25,8 @@ from contstim.experiments.analysis.intervals import Uncertainty
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, MEASURES
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather, subset
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
-from contstim.scores import ScoreTable
-from contstim.stimuli import Condition
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition
 from tests.examples import examples
 from tests.experiments.analysis.simulation import Experiment, simulate
 

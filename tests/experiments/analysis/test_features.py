@@ -9,7 +9,7 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.analysis.controls import count_tokens, read_features
 from contstim.models.ngram.adapter import NgramModel
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 
 def parse(*texts: str) -> list[Sentence]:

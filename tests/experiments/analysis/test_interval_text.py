@@ -11,7 +11,7 @@ from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.interval_text import difference_ends, not_estimable
 from contstim.experiments.analysis.page import report, verdict_texts
 from contstim.experiments.analysis.run import Analysis, analyze
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
 from tests.experiments.analysis.simulation import simulate
 
 CONDITIONS = (Condition.RANDOM_NATURAL, Condition.SYNTHETIC_SYNTHETIC)

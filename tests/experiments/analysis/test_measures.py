@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
 
-from contstim.arrays import FloatArray
 from contstim.experiments.analysis import measures
 from contstim.experiments.analysis.measures import (
     accuracy,
@@ -20,7 +19,8 @@ from contstim.experiments.analysis.measures import (
     signed_rank_cosine,
     signed_ranks,
 )
-from contstim.scale import Scale
+from contstim.files.arrays import FloatArray
+from contstim.items.scale import Scale
 from tests.examples import examples
 
 INF = np.inf

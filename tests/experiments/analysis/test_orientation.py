@@ -10,7 +10,7 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.analysis.agreement import orientations
 from contstim.experiments.analysis.ratings import gather
-from contstim.stimuli import Condition, Kind, check_trials
+from contstim.items.stimuli import Condition, Kind, check_trials
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 N, S1, S2, SHUFFLED = Kind.NATURAL, Kind.SYNTHETIC_1, Kind.SYNTHETIC_2, Kind.SHUFFLED

@@ -18,9 +18,9 @@ from contstim.experiments.analysis.ratings import (
     scopes_of,
     subset,
 )
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 

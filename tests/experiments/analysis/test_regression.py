@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contstim.arrays import FloatArray
 from contstim.errors import InputError
 from contstim.experiments.analysis.ratings import Ratings, gather, subset
 from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
 from contstim.experiments.responses.table import Response
-from contstim.scores import ScoreTable
-from contstim.stimuli import Condition
+from contstim.files.arrays import FloatArray
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition
 from tests.examples import examples
 from tests.experiments.analysis.simulation import simulate as simulated
 from tests.experiments.responses.experiment import make_responses, make_trials

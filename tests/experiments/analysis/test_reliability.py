@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from contstim.arrays import FloatArray
 from contstim.experiments.analysis.ratings import Ratings
 from contstim.experiments.analysis.reliability import ItemReliability, item_reliabilities
 from contstim.experiments.analysis.tables import trials_table
-from contstim.stimuli import Condition
-from contstim.tables import write_table
+from contstim.files.arrays import FloatArray
+from contstim.files.tables import write_table
+from contstim.items.stimuli import Condition
 from tests.experiments.analysis.mixed.ratings import THRESHOLDS, group
 
 

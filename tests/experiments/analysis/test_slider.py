@@ -22,8 +22,8 @@ from contstim.experiments.analysis.run import analyze
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import UNRATED, Response
-from contstim.scale import Scale
-from contstim.stimuli import Condition, on_scale
+from contstim.items.scale import Scale
+from contstim.items.stimuli import Condition, on_scale
 from tests.experiments.analysis.simulation import simulate
 
 MADE = simulate(groups=(4, 3), follow=0.7)

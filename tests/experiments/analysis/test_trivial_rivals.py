@@ -23,10 +23,10 @@ from contstim.experiments.analysis.trivial_rivals import (
     judge_rivals,
     trivial_rivals,
 )
-from contstim.frequencies import WordFrequencies
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
-from contstim.tags import TaggedWord, TagTable
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.frequencies import WordFrequencies
+from contstim.words.sentence import Sentence
+from contstim.words.tags import TaggedWord, TagTable
 from tests.experiments.analysis.simulation import simulate
 
 WORDS = [("dogs", "NN2", 6), ("chase", "VVB", 5), ("cats", "NN2", 4), ("see", "VVB", 3)]

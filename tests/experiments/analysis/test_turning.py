@@ -17,9 +17,9 @@ from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.platforms.r import RSettings, export_r
 from contstim.experiments.responses.table import write_responses
+from contstim.files.tables import write_table
+from contstim.items.stimuli import Condition, trial_columns
 from contstim.steps.mixed import FitMixed
-from contstim.stimuli import Condition, trial_columns
-from contstim.tables import write_table
 from contstim.testing.platform import read_csv_rows
 from tests.experiments.analysis.simulation import Experiment, simulate
 

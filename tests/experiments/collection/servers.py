@@ -26,7 +26,7 @@ from starlette.applications import Starlette
 from contstim.experiments.collection.server import listen
 from contstim.experiments.platforms.jspsych.study import IDENTITY, VISIT
 from contstim.experiments.responses.questionnaire import Question
-from contstim.stimuli import Trial
+from contstim.items.stimuli import Trial
 from tests.interrupts import hear_interrupts
 
 

@@ -15,10 +15,10 @@ import pytest
 
 from contstim.experiments.collection.withdrawal import withdraw
 from contstim.experiments.design.artificial import ArtificialParticipants
-from contstim.scale import Scale
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial, on_scale
+from contstim.items.scale import Scale
+from contstim.items.stimuli import Condition, Kind, Trial, on_scale
 from contstim.testing.participants import RunSettings, take_part
+from contstim.words.sentence import Sentence
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.outages import Outcome, acknowledged, under_cuts, under_kills
 from tests.experiments.collection.servers import CollectProcess

@@ -16,8 +16,8 @@ from contstim.experiments.collection.database import Recorder
 from contstim.experiments.collection.requests import RequestLimits
 from contstim.experiments.collection.tables import collected_questions, import_collected
 from contstim.experiments.responses.table import UNRATED
-from contstim.scale import Scale
-from contstim.stimuli import on_scale
+from contstim.items.scale import Scale
+from contstim.items.stimuli import on_scale
 from tests.experiments.collection.conftest import TOKEN, Serve
 from tests.experiments.collection.servers import answer, small_study
 from tests.experiments.collection.test_pages import raw

@@ -18,10 +18,10 @@ from contstim.experiments.collection.reviewing import (
     review_application,
     review_file,
 )
+from contstim.items.reviews import Decision, Review, read_reviews, undecided, write_review
+from contstim.items.stimuli import Pair
 from contstim.reporting.review import ReviewPage
-from contstim.reviews import Decision, Review, read_reviews, undecided, write_review
-from contstim.sentence import Sentence
-from contstim.stimuli import Pair
+from contstim.words.sentence import Sentence
 from tests.experiments.collection.servers import running
 from tests.experiments.stimuli import some_pairs, some_triplets
 

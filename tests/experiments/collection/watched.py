@@ -20,7 +20,7 @@ from contstim.experiments.collection.tables import (
 from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
 from contstim.experiments.responses.table import UNRATED, Response
-from contstim.stimuli import Trial
+from contstim.items.stimuli import Trial
 from contstim.testing.participants import RunSettings
 
 QUESTIONS = """name,when,kind,question,options,optional

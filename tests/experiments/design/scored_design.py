@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from contstim.experiments.design.building import build_design
-from contstim.scores import ScoreTable
+from contstim.items.scores import ScoreTable
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
 MODELS = ("ngram", "rnn", "bert")

@@ -25,8 +25,8 @@ from contstim.experiments.design.artificial import (
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.checks import check_responses
 from contstim.experiments.responses.questionnaire import Question
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 from tests.examples import examples
 from tests.experiments.analysis.simulation import simulate
 

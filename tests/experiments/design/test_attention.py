@@ -13,10 +13,10 @@ from contstim.experiments.design.verification import verify_design
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import Response
-from contstim.sentence import Sentence
+from contstim.files.tables import write_table
+from contstim.items.stimuli import Condition, Kind, read_trials, trial_columns
 from contstim.steps.design import read_attention
-from contstim.stimuli import Condition, Kind, read_trials, trial_columns
-from contstim.tables import write_table
+from contstim.words.sentence import Sentence
 from tests.experiments.stimuli import natural
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.experiments.design.building import Design, as_inside, build_design, triplet_trials
 from contstim.experiments.design.verification import verify_design
-from contstim.reviews import naturals_of
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Trial
+from contstim.items.reviews import naturals_of
+from contstim.items.stimuli import Condition, Trial
+from contstim.words.sentence import Sentence
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 
 PAIRS, TRIPLETS, NATURAL = some_pairs(6), some_triplets(6), natural(80)

@@ -33,8 +33,8 @@ from contstim.experiments.design.population import (
 )
 from contstim.experiments.design.power import DesignPower, design_power
 from contstim.experiments.design.power_report import power_report, power_table
-from contstim.stimuli import Condition
-from contstim.tables import write_table
+from contstim.files.tables import write_table
+from contstim.items.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
 from tests.experiments.design.scored_design import DESIGN, MODELS, scores
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.experiments.design.building import Design, DesignCertificate, build_design
 from contstim.experiments.design.verification import verify_design
-from contstim.reviews import Decision, ItemKind, Review, undecided
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Pair, Trial, Triplet
+from contstim.items.reviews import Decision, ItemKind, Review, undecided
+from contstim.items.stimuli import Condition, Pair, Trial, Triplet
+from contstim.words.sentence import Sentence
 from tests.examples import examples
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
 

@@ -39,15 +39,15 @@ from contstim.experiments.design.simulated_tests import (
     significantly_better,
     units_for,
 )
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.reporting.canvas import write_figure
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 from tests.experiments.design.scored_design import DESIGN, MODELS, scores
 
 if TYPE_CHECKING:
-    from contstim.arrays import BoolArray, FloatArray
     from contstim.experiments.analysis.effects import Units
+    from contstim.files.arrays import BoolArray, FloatArray
 
 
 def random_comparisons(n: int, n_models: int = 3, seed: int = 1) -> TrialPreferences:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
 from tests.examples import examples
 from tests.experiments.stimuli import small_design
 

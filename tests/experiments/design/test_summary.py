@@ -12,8 +12,8 @@ from matplotlib._pylab_helpers import Gcf
 from contstim.errors import InputError
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_figure, summary_report
-from contstim.frequencies import WordFrequencies
-from contstim.stimuli import Condition, Kind
+from contstim.items.stimuli import Condition, Kind
+from contstim.words.frequencies import WordFrequencies
 from tests.experiments.stimuli import natural, small_design, some_pairs, some_triplets
 
 DESIGN = small_design()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
-from contstim.stimuli import Trial
+from contstim.items.stimuli import Trial
 from tests.experiments.platforms.fake_server import FakeServer, start
 from tests.experiments.responses.experiment import make_trials
 

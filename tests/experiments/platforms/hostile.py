@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from contstim.sentence import Sentence
-from contstim.stimuli import Trial
+from contstim.items.stimuli import Trial
 from contstim.testing.platform import HOSTILE
+from contstim.words.sentence import Sentence
 from tests.experiments.responses.experiment import make_trials
 
 EVALUATED = ("[[Choices]] [1, 2, 3]", "[[PageBreak]]", "A \\n in a text.", "1984.")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
-from contstim.scale import Scale
-from contstim.stimuli import on_scale
+from contstim.items.scale import Scale
+from contstim.items.stimuli import on_scale
 from tests.experiments.platforms.conftest import TRIALS, Collect
 from tests.experiments.platforms.walking import picture, reach
 

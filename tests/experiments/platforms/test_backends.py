@@ -16,7 +16,7 @@ import pytest
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import Response, escape_formula, read_responses
-from contstim.scale import Scale
+from contstim.items.scale import Scale
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.walking import answer, begin, reach
 

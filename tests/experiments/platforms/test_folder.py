@@ -30,9 +30,9 @@ from contstim.experiments.platforms.jspsych.folder import TEXTS
 from contstim.experiments.platforms.jspsych.jatos import export_jatos
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address, npm_address
 from contstim.experiments.platforms.jspsych.study import SaveTo
-from contstim.scale import Scale
-from contstim.sentence import Sentence
-from contstim.stimuli import on_scale
+from contstim.items.scale import Scale
+from contstim.items.stimuli import on_scale
+from contstim.words.sentence import Sentence
 from tests.experiments.platforms.conftest import TRIALS
 
 

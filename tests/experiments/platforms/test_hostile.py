@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 from tests.experiments.platforms.conftest import TRIALS, Collect, Export
 from tests.experiments.platforms.walking import answer, begin, reach, shown
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.walking import answer, begin, reach
 

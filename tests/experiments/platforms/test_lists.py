@@ -13,8 +13,8 @@ from contstim.errors import InputError
 from contstim.experiments.design.presentation import presentation
 from contstim.experiments.platforms.folder import ExportFolder
 from contstim.experiments.platforms.lists import sides, stimulus_lists
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
+from contstim.words.sentence import Sentence
 from tests.experiments.responses.experiment import make_trials
 
 TRIALS = make_trials(groups=3)

@@ -10,7 +10,7 @@ import pytest
 
 from contstim.experiments.platforms.jspsych import export_jspsych
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
-from contstim.stimuli import Trial
+from contstim.items.stimuli import Trial
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.fake_server import CODE
 from tests.experiments.platforms.reference_order import presentation

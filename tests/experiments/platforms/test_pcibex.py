@@ -18,7 +18,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.lists import ListSettings
 from contstim.experiments.platforms.pcibex import PLATFORM, export_pcibex, import_pcibex
 from contstim.experiments.responses.checks import Problem
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials
 

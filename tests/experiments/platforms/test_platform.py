@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from contstim.experiments.platforms.platform import PLATFORMS, platform_named, platforms
-from contstim.stimuli import trial_columns
-from contstim.tables import write_table
+from contstim.files.tables import write_table
+from contstim.items.stimuli import trial_columns
 from contstim.testing.platform import TRIALS
 from tests.cli.running import run
 

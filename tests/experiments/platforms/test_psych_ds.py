@@ -28,10 +28,10 @@ from contstim.experiments.responses.questionnaire import (
     write_answers,
 )
 from contstim.experiments.responses.table import UNRATED, write_responses
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, Kind
 from contstim.testing.platform import ExportContract, read_csv_rows
+from contstim.words.sentence import Sentence
 from tests.experiments.platforms.hostile import hostile_trials
 from tests.experiments.responses.experiment import make_responses, scores_of
 

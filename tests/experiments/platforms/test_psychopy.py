@@ -30,8 +30,8 @@ from contstim.experiments.platforms.psychopy import (
 )
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import NO_BREAK_SPACE
-from contstim.scale import Scale
-from contstim.stimuli import on_scale
+from contstim.items.scale import Scale
+from contstim.items.stimuli import on_scale
 from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows
 from tests.experiments.platforms.hostile import hostile_trials

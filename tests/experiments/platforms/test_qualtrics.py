@@ -22,7 +22,7 @@ from contstim.experiments.platforms.qualtrics import (
 )
 from contstim.experiments.platforms.texts import button_labels, labels
 from contstim.experiments.responses.checks import Problem
-from contstim.scale import Scale
+from contstim.items.scale import Scale
 from contstim.testing.platform import PlantedAnswers, PlatformContract, read_csv_rows, read_html
 from tests.experiments.platforms.hostile import hostile_trials
 

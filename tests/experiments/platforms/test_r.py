@@ -21,8 +21,8 @@ from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import Scope, gather
 from contstim.experiments.platforms.r import PLATFORM, RSettings, export_r
 from contstim.experiments.responses.table import UNRATED, write_responses
-from contstim.scale import Scale
-from contstim.stimuli import Condition, Kind, on_scale
+from contstim.items.scale import Scale
+from contstim.items.stimuli import Condition, Kind, on_scale
 from contstim.testing.platform import HOSTILE, make_trial, read_csv_rows
 from tests.experiments.analysis.simulation import Experiment, simulate
 from tests.experiments.responses.experiment import make_responses, scores_of

@@ -15,7 +15,7 @@ from contstim.experiments.platforms.pcibex import import_pcibex
 from contstim.experiments.platforms.psychopy import import_psychopy
 from contstim.experiments.platforms.qualtrics import QualtricsReading, import_qualtrics
 from contstim.experiments.responses.checks import Problem
-from contstim.stimuli import read_trials
+from contstim.items.stimuli import read_trials
 
 CASES = Path(__file__).with_name("cases")
 TRIALS = read_trials(CASES / "trials.csv")

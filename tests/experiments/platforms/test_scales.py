@@ -12,8 +12,8 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.jspsych.folder import TEXTS
 from contstim.experiments.platforms.platform import PLATFORMS, platform_named
 from contstim.experiments.platforms.texts import text_of
-from contstim.scale import Scale
-from contstim.stimuli import on_scale
+from contstim.items.scale import Scale
+from contstim.items.stimuli import on_scale
 from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
 from contstim.testing.platform import read_csv_rows
 from tests.experiments.platforms.conftest import TRIALS, Collect, Export

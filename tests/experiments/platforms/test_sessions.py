@@ -16,8 +16,8 @@ import pytest
 
 from contstim.experiments.collection.tables import collected_questions, import_collected
 from contstim.experiments.responses.checks import Problem
-from contstim.scale import Scale
-from contstim.stimuli import on_scale
+from contstim.items.scale import Scale
+from contstim.items.stimuli import on_scale
 from tests.experiments.collection.conftest import Serve, Served, serve
 from tests.experiments.collection.watched import QUESTIONS
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export

@@ -22,10 +22,10 @@ from contstim.experiments.platforms.pcibex import export_pcibex
 from contstim.experiments.platforms.psychopy import psychopy_cell, unquotable
 from contstim.experiments.platforms.texts import LANGUAGES, labels, text_of
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
-from contstim.scale import Scale
-from contstim.sentence import Sentence
+from contstim.items.scale import Scale
 from contstim.testing.platform import HOSTILE, read_html
 from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
+from contstim.words.sentence import Sentence
 from tests.examples import examples
 
 TEXTS = st.one_of(

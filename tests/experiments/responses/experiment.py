@@ -7,9 +7,9 @@ import random
 import numpy as np
 
 from contstim.experiments.responses.table import Response
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 
 _KINDS = {
     Condition.NATURAL_CONTROVERSIAL: (Kind.NATURAL, Kind.NATURAL),

@@ -11,7 +11,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.admission import DEFAULT_RULE, CatchRule, admit, catch_scores
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import Response
-from contstim.stimuli import Condition
+from contstim.items.stimuli import Condition
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()

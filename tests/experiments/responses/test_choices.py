@@ -12,10 +12,10 @@ from contstim.errors import InputError
 from contstim.experiments.responses.admission import admit, catch_scores
 from contstim.experiments.responses.checks import Problem, check_responses
 from contstim.experiments.responses.table import Response, read_responses, write_responses
-from contstim.records import record_path
-from contstim.scale import Scale
-from contstim.stimuli import Condition, on_scale, read_trials, trial_columns
-from contstim.tables import write_table
+from contstim.files.records import record_path
+from contstim.files.tables import write_table
+from contstim.items.scale import Scale
+from contstim.items.stimuli import Condition, on_scale, read_trials, trial_columns
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials()

@@ -14,8 +14,8 @@ from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.checks import Problem, check_responses
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import UNRATED, Response, write_responses
-from contstim.scale import Scale
-from contstim.stimuli import on_scale
+from contstim.items.scale import Scale
+from contstim.items.stimuli import on_scale
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials(1)

@@ -29,7 +29,7 @@ from contstim.experiments.responses.table import (
     unescape_formula,
     write_responses,
 )
-from contstim.tables import read_table, write_table
+from contstim.files.tables import read_table, write_table
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 FULL = Response("5fa3", 2, "trial-1", 6, 2, 14, 1234.5)

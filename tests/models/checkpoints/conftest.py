@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from contstim.models.catalog import load_scorer
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.classifier.test_adapter import build
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from contstim.arrays import FloatArray
+    from contstim.files.arrays import FloatArray
 
     Copy = Callable[[str], Path]
     Scores = Callable[[str], FloatArray]

@@ -16,8 +16,8 @@ from contstim.models.catalog import load_model
 from contstim.models.loading import Loading
 from contstim.models.scoring import score_sentences
 from contstim.models.tensors import spreading
-from contstim.sentence import Sentence
 from contstim.store import Store
+from contstim.words.sentence import Sentence
 from tests.models import tiny
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from contstim.models.checkpoints import load_checkpoint, load_tokenizer
 from contstim.models.checkpoints.source import stamp
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_model, parse_models
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.checkpoints.conftest import SENTENCES, edit_weights
 from tests.models.classifier.test_adapter import build

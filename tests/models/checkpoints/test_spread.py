@@ -15,7 +15,7 @@ from contstim.models.catalog import load_model, load_scorer
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.tensors import has_parts_elsewhere
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.checkpoints.conftest import edit_weights
 

@@ -15,7 +15,7 @@ from contstim.errors import ModelError
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.checkpoints.conftest import SENTENCES
 
 if TYPE_CHECKING:

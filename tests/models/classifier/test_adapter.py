@@ -16,8 +16,8 @@ from contstim.models.base import Scorer
 from contstim.models.catalog import load_scorer
 from contstim.models.checkpoints import silence
 from contstim.models.classifier import LABELS, UNIT, acceptable_label
-from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, ScorerContract, tolerance
+from contstim.words.sentence import Sentence
 
 hf: Any = transformers
 

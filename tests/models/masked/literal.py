@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from contstim.sentence import END_MARKS
+from contstim.words.sentence import END_MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from contstim.models.checkpoints import Checkpoint
-    from contstim.sentence import Sentence
+    from contstim.words.sentence import Sentence
 
 
 class Literal:

@@ -13,8 +13,8 @@ from contstim.models.masked import rules
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.rules import RULES, orders_plan
 from contstim.models.words import END_MARK
-from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, LanguageModelContract, tolerance
+from contstim.words.sentence import Sentence
 from tests.models.masked.conftest import KINDS, of_kinds
 from tests.models.masked.literal import Literal
 

@@ -13,8 +13,8 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.plan import n_passes
 from contstim.models.masked.rules import draft_plan
 from contstim.models.words import END_MARK, SPECIAL
-from contstim.sentence import Sentence
 from contstim.testing.contract import LanguageModelContract
+from contstim.words.sentence import Sentence
 
 SENTENCE = Sentence.parse("The old teacher reads a book")
 WORDS = tuple("dog house small garden river station judge they".split())

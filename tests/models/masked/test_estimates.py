@@ -14,7 +14,7 @@ from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.rules import RULES
 from contstim.models.words import kind_of_place
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.masked.conftest import of_kinds
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.plan import mixed, n_passes
 from contstim.models.masked.rules import RULES, chain_plan, orders_plan
 from contstim.models.words import END_MARK, SPECIAL
-from contstim.sentence import Sentence
 from contstim.testing.contract import tolerance
+from contstim.words.sentence import Sentence
 from tests.examples import examples
 from tests.models.masked.literal import Literal
 from tests.models.masked.test_rules import PATTERNS, answers

@@ -27,7 +27,7 @@ from contstim.models.masked.rules import (
     orders_plan,
 )
 from contstim.models.words import END_MARK, SPECIAL
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.masked.literal import Literal
 
 if TYPE_CHECKING:

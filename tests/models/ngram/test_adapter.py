@@ -15,8 +15,8 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import parse_arpa
 from contstim.models.ngram.replace import ReplacementScores
 from contstim.models.ngram.tables import BEGIN, NgramTables
-from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, LanguageModelContract
+from contstim.words.sentence import Sentence
 from tests.examples import examples
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ import pytest
 from contstim.errors import ModelError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import read_arpa, write_arpa
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 FOREIGN = """
 \\data\\

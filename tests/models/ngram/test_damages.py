@@ -16,7 +16,7 @@ import pytest
 from contstim.errors import ContstimError, ModelError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import read_arpa
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.damages import DAMAGES
 
 HERE = Path(__file__).parent

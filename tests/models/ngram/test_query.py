@@ -17,7 +17,7 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.arpa import read_arpa
 from contstim.models.ngram.kenlm import KenlmQuery
 from contstim.models.ngram.tables import NgramTables
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 HERE = Path(__file__).parent
 # Words of the models, unknown ones, and boundaries, which are unknown words within a text

@@ -17,7 +17,7 @@ from contstim.models.ngram.training import (
     DiscountWarning,
     estimate,
 )
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.examples import examples
 
 Gram = tuple[str, ...]

@@ -10,7 +10,7 @@ import torch
 from contstim.models.recurrent.adapter import BothSidesModel, LeftToRightModel, RecurrentModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
 from contstim.models.vocabularies import WordList
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
 
 if TYPE_CHECKING:

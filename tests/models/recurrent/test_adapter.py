@@ -12,8 +12,8 @@ from contstim.models.costs import Tally, counting
 from contstim.models.recurrent.adapter import RecurrentModel
 from contstim.models.recurrent.network import Kind
 from contstim.models.vocabularies import BOUNDARY
-from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES, LanguageModelContract
+from contstim.words.sentence import Sentence
 from tests.models.recurrent.conftest import KINDS, build, word_list
 
 CUTOFFS = (20, 60)

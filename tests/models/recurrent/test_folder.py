@@ -19,8 +19,8 @@ from contstim.models.recurrent.folder import read_folder, write_folder
 from contstim.models.recurrent.network import Kind
 from contstim.models.specifications import parse_model
 from contstim.models.vocabularies import WordList
-from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES
+from contstim.words.sentence import Sentence
 from tests.models.damages import DAMAGES
 from tests.models.recurrent.conftest import build
 from tests.models.tiny import TEXTS

@@ -22,8 +22,8 @@ from contstim.models.server.address import (
     parse_address,
 )
 from contstim.models.specifications import parse_model, parse_models
-from contstim.sentence import Sentence
 from contstim.steps.scoring import ScoreSentences
+from contstim.words.sentence import Sentence
 from tests.models.server.fakes import MODEL, FakeServer
 from tests.models.server.hashed import HashedNetwork
 

@@ -19,8 +19,8 @@ from contstim.models.server import client
 from contstim.models.server.address import parse_address
 from contstim.models.server.client import ServerFaultError
 from contstim.models.server.model import ServerModel, load_server
-from contstim.sentence import Sentence
 from contstim.store import Store
+from contstim.words.sentence import Sentence
 from tests.models.server.fakes import MODEL, FakeServer, Network, Reply, Row
 from tests.models.server.hashed import HashedNetwork
 from tests.models.tiny import TEXTS

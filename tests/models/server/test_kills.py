@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from contstim.english import generate
+from contstim.items.scores import ScoreTable
 from contstim.models.checkpoints import Checkpoint
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.server.fakes import MODEL
 from tests.models.server.hashed import HashedNetwork
 

@@ -17,9 +17,9 @@ from contstim.models.costs import Tally, counting
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence
 from contstim.testing.contract import LanguageModelContract
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.models.server.fakes import MODEL, FakeServer, Reply
 from tests.models.server.hashed import HashedNetwork
 from tests.models.tiny import TEXTS, train_ngrams

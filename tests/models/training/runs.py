@@ -16,7 +16,7 @@ from contstim.models.training.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
 
 if TYPE_CHECKING:

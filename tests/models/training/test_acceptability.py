@@ -26,7 +26,7 @@ from contstim.models.training.loop import Progress
 from contstim.models.training.record import CHECKPOINT, Training
 from contstim.models.training.run import split_sentences
 from contstim.models.training.settings import ClassifierSettings, TrainingSettings
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
 from tests.models.training.runs import losses, weights
 

@@ -31,7 +31,7 @@ from contstim.models.training.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.conftest import Draw
 from tests.models.training.runs import KINDS, SENTENCES, TRAINING, losses, train
 

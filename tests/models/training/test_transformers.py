@@ -24,7 +24,7 @@ from contstim.models.training.transformers import (
     transformer_task,
 )
 from contstim.models.words import SPECIAL
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.models.training.runs import SENTENCES, TRAINING, train
 
 ODD = [Sentence.parse(text) for text in ("Naïve Füße sah 猫 im Café!", "It's the U.S. that won")]

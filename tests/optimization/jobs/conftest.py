@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from contstim.optimization.jobs.question import SearchQuestion
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.optimization.jobs.studies import MadeUpSearches, Study
 
 

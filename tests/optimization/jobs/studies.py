@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.stimuli import Triplet, content_id
 from contstim.jobs import LocalExecutor
 from contstim.models.base import Convention, LanguageModel
 from contstim.models.loading import Loading
@@ -26,11 +28,9 @@ from contstim.optimization.jobs.tasks import (
 )
 from contstim.optimization.jobs.triplets import find_triplets
 from contstim.reporter import Reporter
-from contstim.reviews import Decision, Review, undecided
-from contstim.sentence import Sentence
-from contstim.stimuli import Triplet, content_id
 from contstim.store import Outcome, Store
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 NOUNS = tuple(f"noun{n}" for n in range(61))
 NATURALS = tuple(

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
+from contstim.files.tables import columns_of, write_table
 from contstim.optimization.jobs.assignment import Assignment, read_assignment
-from contstim.sentence import Sentence
 from contstim.store import AssignedSentence, Slot
-from contstim.tables import columns_of, write_table
+from contstim.words.sentence import Sentence
 from tests.optimization.jobs.studies import MADE_UP, MODELS, MadeUpSearches
 
 SENTENCES = [Sentence((f"word{i}", "follows")) for i in range(40)]

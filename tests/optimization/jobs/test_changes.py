@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import InputError
+from contstim.items.stimuli import Triplet
 from contstim.optimization.jobs.results import TripletResults
-from contstim.sentence import Sentence
-from contstim.stimuli import Triplet
 from contstim.store import Store, TripletStore
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.examples import examples
 from tests.optimization.jobs.studies import (
     MADE_UP,

@@ -20,9 +20,9 @@ from contstim.optimization.jobs.tasks import (
 )
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.sentence import Sentence
 from contstim.store import Outcome
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.optimization.jobs.studies import Study, seed_of
 
 

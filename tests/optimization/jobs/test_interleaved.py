@@ -15,9 +15,9 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.sentence import Sentence
 from contstim.store import Store, TripletStore
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.optimization.jobs.studies import Study
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.interrupts import hear_interrupts, wait_for_rows
 from tests.jobs.contract import vanishes
 

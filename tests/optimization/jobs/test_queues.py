@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contstim.errors import ContstimError
+from contstim.items.stimuli import Triplet
 from contstim.models.base import Convention
 from contstim.optimization.jobs import queues
 from contstim.optimization.jobs.assignment import Assignment
@@ -29,10 +30,9 @@ from contstim.optimization.jobs.queues import (
 from contstim.optimization.jobs.results import TripletResults
 from contstim.optimization.jobs.tasks import ModelProfile, TripletTask
 from contstim.reporting.report import Table
-from contstim.sentence import Sentence
-from contstim.stimuli import Triplet
 from contstim.store import Outcome, Slot, Store, TripletStore
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.examples import examples
 from tests.optimization.jobs.studies import MADE_UP, MODELS, MadeUpSearches, reviewed
 

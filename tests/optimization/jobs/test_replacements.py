@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.reviews import Decision, Review, undecided
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial, Triplet
+from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.stimuli import Condition, Kind, Trial, Triplet
 from contstim.store import Store, TripletStore
+from contstim.words.sentence import Sentence
 from tests.optimization.jobs.studies import MADE_UP, MODELS, MadeUpSearches, reviewed
 
 STUDY = MADE_UP.but(models=MODELS[:2], per_pair=5)

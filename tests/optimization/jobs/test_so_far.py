@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import StoreError
+from contstim.items.stimuli import read_triplets
 from contstim.optimization.jobs.so_far import table_so_far
-from contstim.sentence import Sentence
-from contstim.stimuli import read_triplets
 from contstim.store import Store
+from contstim.words.sentence import Sentence
 from tests.cli.running import run
 
 # The third search waits for a file, as a long one would

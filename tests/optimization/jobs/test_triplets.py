@@ -19,9 +19,9 @@ from contstim.optimization.jobs.results import TripletResults
 from contstim.optimization.jobs.tasks import SEEDS, SearchContext, TripletTask
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.sentence import Sentence
 from contstim.store import Store, TripletStore
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.optimization.jobs.studies import MADE_UP, MODELS, MadeUpSearches, Study, found, seed_of
 
 

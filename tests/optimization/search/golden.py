@@ -21,8 +21,8 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import Synthesis, synthesize
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.models.tiny import TEXTS, build, train_ngrams
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 

@@ -11,8 +11,8 @@ from best_sentence import BestSentence
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence, repeats
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence, repeats
+from contstim.words.vocabulary import Vocabulary
 
 
 @pytest.mark.parametrize("length", [2, 3, 4])

@@ -12,13 +12,13 @@ from contstim.models.base import Replacements
 from contstim.optimization.search.black_box import SentenceRegression
 from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.screening import PositionEstimates, SearchState
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.optimization.search.toys import ExactRanking, TableModel, search_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.files.arrays import FloatArray, IntArray
 
 WORDS = tuple("a b c d e".split())
 

@@ -12,8 +12,8 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.climb import EXHAUSTED, SETTLED, UNCHANGED, Climb
 from contstim.optimization.search.perturbation import Perturbation
 from contstim.optimization.search.proposers import Proposer, RegressionProposer, ScreeningProposer
-from contstim.sentence import Sentence, repeats
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence, repeats
+from contstim.words.vocabulary import Vocabulary
 from tests.examples import examples
 from tests.optimization.search.toys import search_for
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from contstim.english.words import english_rules, indefinite_article
 from contstim.errors import InputError, VocabularyError
-from contstim.frequencies import WordFrequencies
 from contstim.models.vocabularies import default_vocabulary
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.search.constraints import (
@@ -30,10 +29,11 @@ from contstim.optimization.search.constraints import (
 )
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence
-from contstim.tags import TaggedWord, TagTable
-from contstim.vocabulary import Vocabulary
-from contstim.word_rules import sort_words
+from contstim.words.frequencies import WordFrequencies
+from contstim.words.sentence import Sentence
+from contstim.words.tags import TaggedWord, TagTable
+from contstim.words.vocabulary import Vocabulary
+from contstim.words.word_rules import sort_words
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 
 DOG = Sentence.parse("The dog sees a cat")

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from contstim.arrays import FloatArray
+from contstim.files.arrays import FloatArray
 from contstim.models.base import LanguageModel, Replacements
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
@@ -17,8 +17,8 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize, synthesize_pair
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.models.tiny import TEXTS, build
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 

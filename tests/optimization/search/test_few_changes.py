@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contstim.arrays import BoolArray, FloatArray
 from contstim.errors import InputError
+from contstim.files.arrays import BoolArray, FloatArray
+from contstim.items.reviews import differing
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.search.climb import Step
@@ -19,9 +20,8 @@ from contstim.optimization.search.constraints import without_words
 from contstim.optimization.search.few_changes import FewChanges
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
-from contstim.reviews import differing
-from contstim.sentence import Sentence, repeats
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence, repeats
+from contstim.words.vocabulary import Vocabulary
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 
 

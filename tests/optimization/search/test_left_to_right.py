@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from contstim.arrays import FloatArray
+from contstim.files.arrays import FloatArray
 from contstim.models.base import Continuation, LanguageModel
 from contstim.models.recurrent.adapter import RecurrentModel
 from contstim.models.recurrent.network import Kind
 from contstim.optimization.search.recipes import GOLAN2023
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.models.recurrent.conftest import build, word_list
 from tests.optimization.search.toys import TableModel, search_for
 

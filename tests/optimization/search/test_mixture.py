@@ -12,8 +12,8 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.models.tiny import TEXTS, build, train_ngrams
 
 if TYPE_CHECKING:

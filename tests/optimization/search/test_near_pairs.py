@@ -22,9 +22,9 @@ from contstim.optimization.search.constraints import (
 )
 from contstim.optimization.search.near_pairs import near_pairs
 from contstim.optimization.search.settings import SearchSettings
-from contstim.sentence import Sentence
 from contstim.testing.models import SAYS, TableModel
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.models.tiny import specification
 from tests.optimization.search.toys import NATURAL, WORDS
 

@@ -16,8 +16,8 @@ from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.recipes import DEFAULT, GOLAN2023
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
-from contstim.sentence import Sentence, repeats
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence, repeats
+from contstim.words.vocabulary import Vocabulary
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel, accept_reject, search_for
 
 

@@ -19,9 +19,9 @@ from contstim.models.tensors import fingerprint_of_network
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize, synthesize_pair
-from contstim.sentence import Sentence
 from contstim.testing.contract import SENTENCES
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.models.tiny import TEXTS
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from contstim.models.base import LanguageModel, Replacements
 from contstim.optimization.search.proposers import RegressionProposer, ScreeningProposer
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES, Recipe
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.examples import examples
 from tests.optimization.search.toys import NATURAL, WORDS, ExactRanking, TableModel, search_for
 

@@ -30,8 +30,8 @@ from contstim.optimization.search.restarts import (
     seed_of_search,
 )
 from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.examples import examples
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 

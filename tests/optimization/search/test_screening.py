@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from contstim.arrays import FloatArray
+from contstim.files.arrays import FloatArray
 from contstim.optimization.search.evaluator import Evaluator
 from contstim.optimization.search.objectives import Objective, PairObjective
 from contstim.optimization.search.screening import (

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contstim.arrays import BoolArray, FloatArray
 from contstim.errors import (
     InputError,
     ModelError,
@@ -18,6 +17,7 @@ from contstim.errors import (
     VerificationError,
     VocabularyError,
 )
+from contstim.files.arrays import BoolArray, FloatArray
 from contstim.models.base import Convention, LanguageModel, Replacements
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import load_checkpoint
@@ -31,8 +31,8 @@ from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES, Recipe
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
-from contstim.sentence import Sentence
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.models.tiny import build
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 

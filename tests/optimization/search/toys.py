@@ -14,9 +14,9 @@ from contstim.optimization.search.evaluator import Evaluator
 from contstim.optimization.search.objectives import Objective, ScoredSentence
 from contstim.optimization.search.proposers import Proposer
 from contstim.optimization.search.screening import SearchState
-from contstim.sentence import Sentence
 from contstim.testing import TableModel as TableModel
-from contstim.vocabulary import Vocabulary
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 
 WORDS = Vocabulary(
     tuple("A B C D E F".split()),

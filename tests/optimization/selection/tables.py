@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
+from contstim.items.reviews import Review
+from contstim.items.scores import ScoreTable
 from contstim.optimization.selection.natural import select_natural
 from contstim.optimization.selection.question import NaturalQuestion, NaturalSelection
-from contstim.reviews import Review
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 WORDS = "cats dogs owls purr bark hoot at in the moon loudly somewhere".split()
 

@@ -24,8 +24,8 @@ from contstim.optimization.selection.flow import (
 from tests.optimization.selection.test_natural import small_questions
 
 if TYPE_CHECKING:
-    from contstim.arrays import IntArray
-    from contstim.scores import ScoreTable
+    from contstim.files.arrays import IntArray
+    from contstim.items.scores import ScoreTable
 
 ABSENT = 10_000  # in the witness: dearer than any plan
 

@@ -15,18 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from contstim.arrays import IntArray
 from contstim.english.tags import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
-from contstim.minimal_pair_scores import MinimalPairScores, SentencePair
+from contstim.files.arrays import IntArray
+from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair
+from contstim.items.stimuli import ControversialMinimalPair
 from contstim.optimization.selection import minimal_pairs
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
 from contstim.optimization.selection.programs import Choice
 from contstim.optimization.selection.question import MinimalPairQuestion, MinimalPairSelection
 from contstim.optimization.selection.shares import Program, solve
 from contstim.optimization.selection.verification import verify_minimal_pairs
-from contstim.sentence import Sentence
-from contstim.stimuli import ControversialMinimalPair
+from contstim.words.sentence import Sentence
 
 NOUNS = ("cats", "dogs", "birds", "cows", "boys")
 

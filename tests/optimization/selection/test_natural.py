@@ -16,9 +16,9 @@ from scipy.optimize import linprog
 from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError
+from contstim.items.scores import ScoreTable
 from contstim.optimization.selection.natural import match_sentences
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
+from contstim.words.sentence import Sentence
 from tests.examples import examples
 from tests.optimization.selection.tables import choose, random_table, recount, repetitive_table
 

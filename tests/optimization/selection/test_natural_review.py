@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError, ScoreError, VerificationError
+from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, Kind, Pair, Trial
 from contstim.optimization.selection.question import NaturalCertificate, NaturalSelection
 from contstim.optimization.selection.strata import length_shares
 from contstim.optimization.selection.verification import verify_natural
-from contstim.reviews import Decision, Review, undecided
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Pair, Trial
+from contstim.words.sentence import Sentence
 from tests.examples import examples
 from tests.optimization.selection.tables import choose, random_table, recount
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
+from contstim.files.tables import columns_of, write_table
+from contstim.items.stimuli import Pair, Triplet, read_pairs, read_triplets
 from contstim.optimization.selection.question import (
     NaturalCertificate,
     NaturalSelection,
@@ -17,8 +19,6 @@ from contstim.optimization.selection.question import (
     TripletSelection,
 )
 from contstim.optimization.selection.verification import verify_natural, verify_triplets
-from contstim.stimuli import Pair, Triplet, read_pairs, read_triplets
-from contstim.tables import columns_of, write_table
 from tests.optimization.selection.tables import choose, random_table, repetitive_table
 from tests.optimization.selection.test_triplets import COUNTED, TAGS, selected
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.experiments.design.building import triplet_trials
+from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.stimuli import Triplet
 from contstim.optimization.selection.question import TripletQuestion
 from contstim.optimization.selection.triplets import select_triplets
-from contstim.reviews import Decision, Review, undecided
-from contstim.sentence import Sentence
-from contstim.stimuli import Triplet
+from contstim.words.sentence import Sentence
 from tests.examples import examples
 from tests.experiments.stimuli import some_triplets
 from tests.optimization.selection.test_triplets import (

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contstim.items.stimuli import Triplet
 from contstim.optimization.selection.programs import priced_bound
 from contstim.optimization.selection.question import TripletQuestion, demand
 from contstim.optimization.selection.triplet_rules import (
@@ -20,7 +21,6 @@ from contstim.optimization.selection.triplet_rules import (
     triplet_costs,
     worst_ranks,
 )
-from contstim.stimuli import Triplet
 from tests.optimization.selection.test_triplets import COUNTED, small_questions
 from tests.optimization.selection.triplet_recount import (
     counted_rules,

@@ -18,13 +18,13 @@ from scipy.stats import rankdata
 
 from contstim.english.tags import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
+from contstim.items.reviews import Review
+from contstim.items.stimuli import Triplet, content_id
 from contstim.optimization.selection.question import TripletQuestion, TripletSelection, demand
 from contstim.optimization.selection.triplet_rules import by_model_pair, worst_ranks
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.optimization.selection.verification import verify_triplets
-from contstim.reviews import Review
-from contstim.sentence import Sentence
-from contstim.stimuli import Triplet, content_id
+from contstim.words.sentence import Sentence
 from tests.optimization.selection.triplet_recount import changes, disagreements, misfits
 
 NATURALS = ("Cats sleep.", "Dogs bark 1 1!", "Owls hoot 1 1.", "Cats sleep!", "One dog 1 1.")

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import pytest
 
 from contstim.errors import VerificationError
+from contstim.items.reviews import Decision, Review, Stimulus, undecided
+from contstim.items.stimuli import Pair, content_id
 from contstim.optimization.selection.question import NaturalSelection, TripletSelection
 from contstim.optimization.selection.verification import verify_natural, verify_triplets
-from contstim.reviews import Decision, Review, Stimulus, undecided
-from contstim.sentence import Sentence
-from contstim.stimuli import Pair, content_id
+from contstim.words.sentence import Sentence
 from tests.optimization.selection.tables import choose, random_table, repetitive_table
 from tests.optimization.selection.test_triplets import COUNTED, TAGS, selected
 

@@ -19,9 +19,9 @@ from contstim.optimization.selection.triplet_rules import quantile_name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.files.arrays import FloatArray, IntArray
+    from contstim.items.stimuli import Triplet
     from contstim.optimization.selection.question import TripletQuestion
-    from contstim.stimuli import Triplet
 
 
 class Counted(NamedTuple):

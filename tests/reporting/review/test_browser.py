@@ -13,11 +13,18 @@ from typing import Any
 import pytest
 
 from contstim.experiments.design.building import triplet_trials
-from contstim.item_flags import flag_items
+from contstim.items.item_flags import flag_items
+from contstim.items.reviews import (
+    Decision,
+    Review,
+    ReviewedItem,
+    read_reviews,
+    undecided,
+    write_review,
+)
+from contstim.items.stimuli import Condition, Kind, Trial, Triplet
 from contstim.reporting.review import ReviewPage
-from contstim.reviews import Decision, Review, ReviewedItem, read_reviews, undecided, write_review
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial, Triplet
+from contstim.words.sentence import Sentence
 
 Visit = Callable[..., Any]
 Open = Callable[..., Any]

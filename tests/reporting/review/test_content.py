@@ -14,12 +14,12 @@ import pytest
 
 from contstim.errors import InputError, ScoreError
 from contstim.experiments.design.building import triplet_trials
+from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.reporting.review import ReviewPage
-from contstim.reviews import Decision, Review, undecided
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
 from contstim.steps.review import flags_of
-from contstim.stimuli import Condition, Kind, Pair, Trial, Triplet
+from contstim.words.sentence import Sentence
 
 EVIL = "</script><script>alert(1)</script> <b>bold</b> <!-- &amp; --> \u2028 end"
 NATURAL, FIRST, SECOND = map(Sentence.parse, ("The dog sat.", "The <b> sat.", "A dog ran."))

@@ -15,8 +15,8 @@ from contstim.experiments.collection.reviewing import (
     review_application,
     review_file,
 )
+from contstim.items.reviews import read_reviews
 from contstim.reporting.review import ReviewPage
-from contstim.reviews import read_reviews
 from tests.experiments.collection.servers import running
 from tests.reporting.review.test_browser import TRIPLETS, press
 

@@ -24,12 +24,12 @@ from contstim.experiments.responses.questionnaire import (
     write_answers,
 )
 from contstim.experiments.responses.table import UNRATED
+from contstim.items.scale import Scale
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import read_trials
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.reporting.references import works, works_in
-from contstim.scale import Scale
-from contstim.scores import ScoreTable
 from contstim.steps.analysis import analysis_facts
-from contstim.stimuli import read_trials
 from contstim.study.handing_on.archive import _psych_ds
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.texts import datasheet, methods, preregistration

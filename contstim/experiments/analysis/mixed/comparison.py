@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.mixed.models import MixedFit
     from contstim.experiments.analysis.ratings import Ratings
     from contstim.experiments.analysis.tables import Row
-    from contstim.stimuli import Condition
+    from contstim.files.arrays import FloatArray
+    from contstim.items.stimuli import Condition
 
 
 @dataclass(frozen=True, eq=False)

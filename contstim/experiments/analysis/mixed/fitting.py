@@ -32,9 +32,9 @@ from contstim.experiments.analysis.regression import separating
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.arrays import FloatArray, IntArray
     from contstim.experiments.analysis.mixed.laplace import Link
-    from contstim.scale import Scale
+    from contstim.files.arrays import FloatArray, IntArray
+    from contstim.items.scale import Scale
 
 _TOO_FAR = 30.0  # standard deviations of the noise, beyond which an estimate is on its way to ∞
 

@@ -29,7 +29,7 @@ import numpy as np
 from contstim.errors import InputError
 
 if TYPE_CHECKING:
-    from contstim.arrays import FloatArray, IntArray
+    from contstim.files.arrays import FloatArray, IntArray
 
 Link: TypeAlias = Literal["probit", "logit"]
 

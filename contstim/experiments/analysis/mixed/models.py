@@ -21,11 +21,11 @@ from contstim.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from contstim.arrays import FloatArray
     from contstim.experiments.analysis.mixed.fitting import ThresholdScheme
     from contstim.experiments.analysis.mixed.laplace import BlockLikelihood, MixedParameters
     from contstim.experiments.analysis.tables import Row
-    from contstim.stimuli import Condition
+    from contstim.files.arrays import FloatArray
+    from contstim.items.stimuli import Condition
 
 PeopleEffects: TypeAlias = Literal["slopes", "intercept", "none"]
 RatioScale: TypeAlias = Literal["nats", "ranks"]

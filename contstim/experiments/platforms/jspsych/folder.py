@@ -15,7 +15,6 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from contstim.documents import read_text, shortened
 from contstim.errors import InputError
 from contstim.experiments.platforms.folder import refuse_others, staged
 from contstim.experiments.platforms.jspsych.library import fetch_library, library_tags
@@ -27,18 +26,19 @@ from contstim.experiments.platforms.jspsych.study import (
 from contstim.experiments.platforms.platform import Exported
 from contstim.experiments.platforms.texts import LANGUAGES, has_texts, labels, text_of
 from contstim.experiments.responses.questionnaire import read_questions
-from contstim.files import write_text
+from contstim.files.documents import read_text, shortened
+from contstim.files.files import write_text
+from contstim.files.tables import needed_columns, parsed, read_csv, whole_number
+from contstim.items.scale import Scale
 from contstim.reporting.report import Report
-from contstim.scale import Scale
-from contstim.sentence import Sentence
-from contstim.tables import needed_columns, parsed, read_csv, whole_number
 from contstim.wording import counted
+from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from contstim.experiments.responses.questionnaire import Question
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 _ROOM = "contstim.experiments.platforms.jspsych"
 

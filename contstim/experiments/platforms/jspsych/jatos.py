@@ -26,13 +26,13 @@ from contstim.experiments.platforms.jspsych.folder import (
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.experiments.platforms.platform import Exported, Exporter, Platform, Reader
-from contstim.files import path_inside
+from contstim.files.files import path_inside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from contstim.experiments.responses.alignment import Imported
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 ARCHIVE = "study.jzip"  # of every title: no archive of an earlier title stays beside it
 _VERSION = "3"

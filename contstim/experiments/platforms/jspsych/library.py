@@ -19,7 +19,7 @@ from pathlib import Path
 from string import Template
 
 from contstim.errors import InputError
-from contstim.files import write_text, writing
+from contstim.files.files import write_text, writing
 
 _CDN = "https://unpkg.com"
 _NPM = os.environ.get("NPM_CONFIG_REGISTRY", "https://registry.npmjs.org").rstrip("/")

@@ -29,14 +29,14 @@ from contstim.experiments.responses.alignment import (
 )
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import SIMULATED, UNRATED, unescape_formula
-from contstim.scale import Scale
+from contstim.items.scale import Scale
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from contstim.experiments.responses.alignment import RecordedAnswer
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 PARTICIPANT = ("participant", "participant_id", "PROLIFIC_PID", "subject", "subject_id", "workerId")
 

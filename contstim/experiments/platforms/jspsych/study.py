@@ -25,14 +25,14 @@ from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.platforms.lists import check_trials
 from contstim.experiments.platforms.texts import LANGUAGES, Language, has_texts, labels
 from contstim.experiments.responses.questionnaire import Question
+from contstim.items.scale import Scale
+from contstim.items.stimuli import Condition
 from contstim.options import Help
-from contstim.scale import Scale
-from contstim.stimuli import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from contstim.stimuli import Trial
+    from contstim.items.stimuli import Trial
 
 
 STUDY = "STUDY_ID"

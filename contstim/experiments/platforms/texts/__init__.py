@@ -11,8 +11,8 @@ from importlib import resources
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from contstim.errors import InputError
+from contstim.items.scale import Scale
 from contstim.options import Help
-from contstim.scale import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from contstim.arrays import FloatArray
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings
-from contstim.scale import Scale
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition, Kind, Trial
+from contstim.files.arrays import FloatArray
+from contstim.items.scale import Scale
+from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.words.sentence import Sentence
 
 THRESHOLDS = np.array([-1.4, -0.6, 0.0, 0.6, 1.4])
 

@@ -12,7 +12,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.mixed.comparison import compare_mixed
 from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import Ratings
-from contstim.scale import Scale
+from contstim.items.scale import Scale
 from tests.experiments.analysis.mixed.ratings import answered, draw
 
 DRAWN = draw(21, people=7, trials=12, slopes=(0.06, 0.02), leaning=0.5, following=0.4)

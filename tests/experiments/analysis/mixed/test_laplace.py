@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 from scipy.stats import logistic, norm
 
-from contstim.arrays import FloatArray, IntArray
 from contstim.experiments.analysis.mixed.laplace import (
     Link,
     MixedParameters,
@@ -15,6 +14,7 @@ from contstim.experiments.analysis.mixed.laplace import (
     block_likelihood,
     cell_derivatives,
 )
+from contstim.files.arrays import FloatArray, IntArray
 
 FINITE = np.array([-1.0, 0.2, 1.1])
 SHAPES = [(4, 7, 2), (7, 3, 2), (3, 5, 1), (5, 3, 0), (3, 3, 3)]

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from contstim.arrays import FloatArray
 from contstim.errors import InputError
 from contstim.experiments.analysis.mixed.comparison import compare_mixed
 from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, subset
-from contstim.stimuli import Condition
+from contstim.files.arrays import FloatArray
+from contstim.items.stimuli import Condition
 from tests.experiments.analysis.mixed.ratings import draw, group
 
 

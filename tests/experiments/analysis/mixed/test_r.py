@@ -19,7 +19,7 @@ import pytest
 
 from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import Ratings
-from contstim.scale import Scale
+from contstim.items.scale import Scale
 from tests.experiments.analysis.mixed.ratings import answered, draw
 
 RATINGS = draw(21, people=5, trials=9, slopes=(0.06, 0.02), leaning=0.5, following=0.4)

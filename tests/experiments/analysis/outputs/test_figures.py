@@ -16,8 +16,8 @@ from contstim.experiments.analysis.families import every_contrast
 from contstim.experiments.analysis.figures import consistency_figure, scatter_figure
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather
+from contstim.items.stimuli import Condition
 from contstim.reporting.canvas import BLACK, BLUE, ORANGE
-from contstim.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 

@@ -27,9 +27,9 @@ from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.exclusions import Exclusions
-from contstim.scores import ScoreTable
-from contstim.stimuli import Condition
-from contstim.tables import read_table
+from contstim.files.tables import read_table
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 SHOWN = {*Scope} - {Scope.MINIMAL}  # of the design of 2023

@@ -21,12 +21,12 @@ from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.run import analyze
 from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_figure
-from contstim.frequencies import WordFrequencies
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import Condition
 from contstim.reporting.canvas import styled
 from contstim.reporting.heat_map import agreement_map
-from contstim.scores import ScoreTable
-from contstim.sentence import Sentence
-from contstim.stimuli import Condition
+from contstim.words.frequencies import WordFrequencies
+from contstim.words.sentence import Sentence
 from tests.evaluation.judged_tables import simulated
 from tests.experiments import stimuli
 from tests.experiments.analysis.outputs.paper import faults

@@ -1,0 +1,92 @@
+"""NumPy's arrays: names for their types, and their files, `.npy` and `.npz`.
+
+NumPy's readers allocate what a header claims before they look at what follows it, and end in errors
+of many kinds on damaged, encrypted or foreign archives. Here each is an `InputError` with the name
+of the file, and an array is read only where the file is long enough to hold it. Nothing is
+unpickled.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from zipfile import ZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+from contstim.files.files import decoding
+from contstim.wording import repeated
+
+if TYPE_CHECKING:
+    from zipfile import ZipInfo
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+Float32Array: TypeAlias = npt.NDArray[np.float32]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+_MOST_COMPRESSED = 1_100  # times smaller: deflate reaches 1,032 at best
+_ENDING = ".npy"
+
+
+def read_npy(path: Path | str) -> npt.NDArray[Any]:
+    """The array of an `.npy` file.
+
+    Raises:
+        InputError: the file cannot be read, or is not one plain array.
+    """
+    with decoding(path, "an .npy of a plain array"), Path(path).open("rb") as file:
+        return _read_array(file, Path(path).stat().st_size)
+
+
+def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an `.npz` file by their names.
+
+    Raises:
+        InputError: the file cannot be read, or holds anything but plain arrays of different names.
+    """
+    with decoding(path, "an .npz of plain arrays"), ZipFile(path) as archive:
+        members = archive.infolist()
+        if twice := repeated(member.filename for member in members):
+            raise ValueError(f"it holds {twice[0]} twice")
+        return {
+            member.filename.removesuffix(_ENDING): _read_member(archive, member, path)
+            for member in members
+        }
+
+
+def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> npt.NDArray[Any]:
+    if not member.filename.endswith(_ENDING):
+        raise ValueError(f"it holds {member.filename}, which is not an {_ENDING}")
+    # What the archive says of both sizes may be a lie; what it cannot be is longer than the file
+    there = min(member.compress_size, Path(path).stat().st_size)
+    if member.file_size > _MOST_COMPRESSED * there:
+        raise ValueError(f"{member.filename} claims to be larger than it can be")
+    with archive.open(member) as file:
+        return _read_array(file, member.file_size)
+
+
+def _read_array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
+    """An array that ends where the file does, `size` bytes from its beginning."""
+    version = np.lib.format.read_magic(file)
+    read_header = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }.get(version)
+    if read_header is None:
+        raise ValueError(f"its format {version} is not 1.0 or 2.0")
+    shape, _, dtype = read_header(file)
+    # math.prod and not NumPy's, whose product of a huge shape would overflow to a small number
+    claimed = math.prod(shape) * dtype.itemsize
+    if dtype.hasobject:
+        raise ValueError("it holds objects of Python, which could run code")
+    if min(shape, default=0) < 0 or claimed != size - file.tell():
+        raise ValueError(
+            f"its header claims an array {shape} of {dtype} ({claimed:,} bytes), but "
+            f"{size - file.tell():,} bytes follow"
+        )
+    # read_array reads the header itself
+    file.seek(0)
+    return np.lib.format.read_array(file, allow_pickle=False)

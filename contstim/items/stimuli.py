@@ -1,0 +1,559 @@
+"""The values that travel from selection and synthesis to people: pairs, triplets and trials."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from html import escape
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from contstim.errors import InputError
+from contstim.files.documents import shortened
+from contstim.files.tables import (
+    TABLE_KINDS,
+    columns_of,
+    listed,
+    number,
+    read_rows,
+    read_table,
+    text,
+    whole_number,
+)
+from contstim.items.scale import Scale
+from contstim.wording import repeated
+from contstim.words.corpus import read_lines
+from contstim.words.sentence import Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from contstim.files.tables import Reader
+    from contstim.words.text_notes import TextNotes
+
+
+class Condition(StrEnum):
+    """Condition of a trial: the kinds of sentences that it compares."""
+
+    NATURAL_CONTROVERSIAL = "natural-controversial"
+    NATURAL_SYNTHETIC = "natural-synthetic"
+    SYNTHETIC_SYNTHETIC = "synthetic-synthetic"
+    MINIMAL_PAIR = "minimal-pair"
+    RANDOM_NATURAL = "random-natural"
+    CATCH = "catch"
+
+
+FILLERS = (Condition.RANDOM_NATURAL, Condition.CATCH)
+"""The conditions that do not set two models against each other."""
+CONTROVERSIAL = tuple(condition for condition in Condition if condition not in FILLERS)
+"""The conditions that set two models against each other."""
+
+
+class Kind(StrEnum):
+    """Origin of a trial's sentence."""
+
+    NATURAL = "natural"
+    SYNTHETIC_1 = "synthetic_1"
+    SYNTHETIC_2 = "synthetic_2"
+    ACCEPTABLE = "acceptable"
+    UNACCEPTABLE = "unacceptable"
+    CHANGED = "changed"
+    SHUFFLED = "shuffled"
+    INSTRUCTION = "instruction"
+
+
+SYNTHETIC = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
+
+
+def optional_text(cell: Any) -> str:
+    """The text of a cell; empty where the cell is."""
+    return "" if cell is None else text(cell)
+
+
+def _sentence(cell: Any) -> Sentence:
+    return Sentence.parse(optional_text(cell))
+
+
+CELL_READERS: dict[str, Reader] = {
+    "str": (optional_text, "text"),
+    "int": (whole_number, "whole number"),
+    "float": (number, "number"),
+    "Sentence": (_sentence, "sentence"),
+    # By the type of the field as it is annotated: see `read_rows`
+    "Sentence | None": (lambda cell: _sentence(cell) if optional_text(cell) else None, "sentence"),
+    "Condition": (Condition, f"condition ({', '.join(Condition)})"),
+    "Scale": (
+        lambda cell: Scale(optional_text(cell) or Scale.CONFIDENCE),
+        f"scale ({', '.join(Scale)})",
+    ),
+    "Kind": (Kind, f"kind of sentence ({', '.join(Kind)})"),
+}
+"""How cells of tables of stimuli are read, see `read_rows`."""
+
+
+def content_id(kind: str, *parts: object) -> str:
+    """A short identifier that depends on nothing but what it names."""
+    # A control character that no word can hold, so that ("ab", "c") and ("a", "bc") differ
+    named = "\x1f".join(map(str, (kind, *parts)))
+    # 48 bits: among the 5,000 stimuli of a large study, two alike once in twenty million studies
+    return f"{kind}-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two natural sentences: model_1 rejects sentence_1, model_2 rejects sentence_2.
+
+    Fields are the columns of pairs.csv. Ranks are fractional, in (0, 1]; rows are 0-based lines of
+    the score table; sentences are None, and empty cells, where only scores were published.
+    """
+
+    trial_id: str
+    model_1: str
+    model_2: str
+    sentence_1: Sentence | None
+    sentence_2: Sentence | None
+    row_1: int
+    row_2: int
+    rank_1_model_1: float
+    rank_1_model_2: float
+    rank_2_model_1: float
+    rank_2_model_2: float
+
+    def _repr_html_(self) -> str:
+        """HTML for a notebook: two rows with their ranks."""
+        rejects = " rejects" if self.controversial else ""
+        return _table(
+            ("", "sentence", f"rank under {self.model_1}", f"rank under {self.model_2}"),
+            *(
+                (rejects and f"{model}{rejects}", escape(str(sentence or "")), *ranks)
+                for model, sentence, *ranks in (
+                    (self.model_1, self.sentence_1, self.rank_1_model_1, self.rank_1_model_2),
+                    (self.model_2, self.sentence_2, self.rank_2_model_1, self.rank_2_model_2),
+                )
+            ),
+        )
+
+    @property
+    def controversial(self) -> bool:
+        """True if each model prefers the sentence that the other rejects."""
+        return (
+            self.rank_1_model_1 < self.rank_2_model_1 and self.rank_2_model_2 < self.rank_1_model_2
+        )
+
+
+def _table(heads: Iterable[str], *rows: tuple[Any, ...]) -> str:
+    """A table in HTML of labels, sentences that are HTML already, and two numbers."""
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    lines = "".join(
+        f"<tr><th>{escape(label)}</th><td>{sentence}</td>"
+        f"<td>{first:.2f}</td><td>{second:.2f}</td></tr>"
+        for label, sentence, first, second in rows
+    )
+    return f"<table><tr>{head}</tr>{lines}</table>"
+
+
+def _marked(sentence: Sentence, natural: Sentence) -> str:
+    """A sentence in HTML; words that differ from the natural one's are marked."""
+    before = natural.words if len(natural) == len(sentence) else sentence.words
+    words = (
+        escape(word) if word == other else f"<mark>{escape(word)}</mark>"
+        for word, other in zip(sentence.words, before, strict=True)
+    )
+    return " ".join(words) + escape(sentence.end)
+
+
+@dataclass(frozen=True)
+class Triplet:
+    """A natural sentence and two synthetic ones: model_1 rejects synthetic_1, model_2 synthetic_2.
+
+    Fields are the columns of triplets.csv; log-probabilities in nats.
+    """
+
+    triplet_id: str
+    model_1: str
+    model_2: str
+    natural: Sentence
+    synthetic_1: Sentence
+    synthetic_2: Sentence
+    log_prob_natural_model_1: float
+    log_prob_natural_model_2: float
+    log_prob_synthetic_1_model_1: float
+    log_prob_synthetic_1_model_2: float
+    log_prob_synthetic_2_model_1: float
+    log_prob_synthetic_2_model_2: float
+    controversiality: float
+
+    @property
+    def sentences(self) -> tuple[Sentence, Sentence, Sentence]:
+        """The natural sentence, synthetic_1 and synthetic_2."""
+        return self.natural, self.synthetic_1, self.synthetic_2
+
+    @property
+    def labelled(self) -> list[tuple[str, Sentence, list[float]]]:
+        """What each sentence is, the sentence, and its log-probabilities under both models."""
+        labels = ("natural", f"{self.model_1} rejects", f"{self.model_2} rejects")
+        names = (Kind.NATURAL, *SYNTHETIC)
+        return [
+            (label, sentence, [getattr(self, f"log_prob_{name}_model_{n}") for n in (1, 2)])
+            for label, name, sentence in zip(labels, names, self.sentences, strict=True)
+        ]
+
+    @property
+    def drops(self) -> tuple[float, float]:
+        """Log-probability that each model takes from the sentence that it rejects, nats.
+
+        log p(n|m1)/p(s1|m1) and log p(n|m2)/p(s2|m2), the terms of Eq. 4 of Golan et al. (2023).
+        """
+        return (
+            self.log_prob_natural_model_1 - self.log_prob_synthetic_1_model_1,
+            self.log_prob_natural_model_2 - self.log_prob_synthetic_2_model_2,
+        )
+
+    @property
+    def distinct(self) -> bool:
+        """True if the three sentences differ, so that each can be compared with the others."""
+        return len({*self.sentences}) == 3
+
+    def _repr_html_(self) -> str:
+        """HTML for a notebook: three rows, log-probabilities, changed words marked."""
+        rows = ((label, _marked(s, self.natural), *scores) for label, s, scores in self.labelled)
+        return _table(("", "sentence", self.model_1, self.model_2), *rows)
+
+    @property
+    def alike(self) -> str:
+        """Statement of which of the three sentences are the same; empty where all differ."""
+        searches = ((self.model_1, self.synthetic_1), (self.model_2, self.synthetic_2))
+        same = [
+            f"the sentence that {model} is to reject is the natural one"
+            for model, synthetic in searches
+            if synthetic == self.natural
+        ]
+        if same or self.distinct:
+            return ", and ".join(same)
+        return "both models are to reject the same sentence"
+
+
+@dataclass(frozen=True)
+class ControversialMinimalPair:
+    """An acceptable and an unacceptable sentence: model_1 rejects the former, model_2 the latter.
+
+    Fields are the columns of minimal_pairs.csv; log-probabilities in nats.
+    """
+
+    trial_id: str
+    model_1: str
+    model_2: str
+    paradigm: str
+    pair_id: str
+    good: Sentence
+    bad: Sentence
+    log_prob_good_model_1: float
+    log_prob_good_model_2: float
+    log_prob_bad_model_1: float
+    log_prob_bad_model_2: float
+    kind_bad: Kind = Kind.UNACCEPTABLE  # or changed: good with a new word, see `near-pairs`
+
+    TABLE: ClassVar = "minimal pairs of 'contstim select minimal-pairs'"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Two sentences that the participants of a group compare; fields are the columns of trials.csv.
+
+    sentence_1 and sentence_2 are in canonical order, whatever side each is shown on: sentence_1 is
+    the natural one of natural-synthetic, the unshuffled one of catch or that to be chosen,
+    synthetic_1 of synthetic-synthetic, and the one that model_1 rejects of natural-controversial
+    and of minimal-pair, there the acceptable one.
+    """
+
+    trial_id: str
+    group: int  # from 1
+    condition: Condition
+    model_1: str  # empty, as model_2, for random-natural and catch
+    model_2: str
+    sentence_1: Sentence
+    sentence_2: Sentence
+    kind_1: Kind
+    kind_2: Kind
+    source_id: str  # the pair's or triplet's identifier; empty where there is none
+    scale: Scale = Scale.CONFIDENCE  # a column where it is another
+    instead_of: str = ""  # the trial whose turn and side it has since a review; a column then only
+    source: Sentence | None = None  # the natural one that two synthetic ones were made of; likewise
+    paradigm: str = ""  # of a minimal pair; likewise
+
+    @property
+    def turn(self) -> tuple[str, str]:
+        """The key that trials are sorted by before their orders and sides are drawn."""
+        return self.instead_of or self.trial_id, self.trial_id
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The texts that participants see, see `Sentence.shown`."""
+        return self.sentence_1.shown, self.sentence_2.shown
+
+    @property
+    def bare(self) -> tuple[str, str]:
+        """Both sentences without end marks, which make nobody take one sentence for two."""
+        return self.sentence_1.bare, self.sentence_2.bare
+
+
+_Named: TypeAlias = Pair | Triplet | ControversialMinimalPair | Trial
+
+KINDS = {
+    Condition.NATURAL_CONTROVERSIAL: ((Kind.NATURAL, Kind.NATURAL),),
+    Condition.NATURAL_SYNTHETIC: (
+        (Kind.NATURAL, Kind.SYNTHETIC_1),
+        (Kind.NATURAL, Kind.SYNTHETIC_2),
+    ),
+    Condition.SYNTHETIC_SYNTHETIC: (SYNTHETIC,),
+    Condition.MINIMAL_PAIR: ((Kind.ACCEPTABLE, Kind.UNACCEPTABLE), (Kind.NATURAL, Kind.CHANGED)),
+    Condition.RANDOM_NATURAL: ((Kind.NATURAL, Kind.NATURAL),),
+    Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED), (Kind.INSTRUCTION, Kind.INSTRUCTION)),
+}
+"""Kinds of sentence_1 and sentence_2 that trials of each condition may have."""
+
+
+def check_trials(trials: Iterable[Trial]) -> None:
+    """Make sure that every trial is one of its condition, as `Trial` says.
+
+    Raises:
+        InputError: a controversial trial does not name two different models, another names one, or
+            the kinds of sentences are not those of the condition, in their order.
+    """
+    for trial in trials:
+        where = f"The trial {trial.trial_id!r} is {trial.condition}"
+        _check_models(where, trial)
+        allowed, kinds = KINDS[trial.condition], (trial.kind_1, trial.kind_2)
+        if kinds not in allowed:
+            raise InputError(
+                f"{where}, so it compares {' or '.join(map(' with '.join, allowed))}, in this "
+                f"order, but kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}. Correct "
+                f"them, or exchange the sentences and their kinds, and in the responses turn its "
+                f"ratings ({2 * trial.scale.middle:g} - rating) and left (1 and 2)."
+            )
+
+
+_OTHER_TABLES = (".xls", ".xlsx", ".ods", ".npz", ".npy", ".json")
+SENTENCE_COLUMNS = ("sentence", "sentence_1", "sentence_2", "natural", "synthetic_1", "synthetic_2")
+
+
+def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sentence]:
+    """The sentences of a text file, one a line, or the distinct ones of a table of stimuli.
+
+    A table (.csv, .tsv, .parquet, .jsonl) has one or more of the columns sentence, sentence_1,
+    sentence_2, natural, synthetic_1 and synthetic_2, as trials, pairs and triplets do; or, with
+    none of these, both good and bad, as minimal pairs do.
+
+    Args:
+        path: the file.
+        notes: receives the counts of odd sentences.
+
+    Raises:
+        InputError: the file cannot be read, a line has no word, or the table has none of these
+            columns.
+    """
+    kind = Path(path).suffix.lower()
+    if kind in _OTHER_TABLES:
+        raise InputError(
+            f"{path} is a kind of table that cannot be read here: save it as one of "
+            f"{', '.join(TABLE_KINDS)}, or give a text with one sentence a line."
+        )
+    if kind not in TABLE_KINDS:
+        return [Sentence.parse(line) for line in read_lines(path, notes)]
+    table = read_table(path)
+    columns = [table[name] for name in SENTENCE_COLUMNS if name in table]
+    if not columns and "good" in table and "bad" in table:
+        columns = [table["good"], table["bad"]]
+    if not columns:
+        raise InputError(
+            f"{path} has no column of sentences ({', '.join(SENTENCE_COLUMNS)}, or both good and "
+            f"bad); its columns are {listed(table)}."
+        )
+    # Column by column: the order in which a sentence is first met is that of the result
+    cells = list(chain.from_iterable(columns))
+    if not all(isinstance(cell, str) and cell.strip() for cell in cells):
+        raise InputError(f"{path} has empty cells or numbers where sentences are expected.")
+    # A natural sentence may have many triplets; the first place of equal texts counts
+    texts = dict.fromkeys(cells)
+    return [Sentence.parse(notes.normalise(text) if notes else text) for text in texts]
+
+
+def read_pairs(path: Path | str) -> tuple[Pair, ...]:
+    """Read pairs.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Pair`; further columns are ignored.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, or holds a value of another type; a
+            trial_id is empty or given twice, a row does not set two models and two sentences
+            against each other, or a rank is outside (0, 1].
+    """
+    pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
+    _check_named(path, pairs, "trial_id")
+    for row, pair in enumerate(pairs):
+        _check_sentences(path, row, pair)
+        ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
+        if min(pair.row_1, pair.row_2) < 0 or not all(0 < rank <= 1 for rank in ranks):
+            raise InputError(
+                f"{path}, row {row}: row_1 and row_2 count from 0, and ranks are above 0 and at "
+                f"most 1."
+            )
+    return pairs
+
+
+def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
+    """Read triplets.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Triplet`.
+
+    Further columns are ignored.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, or holds a value of another type, such
+            as a number that is not finite; a triplet_id is empty or given twice, or a row does not
+            set two models against each other or has a text without words.
+    """
+    triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True)
+    _check_named(path, triplets, "triplet_id")
+    return triplets
+
+
+def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMinimalPair, ...]:
+    """Read minimal_pairs.csv, as `contstim select minimal-pairs` writes it.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, or holds a value of another type; a
+            trial_id is empty or given twice, or a row does not set two models or two sentences
+            against each other.
+    """
+    pairs = read_rows(path, ControversialMinimalPair, CELL_READERS, may_be_empty=True)
+    _check_named(path, pairs, "trial_id")
+    for row, pair in enumerate(pairs):
+        if pair.good.bare == pair.bad.bare:
+            raise InputError(f"{path}, row {row}: good and bad are the same sentence.")
+    return pairs
+
+
+def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
+    """The columns of trials.csv: the fields of `Trial`; optional ones without content left out."""
+    columns = columns_of(Trial, trials)
+    if {*columns["scale"]} <= {Scale.CONFIDENCE}:
+        del columns["scale"]
+    for name in ("instead_of", "source", "paradigm"):
+        if not any(columns[name]):
+            del columns[name]
+    return columns
+
+
+def read_trials(path: Path | str) -> tuple[Trial, ...]:
+    """Read trials.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Trial`; further columns are ignored.
+
+    Raises:
+        InputError: the file cannot be read, lacks a column, has no rows, or holds a value of
+            another type; a trial_id is empty or given twice, a group is below 1, the sentences of a
+            trial do not differ, its models are not those of its condition (two where it is
+            controversial, else none), or trials are on two scales.
+    """
+    trials = read_rows(path, Trial, CELL_READERS)
+    _check_named(path, trials, "trial_id")
+    if len({trial.scale for trial in trials}) > 1:
+        raise InputError(
+            f"{path} names several scales under scale; the trials of an experiment are answered on "
+            "one. Name the same in every row."
+        )
+    for row, trial in enumerate(trials):
+        if trial.group < 1:
+            raise InputError(f"{path}, row {row}: the group {trial.group} is below 1.")
+        _check_sentences(path, row, trial)
+    return trials
+
+
+def on_scale(trials: Iterable[Trial], scale: Scale) -> tuple[Trial, ...]:
+    """The same trials, answered on a scale that their table does not name.
+
+    Raises:
+        InputError: it names another scale.
+    """
+    trials = tuple(trials)
+    if any(trial.scale not in (scale, Scale.CONFIDENCE) for trial in trials):
+        raise InputError(
+            f"These trials ask for answers on the scale {trials[0].scale}, and the stated scale is "
+            f"{scale}. Leave out the stated one, or make the design on that scale."
+        )
+    return tuple(replace(trial, scale=scale) for trial in trials)
+
+
+def read_stimulus_table(
+    path: Path | str,
+) -> tuple[Pair, ...] | tuple[Triplet, ...] | tuple[Trial, ...]:
+    """Read pairs, triplets or trials, whichever the table's columns are.
+
+    Raises:
+        InputError: the columns are those of none of them; and see `read_pairs`, `read_triplets` and
+            `read_trials`.
+    """
+    columns = read_table(path, may_be_empty=True)
+    # Each by a column that only its kind has
+    if "triplet_id" in columns:
+        return read_triplets(path)
+    if "kind_1" in columns:
+        return read_trials(path)
+    if "row_1" in columns:
+        return read_pairs(path)
+    raise InputError(
+        f"{path} holds neither triplets (column triplet_id) nor trials (kind_1) nor pairs (row_1); "
+        f"its columns are {listed(columns)}."
+    )
+
+
+def repeated_item(stimuli: Iterable[_Named]) -> str:
+    """Identifier of the first item that occurs twice; empty if there is none.
+
+    Two items of one kind are the same if they have the same identifier, or the same models, group
+    and sentences.
+    """
+    seen: set[tuple[object, ...]] = set()
+    for stimulus in stimuli:
+        kind = type(stimulus)
+        name = stimulus.triplet_id if isinstance(stimulus, Triplet) else stimulus.trial_id
+        texts = [value.text for value in vars(stimulus).values() if isinstance(value, Sentence)]
+        group = stimulus.group if isinstance(stimulus, Trial) else 0
+        keys = {(kind, name), (kind, stimulus.model_1, stimulus.model_2, group, *(texts or [name]))}
+        if not seen.isdisjoint(keys):
+            return name
+        seen |= keys
+    return ""
+
+
+def _check_named(path: Path | str, stimuli: Sequence[_Named], name: str) -> None:
+    """Make sure that each has a name of its own, and the models that it is to name."""
+    ids = [getattr(stimulus, name) for stimulus in stimuli]
+    if "" in ids:
+        raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
+    if twice := repeated(ids):
+        rows = [row for row, other in enumerate(ids) if other == twice[0]]
+        raise InputError(
+            f"{path} has the {name} {shortened(twice[0])} in rows {rows[0]} and {rows[1]}; every "
+            f"row needs one of its own."
+        )
+    for row, stimulus in enumerate(stimuli):
+        what = f" is {stimulus.condition}" if isinstance(stimulus, Trial) else ""
+        _check_models(f"{path}, row {row}{what}", stimulus)
+
+
+def _check_models(where: str, stimulus: _Named) -> None:
+    """Refuse one model, or models where the condition sets none against each other."""
+    first, second = stimulus.model_1, stimulus.model_2
+    if isinstance(stimulus, Trial) and stimulus.condition in FILLERS:
+        if first or second:
+            raise InputError(f"{where}: leave model_1 and model_2 empty.")
+    elif not first or not second or first == second:
+        raise InputError(
+            f"{where}: model_1 and model_2 must name two models, not {first!r} and {second!r}."
+        )
+
+
+def _check_sentences(path: Path | str, row: int, compared: Pair | Trial) -> None:
+    first, second = compared.sentence_1, compared.sentence_2
+    if (first is None) != (second is None):
+        raise InputError(f"{path}, row {row} has one sentence; expected two, or none.")
+    if first is not None and first == second:
+        raise InputError(f"{path}, row {row} compares {first.text!r} with itself.")

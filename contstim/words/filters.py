@@ -1,0 +1,319 @@
+"""Rules for sentences of a corpus that may serve as natural sentences, combined freely.
+
+A text from books or the web has lines that are not sentences: titles, references, parts of lists,
+what stands beside a picture. `whole_sentence_rules` see the signs of that, one each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice, pairwise, starmap
+from operator import eq
+from typing import TYPE_CHECKING
+
+from contstim.errors import InputError
+from contstim.words.clauses import (
+    FINITE,
+    INFINITIVE,
+    has_order_of_question,
+    is_exclamation,
+    is_finite,
+    is_subordinate,
+    lacks_a_part,
+    may_be_verb,
+    n_main_verbs,
+)
+from contstim.words.sentence import all_but_one, repeats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from contstim.words.sentence import Sentence
+    from contstim.words.tags import TagTable
+    from contstim.words.vocabulary import Vocabulary
+    from contstim.words.word_rules import WordRules
+
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("“", "”"), ("«", "»"))
+_SURELY, _MOSTLY = 0.9, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceRule:
+    """A rule that leaves sentences out.
+
+    Attributes:
+        reason: completes "left out because …".
+        rejects: true for a sentence that is to be left out.
+        loosened_by: the setting without which there is no such rule.
+        looser: makes rules that might stand in its place, by the setting; None: it can only be
+            left out.
+        fresh: makes a rule that remembers what it was asked as it was before; None: it does not.
+    """
+
+    reason: str
+    rejects: Callable[[Sentence], bool]
+    loosened_by: str = "`every_line`, with the other rules of this kind"
+    looser: Callable[[], dict[str, SentenceRule]] | None = None
+    fresh: Callable[[], SentenceRule] | None = None
+
+
+def word_count(words: int, most: int | None = None) -> SentenceRule:
+    """This many words, or from this many to `most`.
+
+    Raises:
+        InputError: fewer than one word is asked for, or the most are fewer than the fewest.
+    """
+    most = words if most is None else most
+    if not 1 <= words <= most:
+        raise InputError(f"`words` must go from 1 or more upwards, not from {words} to {most}.")
+    wider = [(words - 1, most)] * (words > 1) + [(words, most + 1)]
+    number = f"exactly {words}" if words == most else f"{words} to {most}"
+    return SentenceRule(
+        f"it does not have {number} words",
+        lambda sentence: not words <= len(sentence) <= most,
+        looser=lambda: {f"`words` {low}-{high}": word_count(low, high) for low, high in wider},
+    )
+
+
+def distinct_words(repeatable: frozenset[str] = frozenset()) -> SentenceRule:
+    """No word twice, compared in lower case, other than those that may repeat."""
+    return SentenceRule(
+        "a word occurs twice", lambda sentence: repeats(sentence.words, repeatable), "`repeats`"
+    )
+
+
+def in_vocabulary(vocabulary: Vocabulary) -> SentenceRule:
+    """Every word stands where the vocabulary lets it stand."""
+    return SentenceRule(
+        "a word is not in the vocabulary",
+        lambda sentence: bool(vocabulary.missing(sentence)),
+        "a larger `vocabulary`",
+    )
+
+
+def without(phrases: Iterable[str]) -> SentenceRule:
+    """None of these words or phrases, compared in lower case and as whole words."""
+    # Spaces on both sides, so that "art" is not found in "start" or "artist"
+    spaced = [f" {' '.join(phrase.lower().split())} " for phrase in phrases]
+
+    def rejects(sentence: Sentence) -> bool:
+        text = f" {sentence.bare.lower()} "
+        return any(phrase in text for phrase in spaced)
+
+    return SentenceRule("it holds an excluded word or phrase", rejects, "a shorter `without`")
+
+
+def not_in(sentences: Iterable[Sentence]) -> SentenceRule:
+    """Not a sentence of another text, such as a model's training text; end marks do not count."""
+    seen = {sentence.words for sentence in sentences}
+    return SentenceRule(
+        "it stands in an excluded text, such as one that a model learned from",
+        lambda sentence: sentence.words in seen,
+        "another `exclude`",
+    )
+
+
+def finite_verb(table: TagTable) -> SentenceRule:
+    """A word is likely a verb in the present or past tense, or a modal verb (English).
+
+    Args:
+        table: of tags of the basic tagset of the British National Corpus.
+    """
+
+    def rejects(sentence: Sentence) -> bool:
+        # A word that the table lacks may be the verb; a name is none
+        if any(may_be_verb(word) and not table.lists(word) for word in sentence.words):
+            return False
+        return table.prob_without(sentence, is_finite) > _SURELY
+
+    return SentenceRule("it has no finite verb", rejects)
+
+
+def whole_statement(table: TagTable) -> SentenceRule:
+    """Not the order of a question without its mark, no part left out, not a subordinate clause.
+
+    Args:
+        table: as of `finite_verb`.
+    """
+
+    def rejects(sentence: Sentence) -> bool:
+        words, tags = tuple(map(str.lower, sentence.words)), _with_modal(table, sentence)
+        if lacks_a_part(words, tags):
+            return True
+        if sentence.is_question:
+            return False
+        shares = table.shares(sentence.words[0], initial=True)
+        # The infinitive is also the form of commands
+        if tags[0] in FINITE and INFINITIVE.isdisjoint(shares):
+            return True
+        if shares.get("AV0", 0) >= _MOSTLY and tags[0] in ("AVQ", "CJS"):  # however
+            return False
+        if is_subordinate(words, tags) and not is_exclamation(words):
+            return n_main_verbs(words, tags) < 2 or has_order_of_question(words, tags)
+        return has_order_of_question(words, tags)
+
+    return SentenceRule("it begins as questions or parts of sentences do", rejects)
+
+
+def _with_modal(table: TagTable, sentence: Sentence) -> tuple[str, ...]:
+    """Tags of a sentence; of Will incumbents win, the first word is the verb and not a noun."""
+    first, *rest = table.tags(sentence)
+    shares = table.shares(sentence.words[0], initial=True)
+    if shares.get("VM0", 0) > _SURELY and not any(is_finite(tag) and tag != "VVB" for tag in rest):
+        first = "VM0"
+    return first, *rest
+
+
+def _starts_small(sentence: Sentence) -> bool:
+    # The first letter, behind quotation marks; a letter without case is not small
+    return next(filter(str.isalpha, sentence.words[0]), "").islower()
+
+
+def _lacks_partner(sentence: Sentence) -> bool:
+    signs = Counter(sentence.text)
+    if signs["„"]:  # closed by the sign that opens in English
+        return signs["„"] != signs["“"] + signs["”"]
+    # Straight quotation marks open and close alike: there must be an even number
+    return signs['"'] % 2 == 1 or any(signs[a] != signs[b] for a, b in _BRACKETS)
+
+
+def few_names(names: frozenset[str], most: int) -> SentenceRule:
+    """At most so many names.
+
+    Raises:
+        InputError: fewer than no names are asked for.
+    """
+    if most < 0:
+        raise InputError(f"`names` must be 0 or more, not {most}.")
+    return SentenceRule(
+        f"it holds more than {most} names" if most else "it holds a name",
+        lambda sentence: sum(word in names for word in sentence.words) > most,
+        looser=lambda: {f"`names` {most + 1}": few_names(names, most + 1)},
+    )
+
+
+def unlike_earlier() -> SentenceRule:
+    """Different from every earlier sentence of its length by two words or more.
+
+    To be asked last: a sentence that it lets pass counts as an earlier one.
+    """
+    seen: set[tuple[int, tuple[str, ...]]] = set()
+
+    def rejects(sentence: Sentence) -> bool:
+        entries = all_but_one(tuple(map(str.lower, sentence.words)))
+        if not entries.isdisjoint(seen):
+            return True
+        seen.update(entries)
+        return False
+
+    reason = "it differs from an earlier sentence by one word"
+    return SentenceRule(reason, rejects, fresh=unlike_earlier)
+
+
+def whole_sentence_rules(
+    rules: WordRules, names: Iterable[str], *, most_names: int = 1, tags: TagTable | None = None
+) -> list[SentenceRule]:
+    """Rules that leave whole sentences of a text, in the order in which to ask them.
+
+    Args:
+        rules: what counts as a word.
+        names: the names of the text, as `sort_words` finds them.
+        most_names: how many of them a sentence may hold.
+        tags: of English words, for rules about verbs; None: no such rules.
+    """
+    names = frozenset(names)
+    # Cheap rules first; the last one remembers whatever reaches it
+    return [
+        SentenceRule("it does not start with a capital letter", _starts_small),
+        SentenceRule(
+            "its last word asks for another one",  # as `the` or `of` does
+            lambda sentence: sentence.words[-1].lower() in rules.unfinished,
+        ),
+        SentenceRule(
+            "a word stands twice in a row",
+            lambda sentence: any(starmap(eq, pairwise(sentence.bare.lower().split()))),
+        ),
+        SentenceRule("a quotation mark or bracket has no partner", _lacks_partner),
+        SentenceRule(
+            "it holds something that is not a word, or a word to leave out",
+            lambda sentence: any(rules.misspelled(w) or rules.unwanted(w) for w in sentence.words),
+            "a shorter list `blocked`, as far as that goes",
+        ),
+        SentenceRule(
+            "a word that is not a name is capitalised inside it",  # headings have more
+            lambda sentence: any(
+                rules.is_capitalised(word) and word not in names for word in sentence.words[1:]
+            ),
+        ),
+        few_names(names, most_names),
+        *([] if tags is None else [finite_verb(tags), whole_statement(tags)]),
+        unlike_earlier(),
+    ]
+
+
+def filter_sentences(
+    sentences: Iterable[Sentence],
+    rules: Sequence[SentenceRule],
+    left_out: Counter[str] | None = None,
+) -> Iterator[Sentence]:
+    """The distinct sentences that no rule rejects, in order of first occurrence.
+
+    Args:
+        sentences: any stream.
+        rules: asked in order; the first that rejects gives the reason.
+        left_out: counts sentences by reason, where given.
+    """
+    counts: Counter[str] = Counter() if left_out is None else left_out
+    seen: set[tuple[str, ...]] = set()
+    for sentence in sentences:
+        reason = next((rule.reason for rule in rules if rule.rejects(sentence)), None)
+        # Only sentences that stay are remembered: what a rule rejects does not count as earlier
+        if reason is None and sentence.words in seen:
+            reason = "it occurred before"
+        if reason is None:
+            seen.add(sentence.words)
+            yield sentence
+        else:
+            counts[reason] += 1
+
+
+def costs_of_rules(
+    sentences: Iterable[Sentence], rules: Sequence[SentenceRule]
+) -> list[tuple[int, str, str]]:
+    """Number of distinct sentences gained by loosening each single rule, most first.
+
+    Each with the reason for which they are left out, and the setting that loosens the rule.
+
+    Args:
+        sentences: the same as were filtered.
+        rules: that they were filtered by.
+    """
+    loosenings: dict[SentenceRule, Mapping[str, SentenceRule | None]] = {
+        rule: rule.looser() if rule.looser else {rule.loosened_by: None} for rule in rules
+    }
+    # Rules that remember are asked again for every loosening; for the others it suffices to know
+    # which single one rejects a sentence: the second tells that loosening one does not help.
+    lasting = [rule for rule in rules if rule.fresh is None]
+    candidates: list[tuple[Sentence, SentenceRule | None]] = []
+    for sentence in sentences:
+        broken = list(islice((rule for rule in lasting if rule.rejects(sentence)), 2))
+        if not broken:
+            candidates.append((sentence, None))
+        elif len(broken) == 1 and any(
+            rule is None or not rule.rejects(sentence) for rule in loosenings[broken[0]].values()
+        ):
+            candidates.append((sentence, broken[0]))
+
+    def stay(loosened: SentenceRule | None = None, instead: SentenceRule | None = None) -> int:
+        asked = [r.fresh() for r in rules if r.fresh is not None and r is not loosened]
+        passing = (sentence for sentence, broken in candidates if broken in (None, loosened))
+        return sum(1 for _ in filter_sentences(passing, [*([instead] if instead else []), *asked]))
+
+    before = stay()
+    costs = [
+        (stay(rule, instead) - before, rule.reason, name)
+        for rule, ways in loosenings.items()
+        for name, instead in ways.items()
+    ]
+    return sorted(costs, key=lambda cost: -cost[0])

@@ -1,0 +1,89 @@
+"""Tables of minimal pairs with scores: what is written is read, and damage is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contstim.english.tags import tag_table
+from contstim.errors import InputError
+from contstim.experiments.analysis.trivial_rivals import GRAMMAR, trivial_rivals
+from contstim.experiments.design.building import pair_trial
+from contstim.files.tables import read_table, write_table
+from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair
+from contstim.items.stimuli import Kind, check_trials
+from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
+from contstim.optimization.selection.question import MinimalPairQuestion
+from contstim.words.sentence import Sentence
+
+SCORES = MinimalPairScores(
+    tuple(
+        SentencePair(paradigm, "0", Sentence.parse(good), Sentence.parse(bad))
+        for paradigm, good, bad in (
+            ("agreement", "The cats sleep.", "The cats sleeps."),
+            ("binding", "He sees himself.", "He sees herself."),
+        )
+    ),
+    ("a", "b"),
+    np.array([[[-1.0, -2.0], [-3.0, -1.5]], [[-4.0, -np.inf], [-5.0, -np.inf]]]),
+)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    SCORES.write(tmp_path / "pairs.csv")
+    read = MinimalPairScores.read(tmp_path / "pairs.csv")
+    assert (read.log_probs == SCORES.log_probs).all()
+    assert vars(read) | {"log_probs": 0} == vars(SCORES) | {"log_probs": 0}
+    # By hand: -1 - -3, -2 - -1.5; both impossible is a tie
+    assert read.margins.tolist() == [[2.0, -0.5], [1.0, 0.0]]
+
+
+def test_ties_stay_when_sides_are_swapped() -> None:
+    """By hand: the sides differ by more than 2^-21 of the smaller, and less of the larger."""
+    sides = np.array([-1.0, -1 - 2.0**-21 - 2.0**-43])
+    for both, tied in ((sides, True), (sides[::-1], True), (sides * [1, 1 + 2.0**-40], False)):
+        assert replace(SCORES, log_probs=both.reshape(1, 2, 1)).ties.tolist() == [[tied]]
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "message"),
+    [
+        ("good", None, "lacks the columns good"),
+        ("a: bad", None, "lacks the columns a: bad"),
+        ("a: bad", ["-1", "x"], "row 1: 'x' under a: bad is not a number"),
+        ("a: bad", ["-1", "inf"], "infinite score"),
+        ("paradigm", ["binding", "binding"], "has the pair 0 of binding twice"),
+        ("method", ["one-prefix", "two-prefix"], "no pair of sentences"),
+    ],
+)
+def test_damage_is_named(tmp_path: Path, name: str, cells: list[str] | None, message: str) -> None:
+    SCORES.write(tmp_path / "pairs.csv")
+    table = read_table(tmp_path / "pairs.csv")
+    if cells is None:
+        del table[name]
+    else:
+        table[name] = cells
+    write_table(tmp_path / "damaged.csv", table)
+    with pytest.raises(InputError, match=message):
+        MinimalPairScores.read(tmp_path / "damaged.csv")
+
+
+def test_near_pairs_call_no_sentence_unacceptable(tmp_path: Path) -> None:
+    """They are read as they were written, and their trials compare a natural with a changed one."""
+    replace(SCORES, near=True).write(tmp_path / "near.csv")
+    table = read_table(tmp_path / "near.csv")
+    assert {"natural", "changed", "a: natural", "b: changed"} <= table.keys()
+    assert not {"good", "bad"} & table.keys()
+    read = MinimalPairScores.read(tmp_path / "near.csv")
+    assert read.near
+    pairs = select_minimal_pairs(
+        replace(read, log_probs=np.array([[[-1.0, -2], [-3, -1]], [[-4.0, -2], [-3, -5]]])),
+        MinimalPairQuestion(per_pair=2),
+    ).pairs
+    trials = list(map(pair_trial, pairs))
+    assert {(t.kind_1, t.kind_2) for t in trials} == {(Kind.NATURAL, Kind.CHANGED)}
+    check_trials(trials)
+    assert GRAMMAR not in trivial_rivals(trials, tag_table(None)).ratios

@@ -1,0 +1,206 @@
+"""Reviews of stimuli: what they hold on disk, and which reviews are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.experiments.design.building import pair_trial, triplet_trials
+from contstim.items.matching import changes_of
+from contstim.items.reviews import (
+    Decision,
+    ItemKind,
+    Review,
+    Stimulus,
+    differing,
+    read_reviews,
+    undecided,
+    write_review,
+)
+from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
+from contstim.optimization.selection.reviewed import rejected_words
+from contstim.words.sentence import Sentence
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from contstim.items.reviews import ReviewedItem
+
+
+def triplet(number: int) -> Triplet:
+    natural, first, second = (
+        Sentence.parse(f"{word} stands at place {number}") for word in ("It", "She", "Nothing")
+    )
+    log_probs = (-1.0, -1.0, -2.0, -1.0, -1.0, -2.0)
+    return Triplet(f"triplet-{number}", "a", "b", natural, first, second, *log_probs, 2.0)
+
+
+TRIPLETS = [triplet(number) for number in range(4)]
+
+
+def decided(reviewer: str, *decisions: str) -> tuple[ReviewedItem, ...]:
+    return tuple(
+        replace(item, decision=Decision(decision), reason="odd" if decision == "reject" else "")
+        for item, decision in zip(undecided(TRIPLETS, reviewer), decisions, strict=True)
+    )
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_a_review_comes_back(tmp_path: Path, suffix: str) -> None:
+    written = decided("Ann", "keep", "", "reject", "")
+    write_review(tmp_path / f"review{suffix}", written)
+    assert read_reviews([tmp_path / f"review{suffix}"]).decisions == written
+
+
+def test_columns_of_review_csv_are_the_contract(tmp_path: Path) -> None:
+    write_review(tmp_path / "review.csv", ())
+    assert (tmp_path / "review.csv").read_text() == (
+        '"reviewer","item_id","kind","source_id","condition","group","model_1","model_2",'
+        '"sentence_1","sentence_2","sentence_3","decision","reason"\n'
+    )
+
+
+def test_reviewers_merge_and_disagreements_are_known(tmp_path: Path) -> None:
+    write_review(tmp_path / "ann.csv", decided("Ann", "keep", "reject", "reject", ""))
+    write_review(tmp_path / "unnamed.csv", decided("", "reject", "reject", "", ""))
+    review = read_reviews([tmp_path / "ann.csv", tmp_path / "unnamed.csv"])
+    assert review.rejected == {"triplet-0", "triplet-1", "triplet-2"}
+    assert {
+        item_id: [(item.reviewer, str(item.decision)) for item in items]
+        for item_id, items in review.disagreements.items()
+    } == {"triplet-0": [("Ann", "keep"), ("unnamed", "reject")]}
+
+
+def test_a_rejected_trial_rejects_the_triplet_that_it_was_made_of() -> None:
+    trials = undecided(replace(trial, group=1) for trial in triplet_trials(TRIPLETS[2], twins=True))
+    review = Review((replace(trials[0], decision=Decision.REJECT), *trials[1:]))
+    assert review.rejected == {trials[0].item_id, "triplet-2"}
+    of_synthetic = Review((*trials[:2], replace(trials[2], decision=Decision.REJECT)))
+    sentences = (TRIPLETS[2].natural, TRIPLETS[2].synthetic_1, TRIPLETS[2].synthetic_2)
+    assert rejected_words(of_synthetic) == {sentence.words for sentence in sentences}
+
+
+def test_a_pair_may_be_reviewed_itself_and_as_a_trial() -> None:
+    """The trial of a pair has the pair's identifier."""
+    words = (Sentence.parse("It stands"), Sentence.parse("She stands"))
+    pair = Pair("pair-1", "a", "b", *words, 0, 1, 0.1, 0.9, 0.9, 0.1)
+    trial = replace(pair_trial(pair), group=2)
+    review = Review((*undecided([pair], "Ann"), *undecided([trial], "Bea")))
+    assert review.of_kind(ItemKind.PAIR)["pair-1"].group == 0
+    assert review.of_kind(ItemKind.TRIAL)["pair-1"].group == 2
+
+
+def test_decisions_typed_into_a_spreadsheet_are_read_whatever_their_case(tmp_path: Path) -> None:
+    path = tmp_path / "review.csv"
+    write_review(path, decided("Ann", "keep", "", "reject", ""))
+    path.write_text(path.read_text().replace('"reject"', '" Reject"'))
+    assert read_reviews([path]).rejected == {"triplet-2"}
+
+
+def test_a_review_saved_with_semicolons_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "review.csv"
+    write_review(path, decided("Ann", "keep", "", "reject", ""))
+    path.write_text(path.read_text().replace('","', '";"').replace(',"', ';"').replace('",', '";'))
+    assert ";" in path.read_text().splitlines()[1]
+    assert "," not in path.read_text()
+    assert read_reviews([path]).decisions == decided("Ann", "keep", "", "reject", "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"reject"', '"perhaps"', "under decision is not a decision"),
+        ('"triplet-2"', '""', "row 2: the item_id is empty"),
+        ('"Nothing stands at place 2."', '""', "row 2: a triplet has three sentences"),
+        ('"reject"', '""', "holds no decision"),
+        ('"decision"', '"judgement"', "it lacks decision"),
+    ],
+)
+def test_damaged_reviews_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "review.csv"
+    write_review(path, decided("Ann", "", "", "reject", ""))
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(InputError, match=message):
+        read_reviews([path])
+
+
+def test_contradictory_decisions_of_a_reviewer_are_named() -> None:
+    with pytest.raises(InputError, match="'Ann' both keeps and rejects triplet-1"):
+        Review((*decided("Ann", "", "keep", "", ""), *decided("Ann", "", "reject", "", "")))
+
+
+def test_items_that_differ_between_reviewers_are_named() -> None:
+    other = replace(TRIPLETS[0], natural=Sentence.parse("It is another sentence"))
+    with pytest.raises(InputError, match="triplet-0 has different sentences in two reviews"):
+        Review((*undecided(TRIPLETS, "Ann"), *undecided([other], "Bea")))
+
+
+def test_a_review_of_another_set_or_of_changed_items_is_refused() -> None:
+    review = Review(decided("Ann", "keep", "", "reject", ""))
+    review.require_items_of([*TRIPLETS, triplet(9)], "t.csv")  # more than were reviewed
+    with pytest.raises(InputError, match="another set: 1 of 4 reviewed triplets are not in t"):
+        review.require_items_of(TRIPLETS[1:], "t.csv")
+    changed = replace(TRIPLETS[3], synthetic_2=Sentence.parse("Nobody stands at place 3"))
+    message = "triplet-3 has changed since the review: it had 'Nothing stands"
+    with pytest.raises(InputError, match=message):
+        review.require_items_of([*TRIPLETS[:3], changed], "t.csv")
+
+
+Places = tuple[set[int], ...]
+NATURAL, FIRST, SECOND = map(
+    Sentence.parse, ("The old dog sat.", "The old zinc sat.", "A old dog ran.")
+)
+CHANGED = Triplet("t", "a", "b", NATURAL, FIRST, SECOND, *(-1.0,) * 6, 1.0)
+
+
+def places_of(stimuli: Iterable[Stimulus]) -> dict[str, Places]:
+    return {name: tuple(map(set, sets)) for name, sets in changes_of(stimuli).items()}
+
+
+def test_sentences_of_different_lengths_are_not_compared_word_by_word() -> None:
+    assert differing(Sentence.parse("A b c"), Sentence.parse("A x c!")) == {1}
+    assert differing(Sentence.parse("A b"), Sentence.parse("C d e")) == set()
+
+
+def test_triplets_are_compared_with_their_natural_sentence() -> None:
+    assert places_of([CHANGED]) == {"t": (set(), {2}, {0, 3})}
+
+
+def test_trials_of_two_synthetic_sentences_too_where_the_table_has_it() -> None:
+    trials = triplet_trials(CHANGED, twins=True)
+    places = places_of(trials)
+    by_condition = {(trial.condition, trial.kind_2): places[trial.trial_id] for trial in trials}
+    assert by_condition == {
+        (Condition.NATURAL_SYNTHETIC, Kind.SYNTHETIC_1): (set(), {2}),
+        (Condition.NATURAL_SYNTHETIC, Kind.SYNTHETIC_2): (set(), {0, 3}),
+        (Condition.SYNTHETIC_SYNTHETIC, Kind.SYNTHETIC_2): ({2}, {0, 3}),
+    }
+    alone = trials[-1]
+    assert places_of([alone]) == {alone.trial_id: ({2}, {0, 3})}
+    assert places_of([replace(alone, source=None)]) == {alone.trial_id: ({0, 2, 3}, {0, 2, 3})}
+
+
+def test_trials_that_name_no_triplet_are_compared_with_their_own_natural_sentence() -> None:
+    """Witness: by hand. Without `source_id` nothing says which trials share a natural sentence."""
+    other = replace(CHANGED, triplet_id="u", natural=Sentence.parse("Some cats sat still."))
+    made = [t for each in (CHANGED, other) for t in triplet_trials(each, twins=True)]
+    nameless = [replace(trial, source_id="") for trial in made]
+    assert places_of(nameless) == places_of(made)
+    lost = replace(nameless[2], source=None)
+    assert places_of([*nameless[:2], lost])[lost.trial_id] == ({0, 2, 3}, {0, 2, 3})
+
+
+def test_natural_and_shuffled_sentences_have_no_places_of() -> None:
+    pair = Pair("p", "a", "b", NATURAL, FIRST, 0, 1, 0.1, 0.9, 0.9, 0.1)
+    shuffled = Sentence.parse("sat The dog old.")
+    catch = Trial(
+        *("c", 1, Condition.CATCH, "", "", NATURAL, shuffled, Kind.NATURAL, Kind.SHUFFLED, "")
+    )
+    natural = replace(catch, trial_id="n", condition=Condition.RANDOM_NATURAL, sentence_2=FIRST)
+    places = places_of([pair, catch, natural])
+    assert places == dict.fromkeys(("p", "c", "n"), (set(), set()))

@@ -1,0 +1,39 @@
+"""The scales of answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from contstim.items.scale import Scale
+
+
+@pytest.mark.parametrize(
+    ("scale", "middle", "preferred", "mirrored"),
+    [
+        (Scale.CONFIDENCE, 3.5, [1, 1, 1, 2, 2, 2], [6, 5, 4, 3, 2, 1]),
+        (Scale.CHOICE, 1.5, [1, 2], [2, 1]),
+        (Scale.SLIDER, 50, [1] * 50 + [0] + [2] * 50, list(range(100, -1, -1))),
+    ],
+)
+def test_which_sentence_each_answer_prefers(
+    scale: Scale, middle: float, preferred: list[int], mirrored: list[int]
+) -> None:
+    assert scale.middle == middle
+    assert [scale.preferred(answer) for answer in scale.answers] == preferred
+    assert [scale.mirrored(answer) for answer in scale.answers] == mirrored
+    assert scale.mirrored(999) == 999  # which is on none, and named as it stands
+
+
+def test_two_is_another_sentence_on_each_scale() -> None:
+    assert (Scale.CONFIDENCE.preferred(2), Scale.CHOICE.preferred(2)) == (1, 2)
+
+
+def test_degrees_of_a_slider_are_called_by_an_answer_of_their_own() -> None:
+    """Witness: a third of a side is 16 2/3 answers, so that 66 is the last of the first degree."""
+    slider = Scale.SLIDER
+    grouped = slider.grouped(np.array(slider.answers, np.float64))
+    by_hand = [50] + [66] * 16 + [83] * 17 + [100] * 17
+    assert grouped[50:].tolist() == by_hand
+    assert grouped.tolist() == [slider.mirrored(int(each)) for each in grouped[::-1]]
+    assert slider.grouped(grouped).tolist() == grouped.tolist()

@@ -1,0 +1,244 @@
+"""Score tables: files give back what was written, ranks are SciPy's, bad values are named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import rankdata
+
+from contstim.errors import InputError, ScoreError
+from contstim.items.scores import ScoreTable
+from contstim.words.sentence import Sentence, is_word
+from tests.examples import examples
+
+WORDS = (st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=9)).filter(is_word)
+SENTENCES = st.builds(
+    Sentence, st.lists(WORDS, min_size=1, max_size=5).map(tuple), st.sampled_from(".!?")
+)
+CATS, DOGS = Sentence.parse("Cats purr."), Sentence.parse("Dogs bark.")
+NAMES = st.sampled_from(["gpt2", "hf:bert@pll-word-l2r", "modèle", "模型", 'a "quoted", name'])
+SCORES = st.floats(allow_nan=False, max_value=1e308) | st.just(-np.inf) | st.just(-0.0)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> ScoreTable:
+    models = draw(st.lists(NAMES, min_size=1, max_size=4, unique=True))
+    sentences = draw(st.lists(SENTENCES, min_size=1, max_size=6, unique=True))
+    size = len(sentences) * len(models)
+    scores = draw(st.lists(SCORES, min_size=size, max_size=size))
+    grid = np.array(scores, dtype=np.float64).reshape(len(sentences), len(models))
+    return ScoreTable(tuple(sentences), tuple(models), grid)
+
+
+def bits(table: ScoreTable) -> bytes:
+    return np.ascontiguousarray(table.log_probs).tobytes()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".npz"])
+@settings(max_examples=examples(12))
+@given(table=tables())
+def test_files_give_back_every_bit(suffix: str, table: ScoreTable) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"scores{suffix}"
+        table.write(path)
+        again = ScoreTable.read(path)
+    assert again.models == table.models
+    assert again.sentences == table.sentences
+    assert bits(again) == bits(table)
+
+
+def test_npz_may_leave_the_sentences_out(tmp_path: Path) -> None:
+    table = ScoreTable(None, ("a", "b"), np.array([[-1.0, -np.inf], [-2.0, -3.0]]))
+    table.write(tmp_path / "scores.npz")
+    again = ScoreTable.read(tmp_path / "scores.npz")
+    assert again.sentences is None
+    assert bits(again) == bits(table)
+    with pytest.raises(ScoreError, match=r"can only be written to \.npz"):
+        table.write(tmp_path / "scores.csv")
+
+
+@given(
+    st.lists(st.sampled_from([-np.inf, -3.5, -3.0, -0.0, 0.0, -1e-300]) | SCORES, min_size=1),
+)
+def test_ranks_are_those_of_scipy(column: list[float]) -> None:
+    table = ScoreTable(None, ("a", "b"), np.array([column, sorted(column)], dtype=np.float64).T)
+    witness = np.stack([rankdata(c, method="average") for c in table.log_probs.T], axis=1)
+    assert table.doubled_ranks().dtype == np.int64
+    assert (table.doubled_ranks() == 2 * witness).all()
+    assert (table.ranks() == witness / len(column)).all()
+
+
+def test_an_unknown_model_is_answered_with_the_known_ones() -> None:
+    table = ScoreTable(None, ("rnn", "lstm"), np.array([[-1.0, -2.0]]))
+    assert table.column("lstm").tolist() == [-2.0]
+    with pytest.raises(ScoreError, match="No scores for 'gpt2'; there are rnn, lstm"):
+        table.column("gpt2")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_nan_and_infinity_are_named_by_sentence_and_model(bad: float) -> None:
+    with pytest.raises(ScoreError, match=rf"row 1 \('Dogs bark\.'\) under rnn is {bad}"):
+        ScoreTable((CATS, DOGS), ("lstm", "rnn"), np.array([[-1, -2], [-1, bad]]))
+
+
+def test_names_that_repeat_are_named() -> None:
+    with pytest.raises(ScoreError, match="given twice: rnn"):
+        ScoreTable(None, ("rnn", "lstm", "rnn"), np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 1), (3,)])
+def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ScoreError, match="3 sentences × 2 models"):
+        ScoreTable(tuple(map(Sentence.parse, "abc")), ("rnn", "lstm"), np.zeros(shape))
+
+
+def test_columns_of_unequal_length_are_listed(tmp_path: Path) -> None:
+    np.savez(tmp_path / "scores.npz", rnn=np.zeros(3), lstm=np.zeros(2))
+    with pytest.raises(ScoreError, match="differ in length: rnn 3, lstm 2"):
+        ScoreTable.read(tmp_path / "scores.npz")
+
+
+def test_arrays_of_more_dimensions_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "scores.npz", rnn=np.zeros((3, 2)))
+    with pytest.raises(ScoreError, match=r"rnn has shape \(3, 2\)"):
+        ScoreTable.read(tmp_path / "scores.npz")
+
+
+def test_pickled_arrays_are_never_loaded(tmp_path: Path) -> None:
+    np.savez(tmp_path / "scores.npz", rnn=np.array([{}], dtype=object))
+    with pytest.raises(ScoreError, match=r"not an \.npz of plain arrays"):
+        ScoreTable.read(tmp_path / "scores.npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("s.csv", "sentence,rnn\nCats purr.,-1\nDogs bark.,n/a\n", "row 1: 'n/a' under rnn"),
+        ("s.csv", "sentence,rnn\nCats purr.,nan\n", "Cats purr.*under rnn is nan"),
+        ("s.csv", "sentence\nCats purr.\n", "has 0 columns of scores"),
+        ("s.csv", "text,rnn\nCats purr.,-1\n", "no column 'sentence'; its columns are text, rnn"),
+        ("s.csv", "sentence,rnn,rnn\nCats purr.,-1,-2\n", "twice: rnn"),
+        ("s.csv", "sentence,rnn\nCats purr.\n", "line 2: 1 values for 2 columns"),
+        ("s.jsonl", '{"sentence": "Cats purr.", "rnn": null}\n', r"row 0 .* under rnn is nan"),
+        (
+            "s.jsonl",
+            '{"sentence": "a", "rnn": 1}\n{"sentence": "b"}\n',
+            "line 2: expected the same",
+        ),
+        ("s.csv", "sentence,rnn\nA b.,-1\nC d.,-1_0\n", "row 1: '-1_0' under rnn is not a number"),
+        ("s.jsonl", '{"sentence": "A b.", "rnn": true}\n', "row 0: True under rnn is not a number"),
+        ("s.jsonl", '{"sentence": "A b.", "rnn": [1]}\n', "under rnn is not a number"),
+        (
+            "s.jsonl",
+            '{"sentence": null, "rnn": 1}\n',
+            "row 0: None under sentence is not a sentence",
+        ),
+        ("s.csv", "sentence,rnn\n", "s.csv has a header and no rows"),
+        (
+            "s.csv",
+            "sentence,rnn\nA b.,-1\nA b,-2\n",
+            "s.csv: 'A b.' is scored in two ways, in rows 0 and 1",
+        ),
+        ("s.csv", "sentence,rnn\nA  b,-1\nA b.,-2\n", "'A b.' is scored in two ways"),
+        ("s.csv", "sentence,rnn\nA b.,-1\n .,-2\n", "row 1: .* A sentence needs at least one word"),
+        ("s.npz", "no zip at all", r"not an \.npz"),
+        ("s.parquet", "no parquet at all", "not a readable Parquet file"),
+    ],
+)
+def test_unusable_files_name_the_culprit(
+    tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        ScoreTable.read(tmp_path / name)
+
+
+def test_texts_are_read_as_sentences_and_written_as_they_are_called(tmp_path: Path) -> None:
+    """By hand: a text without an end mark, one with further spaces, one in canonical form."""
+    path = tmp_path / "s.csv"
+    path.write_text("sentence,rnn\nCats purr,-1\n  Dogs   bark !,-2\nOwls hoot.,-3\n")
+    table = ScoreTable.read(path)
+    assert list(map(str, table.sentences or ())) == ["Cats purr.", "Dogs bark!", "Owls hoot."]
+    table.write(path)
+    assert path.read_text() == (
+        '"sentence","rnn"\n"Cats purr.",-1.0\n"Dogs bark!",-2.0\n"Owls hoot.",-3.0\n'
+    )
+
+
+def test_rows_are_looked_up_by_sentence() -> None:
+    table = ScoreTable((CATS, DOGS, CATS), ("rnn",), np.array([[-1.0], [-2.0], [-1.0]]))
+    assert table.rows_of([DOGS, CATS, DOGS]).tolist() == [1, 0, 1]
+    owls = Sentence.parse("Owls hoot")
+    with pytest.raises(ScoreError, match=r"lack 1 of 2 sentences: 'Owls hoot\.'\. Score them"):
+        table.rows_of([CATS, owls, owls])
+    with pytest.raises(ScoreError, match="scores without sentences"):
+        ScoreTable(None, ("rnn",), np.zeros((1, 1))).rows_of([CATS])
+
+
+def test_a_table_becomes_one_of_pandas() -> None:
+    table = ScoreTable((CATS, DOGS), ("rnn", "lstm"), np.array([[-1.0, -2.0], [-3.0, -np.inf]]))
+    frame = table.to_frame()
+    assert frame.columns.tolist() == ["sentence", "rnn", "lstm"]
+    assert frame["sentence"].tolist() == ["Cats purr.", "Dogs bark."]
+    assert frame[["rnn", "lstm"]].to_numpy().tolist() == table.log_probs.tolist()
+    assert replace(table, sentences=None).to_frame().columns.tolist() == ["rnn", "lstm"]
+
+
+def test_a_sentence_may_stand_twice_with_the_same_scores(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("sentence,rnn\nA b.,-inf\nA b.,-inf\n")
+    assert len(ScoreTable.read(path).log_probs) == 2
+
+
+def test_a_table_of_a_hundred_thousand_columns_is_refused_at_once(tmp_path: Path) -> None:
+    """Every command would compare five thousand million pairs of models."""
+    path, names = tmp_path / "wide.csv", [f"m{n}" for n in range(100_000)]
+    path.write_text(f"sentence,{','.join(names)}\nA b.{',-1' * len(names)}\n")
+    with pytest.raises(
+        ScoreError, match=r"wide\.csv has 100,000 columns of scores beside the sentences"
+    ):
+        ScoreTable.read(path)
+
+
+def test_scores_that_are_true_or_false_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "s.npz", rnn=np.array([True, False]))
+    with pytest.raises(ScoreError, match=r"row 0: np\.True_ under rnn is not a number"):
+        ScoreTable.read(tmp_path / "s.npz")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".npz"])
+def test_a_missing_file_is_named(tmp_path: Path, suffix: str) -> None:
+    with pytest.raises(InputError, match=r"Cannot read .*nowhere"):
+        ScoreTable.read(tmp_path / f"nowhere{suffix}")
+
+
+@given(
+    st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=9),
+    st.booleans(),
+)
+def test_agreement_counts_every_pair(rows: list[tuple[int, int]], impossible: bool) -> None:
+    """Witness: a loop over all pairs."""
+    scores = np.array(rows, dtype=np.float64)
+    scores[0, 0] = -np.inf if impossible else scores[0, 0]
+    found = ScoreTable(None, ("a", "b"), scores).agreement()
+    pairs = [(i, j) for i in range(len(rows)) for j in range(i)]
+    for m in range(2):
+        for k in range(2):
+            alike = sum(
+                0.5
+                if scores[i, m] == scores[j, m] or scores[i, k] == scores[j, k]
+                else float((scores[i, m] > scores[j, m]) == (scores[i, k] > scores[j, k]))
+                for i, j in pairs
+            )
+            assert found[m, k] == pytest.approx(alike / len(pairs))
+
+
+def test_agreement_needs_a_pair() -> None:
+    with pytest.raises(ScoreError, match="two sentences or more"):
+        ScoreTable(None, ("a",), np.zeros((1, 1))).agreement()

@@ -1,0 +1,236 @@
+"""Pairs, triplets and trials on disk."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import InputError
+from contstim.files.tables import columns_of, write_table
+from contstim.items.stimuli import (
+    Condition,
+    Kind,
+    Pair,
+    Trial,
+    Triplet,
+    read_pairs,
+    read_trials,
+    read_triplets,
+    trial_columns,
+)
+from contstim.words.sentence import Sentence
+from tests.optimization.selection.tables import choose, random_table
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_pairs_come_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
+    pairs = choose(random_table(), per_pair=4).pairs
+    write_table(tmp_path / f"pairs{suffix}", columns_of(Pair, pairs))
+    assert read_pairs(tmp_path / f"pairs{suffix}") == pairs
+
+
+def test_columns_of_pairs_csv_are_the_contract(tmp_path: Path) -> None:
+    write_table(tmp_path / "pairs.csv", columns_of(Pair, []))
+    assert (tmp_path / "pairs.csv").read_text() == (
+        '"trial_id","model_1","model_2","sentence_1","sentence_2","row_1","row_2",'
+        '"rank_1_model_1","rank_1_model_2","rank_2_model_1","rank_2_model_2"\n'
+    )
+    assert read_pairs(tmp_path / "pairs.csv") == ()
+
+
+def test_malformed_pairs_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    write_table(path, columns_of(Pair, choose(random_table(), per_pair=1).pairs))
+    header, first, *rest = path.read_text().splitlines()
+    path.write_text("\n".join([header.replace("row_2", "line_2"), first, *rest]))
+    with pytest.raises(InputError, match="not a table of pairs: it lacks row_2"):
+        read_pairs(path)
+    cells = first.split(",")
+    path.write_text("\n".join([header, ",".join([*cells[:5], "second", *cells[6:]])]))
+    with pytest.raises(InputError, match="row 0: 'second' under row_1 is not a whole number"):
+        read_pairs(path)
+
+
+def test_pairs_without_texts_come_back_and_half_a_pair_is_refused(tmp_path: Path) -> None:
+    table = replace(random_table(), sentences=None)
+    pairs = choose(table, per_pair=1).pairs
+    path = tmp_path / "pairs.csv"
+    write_table(path, columns_of(Pair, pairs))
+    assert pairs[0].sentence_1 is None
+    assert read_pairs(path) == pairs
+    path.write_text(path.read_text().replace('"","",', '"A b","",', 1))
+    with pytest.raises(InputError, match="row 0 has one sentence; expected two, or none"):
+        read_pairs(path)
+
+
+def test_selections_become_tables_of_pandas() -> None:
+    selection = choose(random_table(), per_pair=2)
+    frame = selection.to_frame()
+    assert frame.columns.tolist() == [field.name for field in fields(selection.pairs[0])]
+    assert frame["sentence_2"].tolist() == [str(pair.sentence_2) for pair in selection.pairs]
+    nameless = replace(selection, pairs=(replace(selection.pairs[0], sentence_1=None),))
+    assert nameless.to_frame()["sentence_1"].tolist() == [""]  # as in the file
+    assert frame["rank_1_model_1"].tolist() == [pair.rank_1_model_1 for pair in selection.pairs]
+
+
+TRIAL = Trial(
+    "trial-1",
+    3,
+    Condition.NATURAL_SYNTHETIC,
+    "bigram",
+    "gpt2",
+    Sentence.parse("She said “no”."),
+    Sentence.parse("She said 'never'."),
+    Kind.NATURAL,
+    Kind.SYNTHETIC_1,
+    "triplet-1",
+)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_trials_come_back_with_conditions_and_kinds(tmp_path: Path, suffix: str) -> None:
+    write_table(tmp_path / f"trials{suffix}", trial_columns([TRIAL]))
+    (back,) = read_trials(tmp_path / f"trials{suffix}")
+    assert back == TRIAL
+    assert isinstance(back.condition, Condition)
+    assert isinstance(back.kind_2, Kind)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_what_other_programs_write_is_read(tmp_path: Path, suffix: str) -> None:
+    """Whole numbers as 3.0, and null (in CSV an empty cell) where there is no text."""
+    cells = columns_of(Trial, [TRIAL])
+    cells |= {"group": [3.0], "source_id": [None]}
+    write_table(tmp_path / f"trials{suffix}", cells)
+    assert read_trials(tmp_path / f"trials{suffix}") == (replace(TRIAL, source_id=""),)
+    write_table(tmp_path / f"trials{suffix}", cells | {"group": [3.5]})
+    with pytest.raises(InputError, match="under group is not a whole number"):
+        read_trials(tmp_path / f"trials{suffix}")
+
+
+def test_columns_of_trials_csv_are_the_contract(tmp_path: Path) -> None:
+    write_table(tmp_path / "trials.csv", trial_columns([]))
+    assert (tmp_path / "trials.csv").read_text() == (
+        '"trial_id","group","condition","model_1","model_2","sentence_1","sentence_2",'
+        '"kind_1","kind_2","source_id"\n'
+    )
+
+
+def test_an_unknown_condition_is_named_with_those_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "trials.csv"
+    write_table(path, trial_columns([TRIAL]))
+    path.write_text(path.read_text().replace("natural-synthetic", "natural"))
+    with pytest.raises(
+        InputError, match=r"'natural' under condition is not a condition \(natural-c"
+    ):
+        read_trials(path)
+
+
+EMPTY = "is not a sentence. A sentence needs at least one word"
+CATCH = replace(
+    TRIAL,
+    trial_id="trial-2",
+    condition=Condition.CATCH,
+    model_1="",
+    model_2="",
+    kind_2=Kind.SHUFFLED,
+    sentence_1=Sentence.parse("A b c."),
+    sentence_2=Sentence.parse("C b a."),
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"trial_id": "trial-1"}, "the trial_id 'trial-1' in rows 0 and 1"),
+        ({"trial_id": ""}, "row 1: the trial_id is empty"),
+        ({"group": 0}, "row 1: the group 0 is below 1"),
+        ({"group": -1}, "row 1: the group -1 is below 1"),
+        ({"group": "1_0"}, "row 1: '1_0' under group is not a whole number"),
+        ({"group": True}, "under group is not a whole number"),
+        ({"sentence_2": "A  b c"}, "row 1 compares 'A b c.' with itself"),
+        (
+            {"sentence_1": ""},
+            f"row 1: .* under sentence_1 {EMPTY}",
+        ),
+        (
+            {"sentence_1": None},
+            f"row 1: .* under sentence_1 {EMPTY}",
+        ),
+        ({"sentence_1": ["A", "b"]}, "row 1: .* under sentence_1 is not a sentence"),
+        (
+            {"model_1": "gpt2", "model_2": "rnn"},
+            "row 1 is catch: leave model_1 and model_2 empty",
+        ),
+        (
+            {"condition": "natural-controversial"},
+            "row 1 is natural-controversial: model_1 and model_2 must name two",
+        ),
+        (
+            {"condition": "synthetic-synthetic", "model_1": "rnn", "model_2": "rnn"},
+            "must name two models, not 'rnn' and 'rnn'",
+        ),
+        ({"kind_1": "wild"}, "row 1: 'wild' under kind_1 is not a kind of sentence"),
+    ],
+)
+def test_trials_that_cannot_be_are_refused_when_they_are_read(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    path = tmp_path / "trials.jsonl"
+    columns = columns_of(Trial, [TRIAL, CATCH])
+    for name, cell in change.items():
+        columns[name][1] = cell
+    write_table(path, columns)
+    with pytest.raises(InputError, match=message):
+        read_trials(path)
+
+
+TRIPLET = Triplet(
+    "t-1",
+    "a",
+    "b",
+    Sentence.parse("One two."),
+    Sentence.parse("Two two."),
+    Sentence.parse("One one."),
+    *(-1.0, -2.0, -3.0, -4.0, -5.0, -6.0, 6.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"controversiality": float("nan")}, "nan under controversiality is not a number"),
+        ({"controversiality": float("inf")}, "inf under controversiality is not a number"),
+        ({"log_prob_natural_model_1": "-1_0"}, "'-1_0' under log_prob_natural_model_1 is not a nu"),
+        ({"log_prob_natural_model_2": True}, "True under log_prob_natural_model_2 is not a number"),
+        ({"triplet_id": ""}, "row 0: the triplet_id is empty"),
+        ({"model_2": "a"}, "must name two models, not 'a' and 'a'"),
+        (
+            {"natural": None},
+            f"row 0: None under natural {EMPTY}",
+        ),
+    ],
+)
+def test_triplets_that_cannot_be_are_refused_when_they_are_read(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    path = tmp_path / "triplets.jsonl"
+    cells = {name: [cell] for name, cell in change.items()}
+    write_table(path, columns_of(Triplet, [TRIPLET]) | cells)
+    with pytest.raises(InputError, match=message):
+        read_triplets(path)
+
+
+def test_tables_of_stimuli_name_a_row_twice(tmp_path: Path) -> None:
+    write_table(tmp_path / "t.csv", columns_of(Triplet, [TRIPLET, TRIPLET]))
+    with pytest.raises(InputError, match="the triplet_id 't-1' in rows 0 and 1"):
+        read_triplets(tmp_path / "t.csv")
+    pair = choose(random_table(), per_pair=1).pairs[0]
+    write_table(tmp_path / "p.csv", columns_of(Pair, [pair, pair]))
+    with pytest.raises(InputError, match=r"the trial_id '.*' in rows 0 and 1"):
+        read_pairs(tmp_path / "p.csv")
+    write_table(tmp_path / "none.csv", trial_columns([]))
+    with pytest.raises(InputError, match="a header and no rows"):
+        read_trials(tmp_path / "none.csv")

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+
+from contstim.errors import CorpusError
+from contstim.words.corpus import read_lines, read_sentences
+from contstim.words.sentence import Sentence
+from contstim.words.text_notes import TextNotes
+
+WHOLE = gzip.compress(b"".join(b"word%d b\n" % n for n in range(999)), mtime=0)
+
+
+def test_streams_sentences_in_order_and_skips_blank_lines(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\ufeffThe cat\n\n  ...\nIs it über?\r\n", encoding="utf-8")
+    assert list(read_sentences(path)) == [Sentence.parse("The cat"), Sentence.parse("Is it über?")]
+
+
+def test_reads_gzip_and_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "text.txt.gz"
+    path.write_bytes(gzip.compress("Ein Füßchen\n".encode()))
+    assert [s.text for s in read_sentences(path)] == ["Ein Füßchen."]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a b\nc d\n")))
+    assert [s.text for s in read_sentences("-")] == ["a b.", "c d."]
+
+
+def test_prose_is_split_into_sentences_without_punctuation() -> None:
+    """Witness: by hand. Abbreviations are learnt from the text itself."""
+    path = Path(__file__).parent / "prose.txt"
+    assert [s.text for s in read_sentences(path, prose=True)][:3] == [
+        "The harbour was quiet that morning.",
+        "Nobody had seen the small well-known boat or its owner.",
+        "Where had they gone?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "holds no text"),
+        (b"\n \n", "holds no text"),
+        (b"...\n?\n", "only punctuation"),
+        ("Grüße\n".encode("latin-1"), "line 1, byte 3"),
+        (b"fine\n" + "Grüße\n".encode("latin-1"), "line 2, byte 3"),
+        (b"fine\rfine\r" + "Grüße\r".encode("latin-1"), "line 3, byte 3"),
+        (b"fine\nNo\0thing here\n", "line 2 holds a null character"),
+        ("Cats purr.\n".encode("utf-16"), "not UTF-8|null character"),
+        ("Cats purr.\n".encode("utf-16-le"), "line 1 holds a null character"),
+    ],
+)
+def test_unusable_text_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(content)
+    with pytest.raises(CorpusError, match=message):
+        list(read_sentences(path))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"plain text", WHOLE[:-9], b"", WHOLE[:5], WHOLE[:12] + b"\xff" * 30 + WHOLE[42:]],
+    ids=[
+        "no gzip",
+        "cut short",
+        "empty",
+        "cut header",
+        "damaged",
+    ],  # gzip writes the time, which is no name for a test
+)
+def test_a_damaged_gzip_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "text.txt.gz"
+    path.write_bytes(content)
+    with pytest.raises(CorpusError, match=r"Cannot read|holds no text"):
+        list(read_lines(path))
+
+
+def test_line_ends_of_all_systems_are_read_alike(tmp_path: Path) -> None:
+    """Outside witness: Python's own universal line ends."""
+    for end in (b"\n", b"\r\n", b"\r"):
+        path = tmp_path / "text.txt"
+        path.write_bytes(b"\xef\xbb\xbf" + end.join([b"Cats purr.", b"", b"Dogs bark."]))
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        assert list(read_lines(path)) == [line for line in lines if line]
+
+
+def test_prose_keeps_numbers_and_abbreviations(tmp_path: Path) -> None:
+    """Witness: by hand."""
+    path = tmp_path / "prose.txt"
+    path.write_text("It was -5 degrees in the U.S. army - a record - at noon.\n")
+    (sentence,) = read_sentences(path, prose=True)
+    assert sentence.text == "It was -5 degrees in the U.S. army a record at noon."
+
+
+def test_a_missing_file_or_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="Cannot read"):
+        list(read_lines(tmp_path / "none.txt"))
+    with pytest.raises(CorpusError, match="Cannot read"):
+        list(read_lines(tmp_path))
+    with pytest.raises(CorpusError, match="Cannot read /dev/zero: it is a device"):
+        list(read_lines("/dev/zero"))  # which has no end
+
+
+def test_lines_are_normalised_and_odd_ones_counted(tmp_path: Path) -> None:
+    """By hand: one line of four has a soft hyphen, one is tokenised."""
+    path = tmp_path / "text.txt"
+    text = "The ac\u00adtor.\n\u200b\nA dog , a cat .\nA dog, a cat.\nIt is über.\n"
+    path.write_text(text, encoding="utf-8")
+    notes = TextNotes()
+    assert next(iter([*read_lines(path, notes)])) == "The actor."
+    assert (notes.lines, notes.normalised, notes.tokenised) == (5, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("राम घर गया। वह सो गया।", ["राम घर गया।", "वह सो गया।"]),
+        ("これは本です。あれは何？", ["これは本です。", "あれは何？"]),
+        ('He left. "Go!" It was late…', ["He left.", "Go!", "It was late…"]),
+    ],
+)
+def test_prose_is_split_after_end_marks_of_all_scripts(
+    tmp_path: Path, text: str, sentences: list[str]
+) -> None:
+    path = tmp_path / "prose.txt"
+    path.write_text(text, encoding="utf-8")
+    assert [sentence.text for sentence in read_sentences(path, prose=True)] == sentences

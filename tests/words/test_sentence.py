@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contstim.errors import SentenceError
+from contstim.words.sentence import Sentence, is_word, normalise_text, repeats
+
+WORD = st.text(min_size=1, max_size=8).filter(is_word)
+ENDS = (".", "!", "?", "…", "。", "।", "؟", "۔", "։", "።", '."', "!»", "! »", "。」", ".)’")
+SENTENCES = st.builds(
+    Sentence, st.lists(WORD, min_size=1, max_size=9).map(tuple), st.sampled_from(ENDS)
+)
+
+
+@given(SENTENCES)
+def test_text_reads_back_to_the_same_sentence(sentence: Sentence) -> None:
+    """Round trip, for any words in any script."""
+    assert Sentence.parse(sentence.text) == sentence
+
+
+def test_people_read_a_question_mark_but_no_full_stop() -> None:
+    """By hand; a stop that belongs to the last word stays."""
+    texts = ("Is it so?", "Run!", "It is so.", "It is so", "It is so etc..")
+    shown = ["Is it so?", "Run!", "It is so", "It is so", "It is so etc."]
+    assert [Sentence.parse(text).shown for text in texts] == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "end", "shown", "is_question"),
+    [
+        ("東京は大きい。", "。", "東京は大きい", False),
+        ("राम घर गया।", "।", "राम घर गया", False),
+        ("وہ گھر گیا۔", "۔", "وہ گھر گیا", False),
+        ("هل ذهب الولد إلى البيت؟", "؟", "هل ذهب الولد إلى البيت؟", True),
+        ("Ես տուն գնացի։", "։", "Ես տուն գնացի", False),
+        ("ልጁ ወደ ቤት ሄደ።", "።", "ልጁ ወደ ቤት ሄደ", False),
+        ("你去哪里？", "？", "你去哪里？", True),
+        ("Πού πας;", ";", "Πού πας;", True),
+        ('He said "yes."', '."', 'He said "yes"', False),
+        ("He said “yes.”", ".”", "He said “yes”", False),
+        ("「これは本です。」", "。」", "「これは本です」", False),
+        ("Er sagt: „Ja.“", ".“", "Er sagt: „Ja“", False),
+        ("Il dit : « Viens ! »", "! »", "Il dit : « Viens! »", False),
+        ("She waited…", "…", "She waited…", False),
+        ('"Are you coming?"', '?"', '"Are you coming?"', True),
+        ("(He left.)", ".)", "(He left)", False),
+        ("It is α;", ".", "It is α;", False),
+    ],
+)
+def test_end_marks_of_all_scripts(text: str, end: str, shown: str, is_question: bool) -> None:
+    """By hand: Unicode's property Sentence_Terminal, and the closing signs behind the mark."""
+    sentence = Sentence.parse(text)
+    assert (sentence.end, sentence.shown, sentence.is_question) == (end, shown, is_question)
+    assert Sentence.parse(sentence.text) == Sentence(sentence.words, end) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("The ac\u00adtor", "The actor"),
+        ("a\u200b book\ufeff", "a book"),
+        ("cafe\u0301", "café"),
+        ("year. \u200e", "year. "),
+        ("\u2067שלום\u2069", "שלום"),
+        ("می\u200cروم", "می\u200cروم"),
+        ("क्\u200dष", "क्\u200dष"),
+        ("\u200cمی\u200c \u200da1\u200d", "می a1"),
+        ("a\u00a0b", "a\u00a0b"),
+        ("don’t", "don’t"),
+    ],
+)
+def test_what_looks_the_same_is_the_same(text: str, normal: str) -> None:
+    """By hand; joiners stay between letters alone, and no-break spaces separate words."""
+    assert normalise_text(text) == normal
+    assert Sentence.parse(text) == Sentence.parse(normal)
+    assert Sentence((text.split()[0],)) == Sentence((normal.split()[0],))
+
+
+@given(st.text())
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    assert normalise_text(normalise_text(text)) == normalise_text(text)
+
+
+@pytest.mark.parametrize("given", [None, 3, 2.5, True, ["A", "b"], {"a": 1}, b"A b."])
+def test_what_is_not_a_text_is_not_a_sentence(given: Any) -> None:
+    """Tables hold null and numbers where somebody meant a sentence; `None.` is not one."""
+    with pytest.raises(SentenceError, match="is not a sentence"):
+        Sentence.parse(given)
+
+
+@pytest.mark.parametrize("text", ["One \0 two.", "One two\0.", "Half \ud800 pair."])
+def test_what_files_cannot_hold_is_not_a_word(text: str) -> None:
+    with pytest.raises(SentenceError, match="is not a word: words are not empty"):
+        Sentence.parse(text)
+
+
+@given(st.text())
+def test_parsing_is_idempotent_or_refused(text: str) -> None:
+    try:
+        sentence = Sentence.parse(text)
+    except SentenceError:
+        return
+    assert Sentence.parse(sentence.text) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "end"),
+    [
+        ("The cat sat", ("The", "cat", "sat"), "."),
+        ("  The  cat\tsat . ", ("The", "cat", "sat"), "."),
+        ("Did it?", ("Did", "it"), "?"),
+        ("What?!", ("What?",), "!"),
+        ("I live in the U.S.", ("I", "live", "in", "the", "U.S"), "."),
+        ("No-one's 猫", ("No-one's", "猫"), "."),
+    ],
+)
+def test_words_and_end_mark_by_hand(text: str, words: tuple[str, ...], end: str) -> None:
+    assert Sentence.parse(text) == Sentence(words, end)
+
+
+@pytest.mark.parametrize("text", ["", "   ", ".", " ? "])
+def test_a_text_without_words_is_refused(text: str) -> None:
+    with pytest.raises(SentenceError, match="at least one word"):
+        Sentence.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "end"), [((), "."), (("a b",), "."), (("",), "."), (("a\0b",), "."), (("a",), ";")]
+)
+def test_what_is_no_sentence_cannot_be_made(words: tuple[str, ...], end: str) -> None:
+    with pytest.raises(SentenceError):
+        Sentence(words, end)
+
+
+@given(SENTENCES, st.data())
+def test_replacing_changes_one_place(sentence: Sentence, data: st.DataObject) -> None:
+    position = data.draw(st.integers(0, len(sentence) - 1))
+    changed = sentence.replace(position, "new")
+    assert changed.words[position] == "new"
+    assert changed.replace(position, sentence.words[position]) == sentence
+
+
+def test_replacing_outside_is_refused() -> None:
+    with pytest.raises(SentenceError, match="positions go from 0 to 1"):
+        Sentence.parse("a b").replace(2, "c")
+
+
+@pytest.mark.parametrize(
+    ("words", "repeatable", "expected"),
+    [("a b a", "", True), ("A b a", "", True), ("a b a", "a", False), ("a b c", "", False)],
+)
+def test_repeats_are_counted_in_lower_case(words: str, repeatable: str, expected: bool) -> None:
+    assert repeats(words.split(), frozenset(repeatable.split())) is expected
