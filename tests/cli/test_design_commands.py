@@ -280,7 +280,7 @@ BAD = {
         (f"{DESIGN} {SMALL} --seconds-per-trial 0 --out x.csv", "must be more than 0"),
         (f"{POWER} --scores all.csv --pilot . --out x.csv", "Cannot read tables"),
         (f"{POWER} --scores scores.csv --out x.csv", "Score the trials first"),
-        (f"{POWER} --scores all.csv --ceiling 2 --out x.csv", "less than 1"),
+        (f"{POWER} --scores all.csv --ceiling 2 --out x.csv", "between 0.5 and 1"),
         (
             f"{POWER} --scores all.csv --participants 0 --out x.csv",
             "participants must be 1 or more",

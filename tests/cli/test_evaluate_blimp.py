@@ -185,7 +185,7 @@ def test_learning_curves_from_one_command(
     ("arguments", "complaint"),
     [
         ((), "Name models"),
-        (("--model", "m.arpa", "--scores", "s.csv"), "Name models"),
+        (("--model", "m.arpa", "--scores", "{text}"), "Name models"),
         (("--sizes", "10"), "both --sizes and --text"),
         (("--sizes", "ten", "--text", "{text}"), "whole numbers such as"),
         (("--model", "m.arpa", "--good-column", "ok"), "field 'ok' is empty or not there"),

@@ -127,7 +127,7 @@ def test_a_spread_network_scores_alike_and_a_quantized_one_says_so(folder: Path)
 
 
 def test_words_are_not_written_as_arrays(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"not written as \.npz; name a \.csv"):
+    with pytest.raises(InputError, match=r"not written as \.npz: name one of \.csv"):
         run(folder, "words.npz", "--model", f"hf:{folder}/gpt2", "--per-word")
 
 

@@ -75,7 +75,7 @@ PUBLISHED = {
         "ba_1.jsonl",
         ZHOBLIMP,
         ["他 把 书 看 了 。", "他 把 看 了 书 。", "ba_1", "BA", "2"],
-        ("ba_1", "BA", "2", "他 把 书 看 了 。.", "他 把 看 了 书 。."),
+        ("ba_1", "BA", "2", "他 把 书 看 了。", "他 把 看 了 书。"),
     ),
 }
 PARTS = {"MultiBLiMP": ("sen", "wrong_sen", "lang", "phenomenon")}
@@ -160,7 +160,7 @@ def japanese(folder: Path) -> None:
             r"of BLiMP, .*b\.parquet is in the form of BLiMP .Hugging Face.: give",
         ),
         (mixed_versions, r"pair 3 of case stands twice; see .*raw.* two versions of a collection"),
-        (chinese, r"2 of 2 sentences, such as '他把书看了。', are not segmented .*`good_column`"),
+        (chinese, r"2 of 2 sentences, such as '他把书看了', are not segmented .*`good_column`"),
         (japanese, "are not segmented into words"),
     ],
 )

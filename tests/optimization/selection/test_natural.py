@@ -271,7 +271,7 @@ def test_sentences_that_only_run_out_jointly_are_counted_too() -> None:
 @pytest.mark.parametrize(
     ("table", "question", "message"),
     [
-        (random_table(), {"per_pair": -1}, "per_pair must be 0 or more, not -1"),
+        (random_table(), {"per_pair": -1}, "`per_pair` must be 0 or more, not -1"),
         (random_table(), {"per_pair": 0}, "No model pair needs any"),
         (random_table(n_models=1), {}, "at least two"),
         (scores_of([-2, -1], [-1, -2]), {"no_repeats": True}, "need the sentences' texts"),

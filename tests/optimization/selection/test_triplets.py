@@ -64,20 +64,24 @@ def triplet(
 
 
 def some_triplets(sizes: tuple[int, ...], seed: int, kinds: int = MANY) -> list[Triplet]:
-    """Triplets of the model pairs a-b and a-c, with ties, shared naturals and shared words.
+    """Distinct triplets of the model pairs a-b and a-c, with ties, shared naturals and words.
 
     The fewer kinds of synthetic sentences, the more often they are alike.
     """
     rng = np.random.default_rng(seed)
     made: list[Triplet] = []
+    contents = set[tuple[str, ...]]()
     for models, size in zip((("a", "b"), ("a", "c")), sizes, strict=False):
-        for _ in range(size):
+        while sum((t.model_1, t.model_2) == models for t in made) < size:
             log_probs = rng.integers(-8, 0, 4) + 0.1 * rng.integers(0, 3, 4)
             log_probs[2:] -= 8
             texts, numbers = rng.choice(list(TOKENS), 2), rng.integers(kinds, size=2)
             one, two = (f"{text} {k} {k}." for text, k in zip(texts, numbers, strict=True))
             a, b, c, d = map(float, log_probs)
             three = (str(rng.choice(NATURALS)), one, two)
+            if (*models, *three) in contents:
+                continue
+            contents.add((*models, *three))
             made.append(triplet(len(made), models, (a, b, c, d), three))
     return made
 
@@ -310,13 +314,13 @@ def test_a_word_that_stands_too_often_is_named() -> None:
     [
         ({"per_pair": 0}, "No model pair needs any"),
         ({"per_pair": 3}, "cannot be spread evenly over 2 2-quantiles"),
-        ({"quantiles": -1}, "quantiles must be 0 or more, not -1"),
-        ({"word_cap": 0}, "word_cap must be 1 or more, not 0"),
-        ({"token_balance": -1.0}, "token_balance must be 0 or more"),
+        ({"quantiles": -1}, "`quantiles` must be 0 or more, not -1"),
+        ({"word_cap": 0}, "`word_cap` must be 1 or more, not 0"),
+        ({"token_balance": -1.0}, "`token_balance` must be 0 or more"),
         ({"token_balance": np.inf}, "must be a finite number"),
         ({"counts": (("b", "a", 2),)}, "not a pair in this order"),
         ({"counts": (("a", "b", -2),)}, "must be 0 or more, not -2"),
-        ({"objective": "readable", "enough": -1.0}, "enough must be 0 or more, not -1"),
+        ({"objective": "readable", "enough": -1.0}, "`enough` must be 0 or more, not -1"),
         ({"enough": 5.0}, "`enough` belongs to the objective readable, not controversiality"),
     ],
 )
