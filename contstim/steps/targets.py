@@ -28,8 +28,8 @@ def identity(path: Path | str) -> Path:
 
 
 def store_paths(store: Path) -> tuple[Path, ...]:
-    """The files of a store: the database, those that SQLite adds, and its record."""
-    endings = ("", "-wal", "-shm", "-journal")
+    """The files of a store: the database, those next to it, and its record."""
+    endings = ("", "-wal", "-shm", "-journal", ".times.json")
     return (*(Path(f"{store}{ending}") for ending in endings), record_path(store))
 
 

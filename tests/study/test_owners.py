@@ -14,6 +14,7 @@ OUTS = {
     "results/contstim.sqlite": "the store of the study",
     "results/contstim.sqlite-wal": "the store of the study",
     "results/contstim.sqlite-shm": "the store of the study",
+    "results/contstim.sqlite.times.json": "the store of the study",
     "results/Contstim.SQLite": "the store of the study",
     "results/./contstim.sqlite/x": "the store of the study",
     "results/.lock": "the lock of the study",
