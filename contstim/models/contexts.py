@@ -60,8 +60,9 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
         location: where the tokenizer came from, for messages.
 
     Raises:
-        ModelError: if the text is blank, or names a special token that the tokenizer does not
-            have; or if there is no text and no usable token.
+        ModelError: if the text is blank, names a special token that the tokenizer does not have, or
+            has a token for which the network has no weights; or if there is no text and no usable
+            token.
     """
     if text is None:
         return _default(tokenizer, config, location)
@@ -79,8 +80,15 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
             f"tokenizer would read as ordinary characters. Its own are {names or 'none'}."
         )
     ids = tuple(tokenizer(text.removesuffix(" "), add_special_tokens=False)["input_ids"])
+    for token in ids:
+        if not _is_readable(token, tokenizer, config):
+            sign = tokenizer.convert_ids_to_tokens(token)
+            raise ModelError(
+                f"context must have tokens that the network of {location} reads, got {sign!r} in "
+                f"{text!r}, which is number {token:,} of {config.vocab_size:,}. Give another text."
+            )
     before = _added_before(tokenizer)
-    if any(_fault(token, tokenizer, config) for token in before):
+    if any(_fault(token, tokenizer, config, added=True) for token in before):
         before = ()
     shared = next(n for n in range(len(before), -1, -1) if before[len(before) - n :] == ids[:n])
     return (*before, *ids[shared:])
@@ -94,23 +102,31 @@ def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
     declared = (token for _, token in _declared(tokenizer, config))
     ids = dict.fromkeys((*_separators(tokenizer), *declared))
     special = _special_tokens(tokenizer)
-    return (*dict.fromkeys(special[token] for token in ids if token in special), ". ")
+    readable = (i for i in ids if i in special and _is_readable(i, tokenizer, config))
+    return (*dict.fromkeys(special[token] for token in readable), ". ")
 
 
-def is_chat_mark(token: int, tokenizer: Any) -> bool:
-    """True if a token opens or closes a turn, by its name or in the tokenizer's chat template."""
+def is_chat_mark(token: int, tokenizer: Any, *, by_name: bool = False) -> bool:
+    """True if a token opens or closes a turn, by its name or in the tokenizer's chat template.
+
+    Args:
+        token: its id.
+        tokenizer: a `transformers` tokenizer.
+        by_name: whether the template is left out.
+    """
     sign = str(tokenizer.convert_ids_to_tokens(token))
     name = _name(sign)
     if sign in {"<s>", "</s>"} or _SEPARATOR.fullmatch(name) or _BEGINNING.fullmatch(name):
         return False
     # <start> and <end> without bars may be anything
-    by_name = _CHAT.fullmatch(name) and not (name in {"start", "end"} and "|" not in sign)
-    return bool(by_name) or sign in _signs_of_turns(tokenizer)
+    if _CHAT.fullmatch(name) and not (name in {"start", "end"} and "|" not in sign):
+        return True
+    return not by_name and sign in _signs_of_turns(tokenizer)
 
 
 def _default(tokenizer: Any, config: Any, location: str) -> Tokens:
     before = _added_before(tokenizer)
-    faults = [*filter(None, (_fault(token, tokenizer, config) for token in before))]
+    faults = [*filter(None, (_fault(t, tokenizer, config, added=True) for t in before))]
     if before and not faults:
         return before
     for role, token in _declared(tokenizer, config):
@@ -145,16 +161,30 @@ def _separators(tokenizer: Any) -> list[int]:
     return [i for i, sign in special if sign == "</s>" or _SEPARATOR.fullmatch(_name(sign))]
 
 
-def _fault(token: int, tokenizer: Any, config: Any) -> str:
-    """Say why a token is no context; empty if it is one."""
+def _is_readable(token: int, tokenizer: Any, config: Any) -> bool:
+    """True if the tokenizer has a token, and the network has weights for it."""
+    rows = getattr(config, "vocab_size", None) or token + 1
+    return 0 <= token < rows and (token < len(tokenizer) or token in _special_tokens(tokenizer))
+
+
+def _fault(token: int, tokenizer: Any, config: Any, *, added: bool = False) -> str:
+    """Say why a token is no context; empty if it is one.
+
+    Args:
+        token: its id.
+        tokenizer: a `transformers` tokenizer.
+        config: the network's text configuration, or None.
+        added: whether the tokenizer puts the token before every text. Templates that repeat such a
+            token before each question, as Llama 2's does, do not make it a chat mark.
+    """
     size = len(tokenizer)
-    rows = getattr(config, "vocab_size", None) or size
-    sign = tokenizer.convert_ids_to_tokens(token) if 0 <= token < min(size, rows) else None
-    if sign is None:
+    if not _is_readable(token, tokenizer, config):
+        rows = getattr(config, "vocab_size", None) or size
         return f"{token} is not in the vocabulary of {min(size, rows):,} tokens"
+    sign = tokenizer.convert_ids_to_tokens(token)
     if token not in _special_tokens(tokenizer):
         return f"{token} ({sign!r}, of {size:,} tokens) is not a special token"
-    if is_chat_mark(token, tokenizer):
+    if is_chat_mark(token, tokenizer, by_name=added):
         return f"{token} ({sign!r}, of {size:,} tokens) opens or closes a turn of a chat"
     return ""
 

@@ -122,6 +122,12 @@ _CHAT = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
             id="llama-3",
         ),
         pytest.param(
+            ["<X>", "<Y>"],
+            {"bos": "<X>", "eos": "<Y>", "adds": ["<X>"], "template": _LLAMA_2},
+            "<X>",
+            id="added before texts and before turns",
+        ),
+        pytest.param(
             ["<|end_of_text|>", "<|start_header_id|>", "<|eot_id|>"],
             {"eos": "<|eot_id|>"},
             "<|end_of_text|>",
@@ -276,6 +282,15 @@ def test_a_blank_text_and_tokens_of_others_are_refused(tmp_path: Path, text: str
     tokenizer = _saved(tmp_path, ["<s>"], bos="<s>")
     with pytest.raises(ModelError, match="context must"):
         context_of(tokenizer, _config(), text, "here")
+
+
+def test_tokens_without_weights_are_no_contexts(tmp_path: Path) -> None:
+    # As after `add_special_tokens` without `resize_token_embeddings`
+    tokenizer = _saved(tmp_path, ["<eos>", "<bos>"], bos="<bos>", eos="<eos>")
+    config = SimpleNamespace(vocab_size=7)
+    assert candidate_contexts(tokenizer, config) == ("<eos>", ". ")
+    with pytest.raises(ModelError, match=r"'<bos>'.* 7 of 7"):
+        context_of(tokenizer, config, "The <bos>", "here")
 
 
 def test_candidates_are_the_tokens_that_begin_and_end_texts(tmp_path: Path) -> None:
