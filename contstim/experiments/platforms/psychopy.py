@@ -72,7 +72,7 @@ _LISTED = 20  # sentences that a refusal names
 
 _EMPTY = (*MISSING, "[]")  # the last of a mouse without a click
 # A key (4, num_4), a value of a slider (4.0) or the name of a button (b4, ['b4']).
-_BUTTON = re.compile(r"\[?['\"]?[A-Za-z_ -]*([0-9])(?:\.0+)?['\"]?\]?")
+_BUTTON = re.compile(r"\[?['\"]?(?:[A-Za-z][A-Za-z_ -]*)?([0-9])(?:\.0+)?['\"]?\]?")
 
 
 def export_psychopy(

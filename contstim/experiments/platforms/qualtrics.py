@@ -21,6 +21,7 @@ questions that were seen and not answered as -99. `ResponseId` names a response;
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -180,7 +181,7 @@ def _answers(
         missing = len(questions) - len(asked)
         yield f"{missing:,} questions of {settings.key} are not columns of {path}."
     previews, idle = [], []
-    for row in rows[_n_headers(rows, asked) :]:
+    for row in _participant_rows(rows, asked):
         person, participant = row.cells, row.cells[name]
         if any(person.get(column, "") in words for column, words in _PREVIEW.items()):
             previews.append(participant)
@@ -205,6 +206,13 @@ def _answers(
         yield f"{len(previews):,} previews of {path} were left aside: {', '.join(previews)}."
     if idle:
         yield f"These participants rated nothing: {', '.join(idle)}."
+
+
+def _participant_rows(rows: Sequence[Row], asked: Sequence[str]) -> Iterator[Row]:
+    """The rows without those of headers, of each export in a file of several."""
+    for _, run in groupby(rows, key=lambda row: row.run):
+        export = list(run)
+        yield from export[_n_headers(export, asked) :]
 
 
 def _n_headers(rows: Sequence[Row], asked: Sequence[str]) -> int:

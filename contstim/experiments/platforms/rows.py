@@ -35,8 +35,8 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _THOUSANDS_AND_POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+")
 _JSON_LINE = re.compile(r'^\s*("?\[\s*)?\{\s*\\?"', re.MULTILINE)
-# Where JSON may begin again after a damaged value: an array of objects, or a line
-_NEXT_VALUE = re.compile(r'\n(?=\s*[\[{])|(?=\[\s*\{\s*")')
+# Where JSON may begin again after a damaged value: an array of objects, a line, or the next object
+_NEXT_VALUE = re.compile(r'\n(?=\s*[\[{])|(?=\[\s*\{\s*")|\}\s*,\s*(?=\{\s*")')
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,9 @@ def _record(
     reader = csv.reader(rest, delimiter=delimiter, strict=True)
     try:
         cells = [cell.strip() for cell in next(reader)]
-        # A row may end in signs between cells where the header does not
-        fits = len(cells) >= len(header) and not any(cells[len(header) :])
+        # A row may end in signs between cells that the header lacks; none has a value without a name
+        n_named = max((index for index, name in enumerate(header, start=1) if name), default=0)
+        fits = len(cells) >= len(header) and not any(cells[n_named:])
         is_no_data = not header or not any(cells) or cells[0] == footer or _is_header(cells, header)
         if fits or is_no_data:
             return cells, reader.line_num

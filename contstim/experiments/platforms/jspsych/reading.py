@@ -120,6 +120,8 @@ def _answer(
     Raises:
         InputError: the row states two ratings, for then others may be coded as wrongly.
     """
+    if not {"rating", "response"} & row.keys():
+        return UnreadableRow(f"{where}: has neither a rating nor a response.")
     cells = {
         "participant": participant,
         "trial_id": _cell(row, "trial_id"),
