@@ -94,7 +94,7 @@ class StudyPlan:
         supply: natural sentences that there are, or that its rules leave of its text; None where
             that is not known.
         admissible: (model that rejects, model that accepts, natural sentences that pairs of these
-            may be made of), of the scores; empty where there are none yet.
+            may be made of), of the scores; empty where scores are missing or stale.
         tests: what the tests of the analysis can show, in sentences; empty without groups.
         cautions: what could fail or disappoint, in sentences.
     """
@@ -172,10 +172,12 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
             what = f"{about}: {amounts[name]}" if name in amounts else about
             known = (time.shortest, time.longest, time.basis, time.reason)
             plans.append(StagePlan(name, state.state, what, state.because, *known))
-        admissible = _admissible(study) if "pairs" in undone else ()
+        # Files of stages that a run does again say nothing about what it will find
+        has_scores = "pairs" in undone and "scores" not in undone
+        admissible = _admissible(study) if has_scores else ()
         cautions = [
             *_candidates(study, numbers),
-            *_word_caps(study, numbers),
+            *([] if undone & {"vocabulary", "sentences"} else _word_caps(study, numbers)),
             *too_few(numbers, supply),
             *_rivals(study, admissible),
             *_contradictions(study),

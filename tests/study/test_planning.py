@@ -199,6 +199,9 @@ def test_sentences_that_tell_models_apart_are_counted_in_the_scores(study: Path)
     planned = plan(study, measure=False)
     above = (rankdata(scores, axis=0) >= len(scores) / 2).sum(axis=0).tolist()
     assert [number for *_, number in planned.admissible] == above[::-1]
+    # Scores of sentences that a run finds again count nothing
+    change(study, ('words = "8"', 'words = "7-9"'))
+    assert plan(study, measure=False).admissible == ()
 
 
 def test_without_measurement_times_are_ranges(begun: Path) -> None:
@@ -354,6 +357,8 @@ def test_word_cap_without_room(study: Path) -> None:
     assert share > 1 / 3
     assert "[triplets] word_cap" in cautions
     assert f"would use {share:.0%} of the room" in cautions
+    change(study, ("min_count = 4", "min_count = 2"))
+    assert "[triplets] word_cap" not in " ".join(plan(study, measure=False).cautions)
 
 
 def test_time_of_scores(study: Path) -> None:
