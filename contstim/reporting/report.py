@@ -13,6 +13,7 @@ is said once, here; how it looks is said once, in the writers.
 from __future__ import annotations
 
 import math
+import re
 from base64 import b64encode
 from dataclasses import dataclass, field
 from functools import partial
@@ -189,6 +190,12 @@ class Report:
         from contstim.reporting.markdown import write_markdown
 
         return write_markdown(self)
+
+
+def with_code(text: str) -> tuple[str | Span, ...]:
+    """Runs of a message, in which names and commands are between `backticks`."""
+    runs = re.split(r"`([^`]+)`", text)
+    return tuple(code(run) if index % 2 else run for index, run in enumerate(runs))
 
 
 def spans(value: Value) -> Iterable[Span | str]:

@@ -27,6 +27,7 @@ from contstim.reporting.report import (
     Table,
     code,
     strong,
+    with_code,
 )
 from contstim.reporting.templates import passages
 from contstim.study.handing_on.facts import StudyFacts
@@ -178,7 +179,8 @@ def _progress(
         yield Paragraph(
             (
                 strong(f"Stopped at {running.name}: "),
-                f"{shorten(stopped, _LONGEST)} What was done stands below; ",
+                *with_code(shorten(stopped, _LONGEST)),
+                " What was done stands below; ",
                 code(f"contstim run {study.path.name}"),
                 " goes on from there.",
             )
@@ -224,7 +226,7 @@ def _stages(
     yield Details(counted(len(rows), "stage"), [table], is_open=running is not None)
     if warnings:
         items: list[Text] = [
-            (strong(", ".join(dict.fromkeys(names))), f": {text}")
+            (strong(", ".join(dict.fromkeys(names))), ": ", *with_code(text))
             for text, names in warnings.items()
         ]
         yield Details(counted(len(items), "warning"), [Bullets(items)], is_open=len(items) < 4)

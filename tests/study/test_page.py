@@ -434,7 +434,7 @@ def test_a_study_that_has_not_been_begun(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (InputError("The text is empty."), "Stopped at text training: The text is empty."),
+        (InputError("Set `frame`."), "Stopped at text training: Set frame."),
         (KeyboardInterrupt(), "Stopped at text training: it was interrupted."),
         (ZeroDivisionError(), "Stopped at text training: ZeroDivisionError"),
     ],
