@@ -258,8 +258,8 @@ class Experiment {
   try {
     experiment = new Experiment(study, await contstim.loadTexts(study));
     if (typeof initJsPsych === "undefined" || typeof jsPsychHtmlButtonResponse === "undefined") {
-      const remedy = "Is this computer online? Exported with --vendor, the page need not be.";
-      throw new Error(`jsPsych could not be loaded. ${remedy}`);
+      const remedy = "Export it with --vendor (in a study: vendor = true under [export.jspsych]).";
+      throw new Error(`jsPsych could not be loaded. This page needs the internet. ${remedy}`);
     }
     await experiment.run();
   } catch (error) {
