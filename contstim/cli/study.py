@@ -138,7 +138,10 @@ def _print_plan(planned: StudyPlan) -> None:
         if any(row.stage.startswith("model ") and row.state != "done" for row in planned.stages):
             print("For a better estimate run `contstim run --until model`, and plan again.")
         else:
-            print("For a better estimate plan again: each plan measures further searches.")
+            print(
+                "For a better estimate plan again. If searches take longer than a plan, start the "
+                "run: it measures every search that ends, and later plans use these times."
+            )
     numbers = planned.numbers
     if numbers.groups:
         print(
