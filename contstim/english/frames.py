@@ -1,4 +1,4 @@
-"""What English verbs take in a sentence, read from the parts of speech around them.
+"""Complements of English verbs in a sentence, inferred from the surrounding parts of speech.
 
 The boy walked to the old school.       walked: to
 He told me that she had slept well.     told: clause; slept: nothing
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# A letter for each tag of C5, by what it begins with. Nouns are N, S of somebody or T of time, with
-# a full stop after plurals; pronouns O of somebody or P, and I as a subject. Adverbs have none.
+# A letter for each C5 tag, by the start of the tag. Nouns are N, S (person) or T (time), with a
+# full stop after plurals. Pronouns are O (person), P, or I as a subject. Adverbs have no letter.
 _LETTERS = dict(
     pair.split(":")
     for pair in (
@@ -26,7 +26,7 @@ _PERSONS = ("me", "us", "him", "her", "them", "you", "one", "body", "self", "sel
 _SUBJECTS = ("i", "he", "she", "we", "they")
 # A noun phrase: determiners, adjectives and nouns, a pronoun, or a determiner alone
 _PHRASE = r"(?:[DCA]*[NST]++\.?|[OP]|[DC](?![DCANST]))"
-# What follows a verb, and what the verb takes: the first that is found
+# Tags after a verb -> the verb's complement; the first match counts
 _AFTER = {
     r"[DCA]*T+(?![NS])": "nothing",
     rf"I|{_PHRASE}[bhmv]|w|q": "clause",
@@ -36,25 +36,26 @@ _AFTER = {
     r"[DCA]*[NST]*S(?![NS])|O": "somebody",
     _PHRASE: "something",
 } | {"t": "to", "2": "infinitive", "A": "adjective", "g": "ing", "": "nothing"}
-# In "the book (that) my wife wrote" and "the book that Ann wrote", what wife and Ann stand behind
+# The tags before a verb in a relative clause whose object is the noun before that clause:
+# "the book (that) my wife wrote" and "the book that Ann wrote"
 _OBJECT_BEFORE = r"[NS]\.?(?:w[DCA]*[NST]++\.?|D[CA]*[NST]++\.?|w?[OPI])[bhm2]*$"
 
 
 def verb_uses(
     words: Sequence[str], tags: Sequence[str], kind: Callable[[str, str], str]
 ) -> dict[int, str]:
-    """What each verb of a sentence takes, by its position from 0.
+    """Infer the complement of each verb of a sentence, by the verb's index (from 0).
 
-    It is something, somebody, two (objects), something-to (somebody), to (somewhere), clause,
-    infinitive, object-infinitive, ing, adjective, passive or nothing.
+    A complement is something, somebody, two (objects), something-to (somebody), to (somewhere),
+    clause, infinitive, object-infinitive, ing, adjective, passive or nothing.
 
     Args:
-        words: of the sentence.
-        tags: of the words, of the tagset C5.
-        kind: the main kind of a word with a tag.
+        words: words of the sentence.
+        tags: C5 tags of the words.
+        kind: function that returns the main kind of a word with a tag.
     """
     letters = [_letter(w.lower(), tag, kind(w, tag)) for w, tag in zip(words, tags, strict=True)]
-    found = {}
+    uses = {}
     for index in (i for i, tag in enumerate(tags) if tag.startswith("VV")):
         before, after = "".join(letters[:index]), "".join(letters[index + 1 :])
         use = next(use for pattern, use in _AFTER.items() if re.match(pattern, after))
@@ -63,8 +64,8 @@ def verb_uses(
                 use = "object-infinitive" if use == "infinitive" else "passive"
         elif use == "nothing" and re.search(_OBJECT_BEFORE, before):
             use = "something"
-        found[index] = use
-    return found
+        uses[index] = use
+    return uses
 
 
 def _letter(word: str, tag: str, kind: str) -> str:

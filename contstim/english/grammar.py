@@ -1,16 +1,16 @@
-"""The grammar: rules read from `rules.fcfg`, written out as a weighted context-free grammar.
+"""The grammar: rules read from `rules.fcfg`, expanded into a weighted context-free grammar.
 
 A rule is a production over categories with features (Gazdar, Klein, Pullum & Sag 1985,
-*Generalized Phrase Structure Grammar*), in the toolkit's notation of feature grammars: variables
-(`?n`) that occur twice must have one value. Two things are added to that notation: a weight in
-brackets at the end of every alternative, and `+H` on the children whose frequency says how often a
-value of a variable is chosen.
+*Generalized Phrase Structure Grammar*). The notation is NLTK's notation of feature grammars:
+variables (`?n`) that occur twice have one value. Two things are added: a weight in brackets at the
+end of every alternative, and `+H` on heads, whose frequency weights the values of a variable.
 
-Starting from the root, each rule is written out for every way of binding its variables. A variable
-is bound by the left side first, then by the lexicon (so that only verbs that exist and objects that
-they take are written out), then by the values that features of its name have anywhere. What leads
-to no words is dropped. The rules are not recursive (a clause inside a clause has a category of its
-own), so every symbol derives finitely many sentences, and their lengths can be counted exactly.
+Starting from the root, each rule is expanded for every binding of its variables. A variable is
+bound by the left side first. Then the lexicon binds it, so that only existing verbs with their
+objects are expanded. Last, it takes all values that features of its name have anywhere.
+Expansions that derive no words are dropped. The rules are not recursive (a clause inside a clause
+has a separate category). Every symbol therefore derives finitely many sentences, and the
+probabilities of their lengths are exact.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HEAD = "H"
 
 @dataclass(frozen=True)
 class Pattern:
-    """One side of a rule: a category and, by feature name, a value or a variable ("?n")."""
+    """One side of a rule: a category and its features, each with a value or a variable ("?n")."""
 
     category: str
     features: tuple[tuple[str, str], ...]
@@ -43,11 +43,11 @@ class Pattern:
 
     @functools.cached_property
     def variables(self) -> frozenset[str]:
-        """The variables that occur in the pattern."""
+        """Variables that occur in the pattern."""
         return frozenset(value for _, value in self.features if value.startswith("?"))
 
     def symbol(self, binding: Binding) -> Symbol:
-        """The symbol that the pattern names; features of unbound variables stay open."""
+        """Return the symbol of this pattern; features of unbound variables remain unspecified."""
         features = [
             (name, bound)
             for name, value in self.features
@@ -58,7 +58,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class GrammarRule:
-    """A production with features; the weight is its share among the rules of one category."""
+    """A production with features; weight: its share among the rules of one category."""
 
     left: Pattern
     right: tuple[Pattern, ...]
@@ -67,15 +67,14 @@ class GrammarRule:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The right side of a rule, as it is written out.
+    """The right side of a rule, prepared for expansion.
 
     Attributes:
-        weight: that of the rule.
-        binding: the children in the order in which they bind variables. Words do before phrases,
-            heads before other words, so that a combination that no word has is never tried further
-            down.
-        children: in the order of the sentence, without features that no rule for a child's
-            category looks at: they would only multiply symbols that derive the same.
+        weight: weight of the rule.
+        binding: children in the order in which they bind variables. Words precede phrases, and
+            heads precede other words. Combinations that no word has are thus excluded early.
+        children: children in sentence order, without features that no rule for their category
+            uses. Such features would only multiply equivalent symbols.
     """
 
     weight: float
@@ -84,44 +83,44 @@ class Expansion:
 
 
 def rules_text() -> str:
-    """The rules as they are written."""
+    """Return the text of the rule file."""
     return resources.files("contstim.english").joinpath("rules.fcfg").read_text(encoding="utf-8")
 
 
 @functools.cache
 def rules() -> tuple[GrammarRule, ...]:
-    """The rules of the grammar, in the order in which they are written."""
-    return _rules(rules_text())
+    """Return the rules of the grammar, in the order of the file."""
+    return _parse_rules(rules_text())
 
 
 def further_rules(text: str) -> tuple[GrammarRule, ...]:
-    """Rules written elsewhere in the same notation; they may use the grammar's abbreviations.
+    """Read additional rules in the same notation, with the abbreviations of the grammar.
 
     Raises:
-        ValueError: a line is not a rule, or has something else than categories.
+        ValueError: if a line is not a rule, or a part of a rule is not a category.
     """
     from nltk.grammar import FeatStructNonterminal
 
-    # Definitions without the rules, which would else be read a second time
+    # Only the definitions: the rules themselves would be read twice
     definitions = [line for line in rules_text().splitlines() if line.startswith("$")]
     text = "\n".join([*definitions, text])
     for production in productions(text):
         for part in (production.lhs(), *production.rhs()):
             if not isinstance(part, FeatStructNonterminal):
                 raise ValueError(f"{part!r} is not a category, such as N[num=sg]")
-    return _rules(text)
+    return _parse_rules(text)
 
 
-def _rules(text: str) -> tuple[GrammarRule, ...]:
+def _parse_rules(text: str) -> tuple[GrammarRule, ...]:
     return tuple(
-        GrammarRule(_pattern(p.lhs()), tuple(map(_pattern, p.rhs())), p.prob())
+        GrammarRule(_convert(p.lhs()), tuple(map(_convert, p.rhs())), p.prob())
         for p in productions(text)
     )
 
 
-def _pattern(nonterminal: Any) -> Pattern:
-    """A Pattern from the toolkit's feature structure."""
-    # The toolkit keeps the category as a feature named *type*, and writes +H as H=True
+def _convert(nonterminal: Any) -> Pattern:
+    """Convert a feature structure of NLTK."""
+    # NLTK stores the category as a feature named *type*, and +H as H=True
     values = {str(name): str(value) for name, value in nonterminal.items()}
     is_head = values.pop(HEAD, "False") == "True"
     category = values.pop("*type*")
@@ -129,12 +128,12 @@ def _pattern(nonterminal: Any) -> Pattern:
 
 
 def productions(text: str) -> list[Any]:
-    """The weighted productions of a text of rules, as the toolkit reads them."""
+    """Parse a text of rules into NLTK's weighted productions."""
     from nltk.featstruct import SLASH, TYPE, FeatStructReader
     from nltk.grammar import FeatStructNonterminal, read_grammar
 
-    # "$name = text" is ours, not the toolkit's: written out in all lines below its definition, so
-    # that a definition may use earlier ones
+    # "$name = text" is not part of NLTK's notation. Each definition is substituted in all lines
+    # below it, so that a definition may use earlier ones
     lines = []
     abbreviations: dict[str, str] = {}
     for line in text.splitlines():
@@ -151,14 +150,14 @@ def productions(text: str) -> list[Any]:
 
 
 class Grammar:
-    """The context-free grammar of some rules; remembers every symbol that was written out.
+    """A context-free grammar, expanded from rules on demand; caches every expanded symbol.
 
     Attributes:
-        lexicon: finds words by their features.
-        phrases: of every phrase so far, the rows of children that it may have, and their
+        lexicon: lexicon in which words are found by their features.
+        phrases: for each expanded phrase, its possible sequences of children and their
             probabilities.
-        words: of every lexical symbol so far, its entries.
-        mass: of every symbol met, the summed weights of all that it derives; 0 if nothing.
+        words: for each expanded lexical symbol, its entries.
+        mass: for each expanded symbol, the total weight of its derivations; 0 if there are none.
     """
 
     def __init__(self, all_rules: Iterable[GrammarRule], words: Lexicon) -> None:
@@ -170,11 +169,11 @@ class Grammar:
             (left, list(alternatives))
             for left, alternatives in itertools.groupby(all_rules, key=lambda rule: rule.left)
         ]
-        # the features that some rule for a category looks at
+        # Features that some rule for a category uses
         self._declared: dict[str, set[str]] = {}
         for left, _ in groups:
             self._declared.setdefault(left.category, set()).update(dict(left.features))
-        # rules that follow each other and have the same left side: it is unified once for all
+        # Consecutive rules with the same left side: it is unified once for all of them
         self._rules: dict[str, list[tuple[Pattern, list[Expansion]]]] = {}
         for left, alternatives in groups:
             expansions = [self._expansion(rule) for rule in alternatives]
@@ -184,22 +183,22 @@ class Grammar:
         words = [child for child in rule.right if child.category not in self._declared]
         phrases = [child for child in rule.right if child.category in self._declared]
         children = list(rule.right)
-        for place, child in enumerate(children):
+        for index, child in enumerate(children):
             if child in phrases:
                 declared = self._declared[child.category]
-                looked_at = tuple(f for f in child.features if f[0] in declared)
-                children[place] = replace(child, features=looked_at)
+                used = tuple(f for f in child.features if f[0] in declared)
+                children[index] = replace(child, features=used)
         words.sort(key=lambda word: not word.is_head)
         return Expansion(rule.weight, (*words, *phrases), tuple(children))
 
     @property
     def categories(self) -> set[str]:
-        """Every category that a rule or the lexicon has."""
+        """All categories of the rules and of the lexicon."""
         return {*self._declared, *self.lexicon.entries}
 
     def expand(self, symbol: Symbol) -> float:
-        """Write a symbol out with everything below it; its mass is 0 if it derives nothing."""
-        # Each symbol once: thousands of rules lead to the same noun phrases
+        """Expand a symbol and everything below it; return its mass, 0 if it derives nothing."""
+        # Each symbol once, because thousands of rules share the same noun phrases
         mass = self.mass.get(symbol)
         if mass is None:
             if symbol.category in self._rules:
@@ -220,15 +219,15 @@ class Grammar:
             binding = unify(left, features)
             if binding is None:
                 continue
-            # a variable of the left side that the symbol says nothing about stays open
+            # Variables of the left side that the symbol does not specify remain unbound
             absent = left.variables - binding.keys()
             for rule in alternatives:
-                # the rule's weight is shared out among its bindings by the mass of their heads
+                # The bindings of a rule share its weight in proportion to the mass of their heads
                 masses = dict(self._expand_rule(rule, binding, absent))
                 total = sum(masses.values())
                 mass += rule.weight * total
                 for children, share in masses.items():
-                    # Two rules, or two bindings of one, may give the same children: shares add up
+                    # Two rules or bindings may have the same children; their shares add up
                     weights[children] = weights.get(children, 0.0) + rule.weight * share / total
         norm = sum(weights.values())
         if norm:
@@ -238,7 +237,7 @@ class Grammar:
     def _expand_rule(
         self, rule: Expansion, binding: Binding, absent: frozenset[str]
     ) -> Iterator[tuple[tuple[Symbol, ...], float]]:
-        """The children that a rule gives under a binding, with the mass of their heads."""
+        """Yield the children of a rule for each extension of a binding, with their heads' mass."""
         bindings = [binding]
         for pattern in rule.binding:
             bindings = self._widen(bindings, pattern, absent)
@@ -252,8 +251,8 @@ class Grammar:
                 if not child_mass:
                     break
                 children.append(child)
-                # Only heads count: a frequent verb makes its class of subjects frequent, a rare
-                # adverb does not make the sentence rare
+                # Only heads count. A frequent verb makes its class of subjects frequent, but a
+                # rare adverb does not make the sentence rare
                 mass *= child_mass if pattern.is_head else 1.0
             else:
                 yield tuple(children), mass
@@ -261,11 +260,11 @@ class Grammar:
     def _widen(
         self, bindings: list[Binding], pattern: Pattern, absent: frozenset[str]
     ) -> list[Binding]:
-        """Bindings, of the same variables, with values for those of one more pattern.
+        """Extend bindings of the same variables to the variables of one more pattern.
 
-        Each in every possible way. A word's variables get the values that some word of the category
-        has. A phrase's get all values that any word of the lexicon has together: which of them
-        derive something turns out when the phrase is written out.
+        Each binding is extended in every possible way. Variables of a word take values that some
+        word of its category has. Variables of a phrase take all combinations of values in the
+        lexicon; those without a derivation are dropped when the phrase is expanded.
         """
         free = {
             value: name
@@ -278,7 +277,7 @@ class Grammar:
             return bindings
         wider = []
         for binding in bindings:
-            # No names give one row without values if there is a word, so that the binding stays
+            # Without names, a matching word gives one empty row, so that the binding is retained
             rows = (
                 self.lexicon.combinations(names)
                 if is_phrase
@@ -289,9 +288,9 @@ class Grammar:
 
 
 def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
-    """Bind the variables of a rule's left side to a symbol's features; None where they disagree.
+    """Bind the variables of a rule's left side to a symbol's features; None if they disagree.
 
-    A feature that only one of the two mentions is not a disagreement.
+    A feature that only one side specifies is not a disagreement.
     """
     binding: Binding = {}
     for name, value in pattern.features:
@@ -301,7 +300,7 @@ def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
         if value[0] == "?":
             if binding.setdefault(value, actual) != actual:
                 return None
-        # A symbol may leave a choice open ("dish|baked"); a rule for one of these fits it
+        # A symbol may have alternatives ("dish|baked"); a rule for one of them matches
         elif value != actual and value not in actual.split(OR):
             return None
     return binding
@@ -309,9 +308,9 @@ def unify(pattern: Pattern, features: Mapping[str, str]) -> Binding | None:
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Keep the cyclic garbage collector away from work that makes a million lasting tuples.
+    """Pause the cyclic garbage collector during work that creates a million permanent tuples.
 
-    It would walk them again and again and find nothing: a third of the time.
+    Scanning them repeatedly would take a third of the time and free nothing.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -324,8 +323,8 @@ def collector_paused() -> Iterator[None]:
 
 @functools.cache
 def grammar() -> Grammar:
-    """The grammar of the embedded English, written out (two seconds, once per process)."""
-    written_out = Grammar(rules(), lexicon())
+    """Return the expanded grammar of the embedded English (two seconds, once per process)."""
+    expanded = Grammar(rules(), lexicon())
     with collector_paused():
-        written_out.expand(START)
-    return written_out
+        expanded.expand(START)
+    return expanded

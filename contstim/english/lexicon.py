@@ -1,9 +1,9 @@
 """The embedded lexicon: words, their forms and their features, read from `lexicon.tsv`.
 
-The table is data: nothing here knows any grammar beyond inflection. Its format is described in its
-first lines and in `docs/english.md`. Regular forms are spelled by the orthographic rules of Quirk,
+The table contains all words and features; the code knows only inflection. The first lines of the
+table and `docs/english.md` describe its format. Regular forms follow the spelling rules of Quirk,
 Greenbaum, Leech & Svartvik (1985), *A Comprehensive Grammar of the English Language*, sections
-3.5-3.10 (verbs), 5.79-5.80 (nouns); irregular ones stand in the table.
+3.5-3.10 (verbs), 5.79-5.80 (nouns). Irregular forms are in the table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PLURAL_SHARE = 0.18
 PERSONS = ("i", "you", "he", "she", "it", "we", "they", "one")
 HE_SHE_IT = ("he", "she", "it", "one")
 OTHER_PERSONS = ("i", "you", "we", "they")
-# What an object may look like unless its verb says otherwise.
+# Possible types of an object, unless its verb restricts them.
 REFERENCES = ("def", "indef", "bare", "own", "quant", "pron")
 # The forms of "to be" as a full verb: tense, then persons.
 BE_FORMS = {
@@ -40,22 +40,21 @@ BE_FORMS = {
     "was": ("past", "i", *HE_SHE_IT),
     "were": ("past", "you", "we", "they"),
 }
-# Features whose values are semantic classes, so that a group of classes may stand there.
+# Features whose values are semantic classes; a group of classes may be used as a value.
 CLASS_FEATURES = ("sem", "subj", "obj", "place", "fits", "agr", "of")
-# A value may leave a choice open: "dish|baked" is what cooks prepare. Words that *are* something
-# (nouns, names, places) need only be one of the alternatives; words that *apply to* something must
-# fit them all, and are of these categories.
+# A value may have alternatives: "dish|baked" are the objects of "cook". Words that denote
+# something (nouns, names, places) need only be one of the alternatives. Words that describe
+# something must fit all of them; these are their categories.
 OR = "|"
 PREDICATES = frozenset({"V", "ADJ", "CMP", "LOOK", "RP"})
-# Features whose alternatives are never left open, because several words must agree on one.
+# Features whose alternatives are always resolved, because several words must agree on one.
 SEPARATE = frozenset({"agr", "num", "mode", "at", "by"})
 
 
 class Symbol(NamedTuple):
-    """A category and the features it must have; features are sorted by name.
+    """A category and its required features, sorted by name.
 
-    A named tuple and not a dataclass: half a million of them are hashed when the grammar is
-    written out.
+    A named tuple and not a dataclass, because half a million symbols are hashed during expansion.
     """
 
     category: str
@@ -63,11 +62,11 @@ class Symbol(NamedTuple):
 
     @classmethod
     def of(cls, category: str, **features: str) -> Symbol:
-        """The symbol with these features, in whatever order they are given."""
+        """Create a symbol with these features, in any order."""
         return cls(category, tuple(sorted(features.items())))
 
     def get(self, name: str) -> str | None:
-        """The value of a feature, or None where the symbol leaves it open."""
+        """Return the value of a feature, or None if the symbol does not specify it."""
         return dict(self.features).get(name)
 
     def __str__(self) -> str:
@@ -79,8 +78,8 @@ class Symbol(NamedTuple):
 class Entry:
     """One form of one word in one use; compared by identity.
 
-    `form` may hold a space ("last night", "looked at"). Each feature has one or more values: the
-    entry is at home in a place of the grammar that asks for any one of them.
+    `form` may contain a space ("last night", "looked at"). Each feature has one or more values.
+    The entry matches a symbol that requires any one of them.
     """
 
     category: str
@@ -91,16 +90,16 @@ class Entry:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of the form as they stand inside a sentence."""
+        """Words of the form, as written inside a sentence."""
         return tuple(self.form.split())
 
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """All entries by category; they are found by features, and every answer is remembered."""
+    """All entries by category; look-ups by features are cached."""
 
     entries: Mapping[str, tuple[Entry, ...]]
-    _fitting: dict[Symbol, tuple[Entry, ...]] = field(default_factory=dict)
+    _matches: dict[Symbol, tuple[Entry, ...]] = field(default_factory=dict)
     _values: dict[tuple[Symbol, tuple[str, ...]], Rows] = field(default_factory=dict)
     _combinations: dict[tuple[str, ...], Rows] = field(default_factory=dict)
 
@@ -109,15 +108,15 @@ class Lexicon:
 
     @functools.cached_property
     def forms(self) -> frozenset[str]:
-        """Every word form that can stand in a sentence, "an" included."""
+        """All word forms that can occur in a sentence, "an" included."""
         return frozenset(itertools.chain.from_iterable(entry.words for entry in self)) | {"an"}
 
     @functools.cached_property
     def _index(self) -> dict[tuple[str, str, str], int]:
-        """For each category, feature and value a number whose bit i says whether entry i has it.
+        """A bit mask for each category, feature and value: bit i is set if entry i has the value.
 
-        Several features at once are then one operation on whole numbers. Values that leave a choice
-        are added when they are asked for.
+        Several features are then combined by one integer operation. Values with alternatives are
+        added on demand.
         """
         index: dict[tuple[str, str, str], int] = {}
         for category, entries in self.entries.items():
@@ -128,8 +127,8 @@ class Lexicon:
                         index[key] = index.get(key, 0) | 1 << i
         return index
 
-    def _having(self, category: str, name: str, value: str) -> int:
-        """The entries with a value of a feature, or with values of which it leaves the choice."""
+    def _entry_bits(self, category: str, name: str, value: str) -> int:
+        """Return the bit mask of a value, which may have alternatives."""
         key = (category, name, value)
         if key not in self._index:
             combine = operator.and_ if category in PREDICATES else operator.or_
@@ -138,26 +137,26 @@ class Lexicon:
         return self._index[key]
 
     def fitting(self, symbol: Symbol) -> tuple[Entry, ...]:
-        """The entries of a symbol's category that have all of its features."""
-        if symbol not in self._fitting:
+        """Return the entries of a symbol's category that have all of its features."""
+        if symbol not in self._matches:
             candidates = self.entries.get(symbol.category, ())
-            # Begin with all entries, bit i for entry i; each feature takes away those that lack it
+            # Bit i is entry i. Each feature clears the bits of the entries that lack it
             bits = (1 << len(candidates)) - 1
             for name, value in symbol.features:
-                bits &= self._having(symbol.category, name, value)
-            found = []
+                bits &= self._entry_bits(symbol.category, name, value)
+            entries = []
             while bits:
                 # Two's complement: a number and its negative share the lowest bit alone
                 lowest = bits & -bits
-                found.append(candidates[lowest.bit_length() - 1])
+                entries.append(candidates[lowest.bit_length() - 1])
                 bits ^= lowest
-            self._fitting[symbol] = tuple(found)
-        return self._fitting[symbol]
+            self._matches[symbol] = tuple(entries)
+        return self._matches[symbol]
 
     def values(self, symbol: Symbol, names: tuple[str, ...]) -> Rows:
-        """The values that the entries of a symbol give to further features, without repeats.
+        """Return the distinct values of further features among the entries of a symbol.
 
-        Alternatives stay together as one value where they may.
+        Alternatives remain one joined value, except for features in `SEPARATE`.
         """
         if (symbol, names) not in self._values:
             rows: dict[tuple[str, ...], None] = {}
@@ -173,7 +172,7 @@ class Lexicon:
         return self._values[symbol, names]
 
     def combinations(self, names: tuple[str, ...]) -> Rows:
-        """All values that features have together in some entry, whatever its category."""
+        """Return all combinations of values of these features in any entry of any category."""
         if names not in self._combinations:
             rows: dict[tuple[str, ...], None] = {}
             for entry in self:
@@ -187,42 +186,42 @@ def _ends_in_consonant_y(word: str) -> bool:
     return len(word) > 1 and word.endswith("y") and word[-2] not in VOWELS
 
 
-def _doubled(word: str) -> str:
-    """The word, its last letter twice where it must be.
+def _double_last_letter(word: str) -> str:
+    """Double the last letter of a word if English spelling requires it.
 
-    That is one vowel letter before one consonant letter, in a word of one syllable: stop, plan,
-    chat. Not show, fix, play: w, x and y are never doubled.
+    It does in words of one syllable that end in one vowel letter and one consonant letter: stop,
+    plan, chat. Not in show, fix, play: w, x and y are never doubled.
     """
     doubles = len(word) > 2 and word[-1] not in VOWELS + "wxy" and word[-2] in VOWELS
     return word + word[-1] if doubles and sum(map(VOWELS.__contains__, word)) == 1 else word
 
 
 def add_s(word: str) -> str:
-    """The plural of a noun, and the third person singular of a verb."""
+    """Return the plural of a noun, or the third person singular of a verb."""
     if _ends_in_consonant_y(word):
         return word[:-1] + "ies"
     return word + ("es" if word.endswith(SIBILANTS) or word in ("go", "do") else "s")
 
 
 def add_ed(word: str) -> str:
-    """The regular past tense and past participle."""
+    """Return the regular past tense and past participle."""
     if word.endswith("e"):
         return word + "d"
-    return (word[:-1] + "i" if _ends_in_consonant_y(word) else _doubled(word)) + "ed"
+    return (word[:-1] + "i" if _ends_in_consonant_y(word) else _double_last_letter(word)) + "ed"
 
 
 def add_ing(word: str) -> str:
-    """The present participle."""
+    """Return the present participle."""
     # die, dying; make, making; but see, dye and canoe keep their e
     if word.endswith("ie"):
         return word[:-2] + "ying"
     if word.endswith("e") and not word.endswith(("ee", "ye", "oe")):
         return word[:-1] + "ing"
-    return _doubled(word) + "ing"
+    return _double_last_letter(word) + "ing"
 
 
 class _Reader:
-    """Turns rows into entries, remembering classes, inheritance and irregular forms."""
+    """A parser of the table; remembers classes, inheritance and irregular forms."""
 
     def __init__(self, text: str) -> None:
         self.classes: dict[str, tuple[str, ...]] = {}
@@ -238,9 +237,9 @@ class _Reader:
                     f"Line {number} of the lexicon has {len(columns)} columns; it needs three, "
                     "separated by tabs: category, features, words."
                 )
-            self._read(*columns)
+            self._read_row(*columns)
 
-    def _read(self, category: str, features: str, text: str) -> None:
+    def _read_row(self, category: str, features: str, text: str) -> None:
         words = text.split()
         if category == "class":
             self.classes[features] = tuple(words)
@@ -266,19 +265,18 @@ class _Reader:
         return features
 
     def _add(self, category: str, text: str, features: Features) -> None:
-        """Add the forms of a word as the table spells it: `lemma:irregular,forms/weight`."""
+        """Add the forms of a word in the notation of the table: `lemma:irregular,forms/weight`."""
         name, _, share = text.partition("/")
         lemma, _, irregular = name.replace("_", " ").partition(":")
-        own = tuple(irregular.split(",")) if irregular else ()
-        # A word may stand in several rows, one for each use: the first one spells its irregular
-        # forms
-        own = self.irregular.setdefault((category, lemma), own)
+        spellings = tuple(irregular.split(",")) if irregular else ()
+        # A word may have several rows, one for each use; the first row lists its irregular forms
+        spellings = self.irregular.setdefault((category, lemma), spellings)
         forms: Iterator[tuple[str, Features]] = iter([(lemma, features)])
         if category in ("N", "V"):
-            forms = (self._noun if category == "N" else self._verb)(lemma, own, features)
+            forms = (self._noun if category == "N" else self._verb)(lemma, spellings, features)
         for form, form_features in forms:
             plural = category == "N" and "they" in form_features["agr"]
-            # agr=they: the form is a plural, by rule or because the noun has no other
+            # agr=they: the form is a plural, regular or not
             weight = float(share or 1) * (PLURAL_SHARE if plural else 1)
             entry = Entry(category, lemma, form, weight, form_features)
             self.entries.setdefault(category, []).append(entry)
@@ -289,8 +287,7 @@ class _Reader:
         no = dict.fromkeys(("kin", "hum", "live", "shared"), ("no",))
         features = {"count": ("count",), **no, "by": PERSONS} | features
         for name in features.get("sem", ()):
-            # Later features win: what a row says outdoes these defaults, and what a class hands on
-            # outdoes the row
+            # The later value wins: a row overrides these defaults, and a class overrides the row
             features = features | self.inherited.get(name, {})
         plural = irregular[0] if irregular else add_s(lemma)
         is_regular = plural in (lemma + "s", lemma + "es", add_s(lemma))
@@ -313,27 +310,26 @@ class _Reader:
         self, lemma: str, irregular: tuple[str, ...], features: Features
     ) -> Iterator[tuple[str, Features]]:
         features = {"asp": ("act",), "ref": REFERENCES, "pas": ("no",), "bare": ("yes",)} | features
-        # A verb that names an action, in one of its uses at least: it can be planned, done again
-        # and dated
+        # Verbs that name an action in at least one use can be planned, repeated and dated
         if "state" not in features["asp"] or len(features["asp"]) > 1:
             dated = ("near", "week") if "big" in features else ("near",)
             usual = {"plan": ("yes",), "hab": ("yes",), "day": dated}
             features = usual | features | {"dyn": ("yes",)}
-        # The only verb with a form for a person
+        # "be" is the only verb with a separate form for a person
         if lemma == "be":
             for form, persons in BE_FORMS.items():
                 yield form, features | {"form": persons[:1], "agr": persons[1:]}
             return
-        # Only the first word of a verb such as "look at" is inflected
+        # Only the first word of a multi-word verb ("look at") is inflected
         head, space, rest = lemma.partition(" ")
         regular = {"past": add_ed, "part": add_ed, "ing": add_ing}
         forms = {name: add(head) + space + rest for name, add in regular.items()}
-        # Fewer irregular forms than three leave the later ones regular
+        # With fewer than three irregular forms, the remaining ones are regular
         forms |= dict(zip(forms, irregular, strict=False))
-        # The only verb but "be" whose third person is irregular ("does" is regular in spelling)
+        # "have" is the only verb except "be" with an irregular third person
         third = "has" if lemma == "have" else add_s(head) + space + rest
-        # The same spelling twice: after "to" or a modal it fits all persons, as a present tense not
-        # he, she or it
+        # The same spelling twice. After "to" or a modal it fits all persons, but as a present tense
+        # not he, she or it
         yield lemma, features | {"form": ("base",), "agr": PERSONS}
         yield lemma, features | {"form": ("pres",), "agr": OTHER_PERSONS}
         yield third, features | {"form": ("pres",), "agr": HE_SHE_IT}
@@ -342,10 +338,10 @@ class _Reader:
 
 
 def read_lexicon(text: str) -> Lexicon:
-    """The lexicon written in a table.
+    """Read a lexicon from the text of a table.
 
     Raises:
-        InputError: a row does not have three columns.
+        InputError: if a row does not have three columns.
     """
     reader = _Reader(text)
     entries = {category: tuple(entries) for category, entries in reader.entries.items()}
@@ -354,6 +350,6 @@ def read_lexicon(text: str) -> Lexicon:
 
 @functools.cache
 def lexicon() -> Lexicon:
-    """The lexicon that ships with contstim."""
+    """Return the lexicon that ships with contstim."""
     table = resources.files("contstim.english").joinpath("lexicon.tsv")
     return read_lexicon(table.read_text(encoding="utf-8"))

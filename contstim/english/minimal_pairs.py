@@ -1,12 +1,11 @@
-"""Minimal pairs made here: sentences of the embedded grammar, and each with one thing wrong.
+"""Generated minimal pairs: sentences of the embedded grammar, each with an ungrammatical twin.
 
-The grammar derives the good sentence, the paradigm (`paradigm`) says what goes wrong. Everything
-that both sentences have is drawn once and stands in both, so that they differ where the paradigm
-says and nowhere else.
+The grammar derives the good sentence; the paradigm (`paradigm`) defines the error in the bad one.
+Everything that both sentences share is drawn once, so that they differ only as the paradigm says.
 
-The file format and the idea of a paradigm: Warstadt, Parrish, Liu, Mohananey, Peng, Wang & Bowman
-(2020), *BLiMP: The Benchmark of Linguistic Minimal Pairs for English*. Words and paradigms are our
-own.
+File format and notion of a paradigm follow Warstadt, Parrish, Liu, Mohananey, Peng, Wang & Bowman
+(2020), *BLiMP: The Benchmark of Linguistic Minimal Pairs for English*. Words and paradigms are
+original.
 """
 
 from __future__ import annotations
@@ -46,18 +45,18 @@ __all__ = ["Generator", "LabelledPair", "generate_pairs", "refuse_other_pairs", 
 
 @dataclass(frozen=True)
 class LabelledPair:
-    """A sentence and its ungrammatical twin, as a line of BLiMP's files has them.
+    """A sentence and its ungrammatical twin, with the fields of a line in BLiMP's files.
 
     Attributes:
-        sentence_good: the grammatical sentence.
-        sentence_bad: the other.
-        field: of linguistics, such as `syntax`.
-        linguistics_term: the phenomenon, such as `island_effects`.
-        UID: the paradigm.
+        sentence_good: grammatical sentence.
+        sentence_bad: ungrammatical sentence.
+        field: field of linguistics, such as `syntax`.
+        linguistics_term: phenomenon, such as `island_effects`.
+        UID: name of the paradigm.
         pairID: number of the pair within the paradigm, from 0.
-        lexically_identical: whether both have the same lemmas, in whatever order and form.
-        one_prefix: what both begin with, and the next word of the good and of the bad sentence.
-        two_prefix: what the good and the bad sentence begin with, and the word that follows both.
+        lexically_identical: whether both have the same lemmas, in any order and form.
+        one_prefix: shared beginning, and the next word of the good and of the bad sentence.
+        two_prefix: beginnings of the good and the bad sentence, and the word that follows both.
     """
 
     sentence_good: str
@@ -72,7 +71,7 @@ class LabelledPair:
 
     @property
     def row(self) -> dict[str, Any]:
-        """The fields of BLiMP's JSON lines; those of prefix methods only where they apply."""
+        """The fields of BLiMP's JSON lines; those of prefix methods only if the method applies."""
         row = asdict(self) | {"simple_LM_method": True}
         for method, names in PREFIX_FIELDS.items():
             values = row.pop(method)
@@ -82,34 +81,34 @@ class LabelledPair:
 
 
 class Generator:
-    """Draws pairs from paradigms; writes out what they need of the grammar, once.
+    """A sampler of pairs; expands the part of the grammar that the paradigms use, once.
 
     Args:
-        paradigms: of one set of own phrases (`Paradigm.rules`).
+        paradigms: paradigms with the same additional rules (`Paradigm.rules`).
 
     Raises:
-        InputError: a constituent is not a category of the grammar or the lexicon, or a rule cannot
-            be read (names the paradigm).
+        InputError: if a constituent is not a category of the grammar or the lexicon, or a rule
+            cannot be read (names the paradigm).
     """
 
     def __init__(self, paradigms: Sequence[Paradigm]) -> None:
-        # All that a version draws is the right side of one rule: so variables that constituents
-        # share have one value, as in "NP[agr=?a] V[agr=?a]".
+        # All constituents of a version are the right side of one rule. Variables that they share
+        # thus have one value, as in "NP[agr=?a] V[agr=?a]".
         self._tops: dict[tuple[str, int], Symbol] = {}
         tops = []
         for paradigm in paradigms:
             for number, version in enumerate(paradigm.versions):
                 patterns = [item.pattern for item in _constituents(version)]
-                for pattern in patterns:  # so that an error is about one constituent
+                for pattern in patterns:  # separately, so that an error names one constituent
                     _right_side(paradigm, pattern)
-                # A name of its own, which the notation of the grammar would not allow
+                # Unique: the notation of the grammar does not allow a name with spaces
                 top = Pattern(f"PAIR {paradigm.uid} {number}", ())
                 tops.append(GrammarRule(top, _right_side(paradigm, " ".join(patterns)), 1.0))
                 self._tops[paradigm.uid, number] = Symbol(top.category)
         phrases = resources.files("contstim.english").joinpath("phrases.fcfg").read_text("utf-8")
         texts = dict.fromkeys(paradigm.rules for paradigm in paradigms)
-        own = [rule for text in texts for rule in _own_rules(text)]
-        self._grammar = Grammar((*rules(), *further_rules(phrases), *own, *tops), lexicon())
+        own_rules = [rule for text in texts for rule in _read_paradigm_rules(text)]
+        self._grammar = Grammar((*rules(), *further_rules(phrases), *own_rules, *tops), lexicon())
         categories = self._grammar.categories - {top.left.category for top in tops}
         for (uid, _), rule in zip(self._tops, tops, strict=True):
             unknown = [p.category for p in rule.right if p.category not in categories]
@@ -124,16 +123,16 @@ class Generator:
         return Sampler(self._grammar)
 
     def pairs(self, paradigm: Paradigm, n: int, *, seed: int) -> list[LabelledPair]:
-        """Distinct pairs of a paradigm, the same ones for the same seed.
+        """Return n distinct pairs of a paradigm, the same for the same seed.
 
         Raises:
-            InputError: n is below 1, or there are not n pairs.
+            InputError: if n is below 1, or the paradigm has fewer than n pairs.
         """
         if n < 1:
             raise InputError(f"Asked for {n} pairs of each paradigm; ask for at least 1.")
-        rng = random.Random(f"{seed} {paradigm.uid}")  # other paradigms change nothing here
+        rng = random.Random(f"{seed} {paradigm.uid}")  # independent of other paradigms
         pairs: dict[tuple[str, str], LabelledPair] = {}
-        misses = 0  # draws in a row that brought nothing new
+        misses = 0  # consecutive draws without a new pair
         with collector_paused():
             while len(pairs) < n:
                 pair = self._draw(paradigm, rng, len(pairs))
@@ -149,9 +148,9 @@ class Generator:
         return list(pairs.values())
 
     def _draw(self, paradigm: Paradigm, rng: random.Random, number: int) -> LabelledPair | None:
-        """A pair, or None where the words do not go together or have no such other form."""
-        which = rng.randrange(len(paradigm.versions))
-        version, top = paradigm.versions[which], self._tops[paradigm.uid, which]
+        """Draw a pair; None if the words do not go together or lack the required form."""
+        index = rng.randrange(len(paradigm.versions))
+        version, top = paradigm.versions[index], self._tops[paradigm.uid, index]
         try:
             mass = self._grammar.expand(top)
         except RecursionError:
@@ -166,10 +165,10 @@ class Generator:
                 f"{' '.join(item.pattern for item in constituents)}. See that categories "
                 f"have the features asked for, and that variables can have one value."
             )
-        # Children of the rule stand in the order of the constituents, good ones before bad ones.
+        # The children have the order of the constituents: good ones, then bad ones.
         children = self._sampler.draw(rng, symbol=top).children
         drawn = {item.name: child for item, child in zip(constituents, children, strict=True)}
-        # The good sentence first: the bad one takes over words that it has chosen of several.
+        # The good sentence first, because the bad one reuses the words that it draws.
         good_items, bad_items, _ = version
         good = self._realise(good_items, drawn, rng, top)
         bad = self._realise(bad_items, drawn, rng, top) if good else None
@@ -194,7 +193,7 @@ class Generator:
     def _realise(
         self, items: Iterable[Item], drawn: dict[str, Derivation], rng: random.Random, top: Symbol
     ) -> Derivation | None:
-        """A sentence of the items; `drawn` gets the words that it chooses, for the other one."""
+        """Build a sentence from items; add the words that it draws to `drawn`."""
         children = []
         for item in items:
             if item.alternatives:
@@ -211,17 +210,20 @@ class Generator:
         return sentence if is_sensible(sentence) else None
 
     def _inflect(self, word: Derivation, changes: dict[str, str]) -> Derivation | None:
-        """The same lemma with other features; of function words the one of the same rank."""
+        """Return the form of the same lemma with changed features; None if there is none.
+
+        For function words, it is the word of the same rank among the words with those features.
+        """
         if word.entry is None:
             raise InputError(f"{word.symbol} is a phrase; only single words have other forms.")
         symbol = Symbol.of(word.category, **(dict(word.symbol.features) | changes))
         entries = self._grammar.lexicon.fitting(symbol)
-        same = [entry for entry in entries if entry.lemma == word.entry.lemma]
-        if not same and entries and word.category not in CONTENT:
-            # "this" and "these" are two lemmas: the first of the singulars becomes the first plural
+        candidates = [entry for entry in entries if entry.lemma == word.entry.lemma]
+        if not candidates and entries and word.category not in CONTENT:
+            # "this" and "these" are two lemmas: the first singular becomes the first plural
             rank = self._grammar.lexicon.fitting(word.symbol).index(word.entry)
-            same = [entries[rank % len(entries)]]
-        return Derivation(symbol, (), same[0]) if same else None
+            candidates = [entries[rank % len(entries)]]
+        return Derivation(symbol, (), candidates[0]) if candidates else None
 
 
 def _prefix(
@@ -229,34 +231,34 @@ def _prefix(
     twins: Sequence[Sentence],
     shown: Iterable[tuple[Sequence[Item], Derivation]],
 ) -> tuple[str, ...]:
-    """The fields of the paradigm's prefix method; none where it has no such method.
+    """Return the fields of the paradigm's prefix method; empty without such a method.
 
     Raises:
-        InputError: the method does not fit the sentences.
+        InputError: if the method does not fit the sentences.
     """
     good, bad = (sentence.words for sentence in twins)
     if paradigm.prefix == "one":
-        # The first word that differs; none where one sentence is the beginning of the other
-        both = enumerate(zip(good, bad, strict=False))
-        if place := next((i for i, (word, other) in both if word != other), 0):
-            return " ".join(good[:place]), good[place], bad[place]
-        what = "begin alike and go on with different words"
+        # Index of the first word that differs; 0 if one sentence is the beginning of the other
+        word_pairs = enumerate(zip(good, bad, strict=False))
+        if index := next((i for i, (word, other) in word_pairs if word != other), 0):
+            return " ".join(good[:index]), good[index], bad[index]
+        requirement = "begin alike and go on with different words"
     elif paradigm.prefix == "two":
         parts = []
         for (items, tree), sentence in zip(shown, twins, strict=True):
-            # The words before the critical constituent are those of the constituents before it
-            place = [item.name for item in items].index(paradigm.critical)
+            # The prefix has the words of all constituents before the critical one
+            index = [item.name for item in items].index(paradigm.critical)
             lengths = [sum(len(e.words) for e in child.entries()) for child in tree.children]
-            start, end = sum(lengths[:place]), sum(lengths[: place + 1])
+            start, end = sum(lengths[:index]), sum(lengths[: index + 1])
             parts.append((" ".join(sentence.words[:start]), " ".join(sentence.words[start:end])))
         (good_prefix, good_word), (bad_prefix, bad_word) = parts
         if good_word == bad_word and good_prefix != bad_prefix:
             return good_prefix, bad_prefix, good_word
-        what = f"have {paradigm.critical!r} after different beginnings"
+        requirement = f"have {paradigm.critical!r} after different beginnings"
     else:
         return ()
     raise InputError(
-        f"Paradigm {paradigm.uid}: {twins[0].text!r} and {twins[1].text!r} do not {what}; "
+        f"Paradigm {paradigm.uid}: {twins[0].text!r} and {twins[1].text!r} do not {requirement}; "
         f"prefix = {paradigm.prefix!r} does not fit them."
     )
 
@@ -268,29 +270,30 @@ def generate_pairs(
     paradigms: Sequence[Paradigm] | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[LabelledPair]:
-    """Distinct minimal pairs of each paradigm, the same ones for the same seed.
+    """Generate n distinct minimal pairs of each paradigm, the same for the same seed.
 
     Args:
-        n: pairs of each paradigm.
+        n: number of pairs of each paradigm.
         seed: any integer.
-        paradigms: by default all that ship.
-        progress: told how many paradigms of how many are done.
+        paradigms: paradigms to use; by default all that ship with contstim.
+        progress: callback that receives the number of finished paradigms and of all paradigms.
 
     Raises:
-        InputError: n is below 1, two paradigms share a name, or a paradigm has no n pairs.
+        InputError: if n is below 1, two paradigms have the same name, or a paradigm has fewer than
+            n pairs.
     """
-    wanted = shipped_paradigms() if paradigms is None else list(paradigms)
-    if twice := sorted(repeated(paradigm.uid for paradigm in wanted)):
+    selected = shipped_paradigms() if paradigms is None else list(paradigms)
+    if twice := sorted(repeated(paradigm.uid for paradigm in selected)):
         raise InputError(f"Two paradigms are called {', '.join(twice)}; files need distinct names.")
-    # Paradigms of one file share its rules, and so a grammar that is written out once.
+    # Paradigms of one file share its rules, so that their grammar is expanded once.
     generators = {
-        text: Generator([p for p in wanted if p.rules == text])
-        for text in dict.fromkeys(p.rules for p in wanted)
+        text: Generator([p for p in selected if p.rules == text])
+        for text in dict.fromkeys(p.rules for p in selected)
     }
     pairs = []
-    for number, paradigm in enumerate(wanted, start=1):
+    for number, paradigm in enumerate(selected, start=1):
         pairs += generators[paradigm.rules].pairs(paradigm, n, seed=seed)
-        progress(number, len(wanted))
+        progress(number, len(selected))
     return pairs
 
 
@@ -299,35 +302,37 @@ def _constituents(version: Version) -> list[Item]:
 
 
 def _right_side(paradigm: Paradigm, right: str) -> tuple[Pattern, ...]:
-    what = f"Paradigm {paradigm.uid}: cannot read {right!r}"
-    (rule,) = _read_rules(f"PAIR -> {right} [1.0]", what)
+    subject = f"Paradigm {paradigm.uid}: cannot read {right!r}"
+    (rule,) = _read_rules(f"PAIR -> {right} [1.0]", subject)
     return rule.right
 
 
-def _own_rules(text: str) -> tuple[GrammarRule, ...]:
-    own = _read_rules(text, "Cannot read the rules of a paradigm file") if text.strip() else ()
-    if weightless := [rule.left.category for rule in own if not rule.weight > 0]:
+def _read_paradigm_rules(text: str) -> tuple[GrammarRule, ...]:
+    own_rules = (
+        _read_rules(text, "Cannot read the rules of a paradigm file") if text.strip() else ()
+    )
+    if weightless := [rule.left.category for rule in own_rules if not rule.weight > 0]:
         raise InputError(
             f"The rules of {', '.join(weightless)} need a share above 0 in brackets at the end, "
             f"such as [1.0]."
         )
-    return own
+    return own_rules
 
 
 def _read_rules(text: str, what: str) -> tuple[GrammarRule, ...]:
     try:
         return further_rules(text)
     except ValueError as error:
-        # The toolkit's message without the rule that it repeats
+        # Without the rule, which NLTK's message repeats
         reason = str(error).splitlines()[-1].strip(" ^")
         raise InputError(f"{what}: {reason}.") from error
 
 
 def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]:
-    """Write UID.jsonl for each paradigm; what lay there under that name is replaced.
+    """Write UID.jsonl for each paradigm, and replace existing files of these names.
 
     Raises:
-        InputError: a file cannot be written.
+        InputError: if a file cannot be written.
     """
     texts: dict[Path, str] = {}
     for pair in pairs:
@@ -339,12 +344,12 @@ def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]
 
 
 def refuse_other_pairs(folder: Path | str, paradigms: Sequence[str]) -> None:
-    """Refuse a folder in which pairs of other paradigms would pass for ones of this run.
+    """Refuse a folder whose pairs of other paradigms would appear to belong to this run.
 
     Raises:
-        InputError: there is a file of another paradigm.
+        InputError: if the folder has a file of another paradigm.
     """
-    # A file of this run's own paradigms is replaced, so that the same command may be given again.
+    # Files of this run's own paradigms are replaced, so that the same command may be repeated.
     expected = {f"{uid}.jsonl" for uid in paradigms}
     others = sorted({path.name for path in Path(folder).glob("*.jsonl")} - expected)
     if others:

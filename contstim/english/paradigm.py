@@ -1,4 +1,4 @@
-"""A paradigm: a short entry in a TOML file that says what a good sentence is and what goes wrong.
+"""A paradigm: an entry in a TOML file that defines a good sentence and the error in its bad twin.
 
 A file names a `field` and a `phenomenon`, then has a table for each paradigm:
 
@@ -7,20 +7,20 @@ A file names a `field` and a `phenomenon`, then has a table for each paradigm:
     bad = "NP V DEM N{num=pl}"
     prefix = "one"
 
-`either` lists what "$name" may stand for, `with` constituents that are drawn but not shown, `end`
-is the end mark; `prefix = "two"` needs `critical`, the name of the word that follows both prefixes.
-Phrases of a file's own are `rules`, in the notation of the grammar.
+`either` lists replacements for "$name", `with` lists constituents that are drawn but not shown, and
+`end` is the end mark. `prefix = "two"` requires `critical`, the name of the word that follows both
+prefixes. `rules` are additional phrases of the file, in the notation of the grammar.
 
-The good sentence is a row of
+The good sentence is a sequence of
 
     CATEGORY[feature=value, feature=?variable]    a constituent in the notation of the grammar
-    name:CATEGORY[...]                            the same under a name of its own
-    "word"  or  "this|that one"                   words as they stand, or one of several
+    name:CATEGORY[...]                            the same with a name
+    "word"  or  "this|that one"                   literal words, or alternatives
 
-The bad sentence is written from the same, and from
+The bad sentence may also have
 
-    name                      a constituent of the good sentence as it is
-    name{feature=value}       the same word in the form that has other features
+    name                      the same constituent as in the good sentence
+    name{feature=value}       the same word in a form with other features
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class Item(NamedTuple):
     """A constituent or words of a sentence, or a reference to those of the good sentence.
 
     Attributes:
-        name: that of no other item, but of what a reference refers to.
-        pattern: of a constituent, which the grammar derives, as in its rules; else empty.
-        alternatives: words as they stand, of which one is drawn; else none.
-        changes: features that a reference has in place of those in the good sentence.
+        name: unique name, or for a reference the name of its target.
+        pattern: constituent in the notation of the grammar; empty for words and references.
+        alternatives: literal words, one of which is drawn; empty for constituents and references.
+        changes: features of a reference that replace those in the good sentence.
     """
 
     name: str
@@ -67,29 +67,29 @@ class Item(NamedTuple):
 
     @property
     def is_reference(self) -> bool:
-        """True if it refers to the good sentence."""
+        """True for a reference to the good sentence."""
         return not (self.pattern or self.alternatives)
 
 
 Version: TypeAlias = tuple[tuple[Item, ...], tuple[Item, ...], tuple[Item, ...]]
-"""Items of the good sentence, of its bad twin, and what is drawn with them but not shown."""
+"""Items of the good sentence, of its bad twin, and hidden items, which are drawn but not shown."""
 
 
 class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
-    """Sentences that go wrong in one way; fields are the keys of its table and those above it.
+    """Minimal pairs with one kind of error; fields are keys of its table or of the whole file.
 
     Attributes:
-        uid: BLiMP's name for a paradigm's name.
-        phenomenon: what it is a case of, such as `island_effects`.
-        field: of linguistics, such as `syntax`.
-        good: the items of a good sentence.
-        bad: those of its twin.
-        hidden: what is drawn with them but not shown.
-        either: texts by the names that stand for them, of each version.
-        end: the end mark of both sentences.
-        prefix: which of BLiMP's prefix methods applies, "one", "two", or "" for none.
-        critical: for "two", the name of the constituent that follows both prefixes.
-        rules: phrases of its own, in the notation of the grammar.
+        uid: name of the paradigm, as in BLiMP.
+        phenomenon: phenomenon that it belongs to, such as `island_effects`.
+        field: field of linguistics, such as `syntax`.
+        good: items of the good sentence.
+        bad: items of its twin.
+        hidden: items that are drawn with them but not shown.
+        either: for each version, replacement texts by name.
+        end: end mark of both sentences.
+        prefix: BLiMP's prefix method that applies: "one", "two", or "" for none.
+        critical: for "two", name of the constituent that follows both prefixes.
+        rules: additional phrases, in the notation of the grammar.
     """
 
     uid: str
@@ -98,7 +98,7 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
     good: str
     bad: str
     hidden: str = Field("", alias="with")
-    # Without it there is one version, in which nothing is put in place of a "$name"
+    # By default there is one version without replacements
     either: list[dict[str, Any]] = Field([{}], min_length=1)
     end: Literal[".", "!", "?"] = "."
     prefix: Literal["", "one", "two"] = ""
@@ -107,11 +107,11 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
 
     @cached_property
     def versions(self) -> tuple[Version, ...]:
-        """The sentences, each version as likely as the others."""
+        """Items of all versions, which are equally likely."""
         return tuple(map(self._version, self.either))
 
     @model_validator(mode="after")
-    def _is_understood(self) -> Paradigm:
+    def _check(self) -> Paradigm:
         if not re.fullmatch(r"[\w-]+", self.uid):
             raise ValueError(f"{self.uid!r} names a file: use letters, digits, '-' and '_' only.")
         if (self.prefix == "two") != bool(self.critical):
@@ -119,10 +119,10 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
         for *shown, hidden in self.versions:
             for which, items in zip(("good", "bad"), shown, strict=True):
                 names = [item.name for item in items]
-                # The bad sentence may share the good one's names, what is not shown may not
+                # The bad sentence may use the good one's names, hidden items may not
                 if twice := sorted({*names} & {item.name for item in hidden}):
                     raise ValueError(f"'{which}' and 'with' both name {', '.join(twice)}.")
-                # The method compares the word after two beginnings: something must precede it
+                # The method compares one word after two beginnings, which must not be empty
                 if self.critical and self.critical not in names[1:]:
                     raise ValueError(
                         f"critical = {self.critical!r} does not follow anything in the {which} "
@@ -140,14 +140,13 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
 
 
 def read_paradigms(path: Path | str) -> list[Paradigm]:
-    """The paradigms of a TOML file.
+    """Read the paradigms of a TOML file.
 
     Raises:
-        InputError: the file cannot be read, or an entry lacks something or cannot be understood
-            (names it).
+        InputError: if the file cannot be read or an entry is invalid (names the entry).
     """
     content = read_toml(path)
-    # What stands above the first table of a TOML file is common to all its paradigms.
+    # Keys above the first table of a TOML file apply to all its paradigms.
     tables = {name: value for name, value in content.items() if isinstance(value, dict)}
     common = {name: value for name, value in content.items() if name not in tables}
     if not tables:
@@ -158,23 +157,23 @@ def read_paradigms(path: Path | str) -> list[Paradigm]:
             paradigms.append(Paradigm.model_validate({**common, **table, "uid": uid}))
         except ValidationError as error:
             first = error.errors()[0]
-            where = "".join(f"`{part}`: " for part in first["loc"][:1])
-            what = first["msg"].removeprefix("Value error, ").removesuffix(".")
-            raise InputError(f"{path}, [{uid}]: {where}{what}.") from None
+            location = "".join(f"`{part}`: " for part in first["loc"][:1])
+            problem = first["msg"].removeprefix("Value error, ").removesuffix(".")
+            raise InputError(f"{path}, [{uid}]: {location}{problem}.") from None
     return paradigms
 
 
 def shipped_paradigms() -> list[Paradigm]:
-    """The paradigms that come with contstim, by phenomenon."""
+    """Return the paradigms that ship with contstim, by phenomenon."""
     files = sorted(Path(__file__).with_name("paradigms").glob("*.toml"))
     return [paradigm for file in files for paradigm in read_paradigms(file)]
 
 
 def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> list[Paradigm]:
-    """Those paradigms whose own name or phenomenon is among the names; all of them without names.
+    """Select the paradigms whose name or phenomenon is among the names; all if there are no names.
 
     Raises:
-        InputError: a name is neither a paradigm's nor a phenomenon's.
+        InputError: if a name is neither a paradigm nor a phenomenon.
     """
     possible = {name for paradigm in paradigms for name in (paradigm.uid, paradigm.phenomenon)}
     unknown = [name for name in names if name not in possible]
@@ -187,19 +186,19 @@ def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> lis
 
 
 def _read_good(text: str) -> tuple[Item, ...]:
-    """The items of a good sentence, each with a name of its own."""
-    items = _distinct(_read(text, "good"))
+    """Parse a good sentence and give each item a unique name."""
+    items = _require_distinct_names(_parse_items(text, "good"))
     if changed := [item.name for item in items if item.is_reference]:
         raise ValueError(f"{changed[0]}{{...}} changes a form; only the bad sentence may do that.")
     return tuple(items)
 
 
 def _read_bad(text: str, good: Sequence[Item]) -> tuple[Item, ...]:
-    """The items of a bad sentence; a bare name refers to the good one."""
-    # A name alone, as NP, may be a constituent of its own or the good sentence's: by what that has.
+    """Parse a bad sentence; a bare name refers to the good one."""
+    # A bare name, such as NP, is a reference if the good sentence has an item of that name.
     names = [item.name for item in good]
     items: list[Item] = []
-    for item in _read(text, "bad"):
+    for item in _parse_items(text, "bad"):
         is_bare = item.pattern == item.name
         if (is_bare or item.is_reference) and item.name not in names:
             raise ValueError(
@@ -212,12 +211,12 @@ def _read_bad(text: str, good: Sequence[Item]) -> tuple[Item, ...]:
                 f"sentence's own another name, as in new:{item.name}[...]."
             )
         items.append(Item(item.name) if is_bare else item)
-    # The same constituent may stand twice in the bad sentence; what is drawn for it alone may not.
-    _distinct([item for item in items if not item.is_reference])
+    # A constituent of the good sentence may be used twice; items of the bad sentence may not.
+    _require_distinct_names([item for item in items if not item.is_reference])
     return tuple(items)
 
 
-def _read(text: str, which: str) -> list[Item]:
+def _parse_items(text: str, which: str) -> list[Item]:
     items: list[Item] = []
     position, text = 0, text.strip()
     while position < len(text):
@@ -232,7 +231,7 @@ def _read(text: str, which: str) -> list[Item]:
             alternatives = tuple(words.strip() for words in quoted.split("|"))
             if not all(alternatives):
                 raise ValueError(f'"{quoted}" has an empty alternative.')
-            # Unnamed words get a name that no constituent can have, because it has spaces.
+            # Unnamed words get a name with spaces, which no constituent can have.
             items.append(Item(name or f"{which} word {len(items) + 1}", "", alternatives))
         elif changes is not None:
             pairs = [tuple(map(str.strip, change.split("="))) for change in changes.split(",")]
@@ -242,16 +241,16 @@ def _read(text: str, which: str) -> list[Item]:
                 )
             items.append(Item(word, changes=tuple((pair[0], pair[1]) for pair in pairs)))
         else:
-            # N and N[] are both nouns, but only the first can refer to the good sentence's.
-            written = word if pattern is None else f"{word}[{pattern}]"
-            items.append(Item(name or word, written))
+            # N and N[] are both nouns, but only N can refer to the good sentence.
+            pattern_text = word if pattern is None else f"{word}[{pattern}]"
+            items.append(Item(name or word, pattern_text))
         position = match.end()
     if not items:
         raise ValueError("A sentence needs at least one constituent or word.")
     return items
 
 
-def _distinct(items: list[Item]) -> list[Item]:
+def _require_distinct_names(items: list[Item]) -> list[Item]:
     if twice := sorted(repeated(item.name for item in items)):
         raise ValueError(f"Two items are called {', '.join(twice)}; name them, as in a:NP b:NP.")
     return items

@@ -1,9 +1,9 @@
-"""Drawing sentences: a length first, then a derivation of exactly that length.
+"""Sampling of sentences: first a length, then a derivation of exactly that length.
 
-The probability that a symbol derives a given number of words is computed exactly, bottom up: the
-grammar is not recursive. A derivation of a wanted length is then drawn without rejection, as from
-any weighted context-free grammar whose lengths are known (Goldwurm, Palano & Santini 2001, *On the
-circuit complexity of random generation problems for regular and context-free languages*).
+The probability that a symbol derives n words is computed exactly and bottom up, because the grammar
+is not recursive. A derivation of a given length is then drawn without rejection, as from any
+weighted context-free grammar with known lengths (Goldwurm, Palano & Santini 2001, *On the circuit
+complexity of random generation problems for regular and context-free languages*).
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ SHORTEST, LONGEST = 3, 16
 # Shares of sentence lengths, in percent: a mean of 8 words.
 LENGTH_SHARES = {3: 1, 4: 4, 5: 9, 6: 13, 7: 16, 8: 17, 9: 14, 10: 10, 11: 7, 12: 4, 13: 2, 14: 1.5}
 LENGTH_SHARES |= {15: 1, 16: 0.5}
-# Give up after this many draws in a row that brought nothing new.
+# Maximum number of consecutive draws without a new sentence.
 PATIENCE = 20_000
-# Word classes that carry content: none of their words may occur twice in a sentence.
+# Content categories: none of their words may occur twice in a sentence.
 CONTENT = frozenset(
     {"N", "V", "ADJ", "ADV", "NAME", "MASSN", "CMP", "LOOK", "TIME", "DEST", "PADV", "GOING"}
 )
 
-# Words up to this length may come twice: most of them are prepositions inside time expressions.
+# Words up to this length may be repeated: most of them are prepositions in time expressions.
 SHORT_WORD = 3
 DESCRIBING = frozenset({"ADJ", "CMP", "LOOK"})
 
-# The category that, right below the root, makes a sentence a question.
+# A child of the root with this category makes the sentence a question.
 QUESTION = "Q"
 
 Lengths = tuple[float, ...]  # (LONGEST + 1,), probability of each number of words
@@ -50,7 +50,7 @@ Lengths = tuple[float, ...]  # (LONGEST + 1,), probability of each number of wor
 
 @dataclass(frozen=True)
 class Derivation:
-    """A node of the tree: a phrase with children, or a word of the lexicon with its entry."""
+    """A node of the tree: a phrase with children, or a word with its lexicon entry."""
 
     symbol: Symbol
     children: tuple[Derivation, ...] = ()
@@ -58,17 +58,17 @@ class Derivation:
 
     @property
     def category(self) -> str:
-        """The category of the node, such as "NP"."""
+        """Category of the node, such as "NP"."""
         return self.symbol.category
 
     def nodes(self) -> Iterator[Derivation]:
-        """This node and all below it, each before its children, from left to right."""
+        """Yield this node and all nodes below it, depth first, from left to right."""
         yield self
         for child in self.children:
             yield from child.nodes()
 
     def entries(self) -> Iterator[Entry]:
-        """The lexicon entries of the sentence, from left to right."""
+        """Yield the lexicon entries of the sentence, from left to right."""
         if self.entry is not None:
             yield self.entry
         for child in self.children:
@@ -76,20 +76,19 @@ class Derivation:
 
     @functools.cached_property
     def sentence(self) -> Sentence:
-        """The sentence as a reader sees it: "a" or "an" by sound, first letter large, end mark."""
+        """The sentence as displayed: with "a" or "an" by sound, a capital and an end mark."""
         words = [word for entry in self.entries() for word in entry.words]
-        # which article it is depends on the sound of the next word, which the rules cannot see
+        # The article depends on the sound of the next word, which the rules do not know
         for position, word in enumerate(words[:-1]):
             if word == "a":
                 words[position] = indefinite_article(words[position + 1])
-        # After the article is chosen, which may be the first word; the rest of a word keeps its
-        # case
+        # After the articles, because the first word may be one; other letters keep their case
         words[0] = words[0][0].upper() + words[0][1:]
         question = any(child.category == QUESTION for child in self.children)
         return Sentence(tuple(words), "?" if question else ".")
 
     def tree(self) -> Tree:
-        """The same as a tree of the Natural Language Toolkit, for drawing and searching."""
+        """Return the derivation as a tree of NLTK, for drawing and searching."""
         from nltk import Tree
 
         if self.entry is not None:
@@ -99,7 +98,7 @@ class Derivation:
 
 @dataclass(frozen=True)
 class Sampler:
-    """Draws derivations from a grammar; keeps the tables that it has needed so far."""
+    """A sampler of derivations from a grammar; caches its tables."""
 
     grammar: Grammar
     _lengths: dict[Symbol, Lengths] = field(default_factory=dict)
@@ -107,7 +106,7 @@ class Sampler:
     _options: dict[tuple[Symbol, int | None], Any] = field(default_factory=dict)
 
     def lengths(self, symbol: Symbol) -> Lengths:
-        """The probability of each number of words below a symbol, up to the longest allowed."""
+        """Return the probability of each number of words below a symbol, up to `LONGEST`."""
         if symbol not in self._lengths:
             counts = [0.0] * (LONGEST + 1)
             if symbol in self.grammar.words:
@@ -124,11 +123,11 @@ class Sampler:
         return self._lengths[symbol]
 
     def suffix(self, children: tuple[Symbol, ...]) -> Lengths:
-        """The probability of each number of words below a row of symbols."""
+        """Return the probability of each number of words below a sequence of symbols."""
         if len(children) == 1:
             return self.lengths(children[0])
         if children not in self._suffixes:
-            # Rules share their last children, so that each row of these is computed once
+            # Rules share their last children, so each suffix is computed once
             first, rest = self.lengths(children[0]), self.suffix(children[1:])
             self._suffixes[children] = convolve(first, rest)
         return self._suffixes[children]
@@ -136,23 +135,28 @@ class Sampler:
     def draw(
         self, rng: random.Random, words: int | None = None, symbol: Symbol = START
     ) -> Derivation:
-        """A derivation of exactly this many words, which there must be; of any number for None."""
+        """Draw a derivation of exactly `words` words, or of any length if `words` is None.
+
+        The symbol must have a derivation of that length.
+        """
         if (symbol, words) not in self._options:
-            self._options[symbol, words] = self._weighted(symbol, words)
+            self._options[symbol, words] = self._weighted_options(symbol, words)
         options, totals = self._options[symbol, words]
         # `random.choices` is slower for a single draw
-        place = bisect.bisect(totals, rng.random() * totals[-1])
-        chosen = options[min(place, len(options) - 1)]
+        index = bisect.bisect(totals, rng.random() * totals[-1])
+        chosen = options[min(index, len(options) - 1)]
         if symbol in self.grammar.words:
             return Derivation(symbol, (), chosen)
-        both = zip(*chosen, strict=True)
-        return Derivation(symbol, tuple(self.draw(rng, n, child) for child, n in both))
+        pairs = zip(*chosen, strict=True)
+        return Derivation(symbol, tuple(self.draw(rng, n, child) for child, n in pairs))
 
-    def _weighted(self, symbol: Symbol, words: int | None) -> tuple[Sequence[Any], list[float]]:
-        """What a symbol may become, and the running totals of the weights.
+    def _weighted_options(
+        self, symbol: Symbol, words: int | None
+    ) -> tuple[Sequence[Any], list[float]]:
+        """Return the possible expansions of a symbol and their cumulative weights.
 
-        A word becomes an entry. A phrase becomes children together with how the words are shared
-        out among them: both at once, so that no draw ends where the words cannot be shared out.
+        A lexical symbol becomes an entry. A phrase becomes children and the number of words of
+        each. Both are drawn together, so that every draw has a valid split of the words.
         """
         if symbol in self.grammar.words:
             entries = [e for e in self.grammar.words[symbol] if words in (None, len(e.words))]
@@ -172,7 +176,7 @@ class Sampler:
     def _splits(
         self, children: tuple[Symbol, ...], words: int
     ) -> list[tuple[tuple[int, ...], float]]:
-        """Every way to share out words among symbols, with its probability."""
+        """Return every split of words among symbols, with its probability."""
         first = self.lengths(children[0])
         if len(children) == 1:
             return [((words,), first[words])] if first[words] else []
@@ -180,7 +184,7 @@ class Sampler:
             return []
         return [
             ((n_first, *rest), first[n_first] * weight)
-            # Every symbol derives a word at least: 1 to words - 1 leave some for the others
+            # Every symbol derives at least one word, so the others need some
             for n_first in range(1, words)
             if first[n_first]
             for rest, weight in self._splits(children[1:], words - n_first)
@@ -188,7 +192,7 @@ class Sampler:
 
 
 def convolve(left: Lengths, right: Lengths) -> Lengths:
-    """The distribution of the sum of two lengths, cut off at the longest allowed."""
+    """Return the distribution of the sum of two lengths, truncated at `LONGEST`."""
     total = [0.0] * (LONGEST + 1)  # total[n] = sum over i of left[i] * right[n - i]
     for i, p in enumerate(left):
         if p:
@@ -199,47 +203,47 @@ def convolve(left: Lengths, right: Lengths) -> Lengths:
 
 @functools.cache
 def sampler() -> Sampler:
-    """The sampler of the embedded English, the same for all who draw: it keeps tables only."""
+    """Return the shared sampler of the embedded English, which only holds cached tables."""
     return Sampler(grammar())
 
 
 def is_sensible(derivation: Derivation) -> bool:
-    """True if no content word occurs twice, no word follows itself, and at most one describes.
+    """Check constraints that a context-free rule cannot express, because words are far apart.
 
-    What a context-free rule cannot see: two places of a sentence far from each other. Long words
-    count wherever they stand ("works at work"); so do words of one family ("husband", "wife").
-    Nobody writes an old book: words of two categories that clash do not meet.
+    No content word and no long word occurs twice ("works at work"), nor do words of one family
+    ("husband", "wife"). No word follows itself. At most one word describes. Words of two categories
+    that clash do not occur together, because nobody writes an old book.
     """
     entries = tuple(derivation.entries())
     words = [word for entry in entries for word in entry.words]
     if any(word == following for word, following in itertools.pairwise(words)):
         return False
     content = [entry for entry in entries if entry.category in CONTENT]
-    # "same" names a family of words, such as husband and wife; else a word is its own family
+    # "same" names a family of words, such as husband and wife; by default the lemma
     families = [entry.features.get("same", (entry.lemma,))[0] for entry in content]
     long = [w for e in content for w in {*e.words, *e.lemma.split()} if len(w) > SHORT_WORD]
     clashes = [(e.category, *e.features["clash"]) for e in content if "clash" in e.features]
     described = sum(entry.category in DESCRIBING for entry in content)
-    once = all(len(set(some)) == len(some) for some in (families, long))
+    once = all(len(set(group)) == len(group) for group in (families, long))
     return described < 2 and len(set(clashes)) < 2 and once
 
 
 def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
-    """One random derivation; `.sentence` is its sentence.
+    """Sample one derivation; `.sentence` is its sentence.
 
     Raises:
-        InputError: no sentence has that many words.
+        InputError: if no sentence has that many words.
     """
     if words is None:
-        # The length is drawn once, before any rejection, so that short sentences, which are
-        # rejected less, do not become more frequent
+        # The length is drawn before any rejection. Otherwise short sentences, which are rejected
+        # less often, would become more frequent
         (words,) = rng.choices(tuple(LENGTH_SHARES), tuple(LENGTH_SHARES.values()))
     if not SHORTEST <= words <= LONGEST:
         raise InputError(
             f"The embedded English has no sentence of {words} words: "
             f"ask for {SHORTEST} to {LONGEST}, or leave the number of words open."
         )
-    # Rejected whole: to draw a part anew would change how likely sentences are
+    # Reject whole derivations: redrawing a part would change the probabilities of sentences
     while True:
         derivation = sampler().draw(rng, words)
         if is_sensible(derivation):
@@ -247,24 +251,24 @@ def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
 
 
 def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
-    """Distinct sentences of everyday English, the same ones for the same seed.
+    """Generate n distinct sentences of everyday English, the same for the same seed.
 
-    The first sentences of a longer list are those of a shorter one.
+    The first sentences do not depend on n.
 
     Args:
-        n: how many; at least 1.
+        n: number of sentences, at least 1.
         seed: any integer.
-        words: the exact number of words of every sentence; without it 3 to 16, 8 on average.
+        words: exact number of words of every sentence; by default 3 to 16, 8 on average.
 
     Raises:
-        InputError: n is below 1, no sentence has that many words, or there are not n of them.
+        InputError: if n is below 1, no sentence has that many words, or there are fewer than n.
     """
     if n < 1:
         raise InputError(f"Asked for {n} sentences; ask for at least 1.")
     rng = random.Random(seed)
-    # A dictionary for a set that keeps the order of the draws
+    # A dictionary as a set that keeps the order of the draws
     sentences: dict[Sentence, None] = {}
-    repeats = 0  # draws in a row that brought nothing new
+    repeats = 0  # consecutive draws without a new sentence
     with collector_paused():
         while len(sentences) < n:
             sentence = sample_tree(rng, words).sentence

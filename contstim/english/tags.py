@@ -1,4 +1,4 @@
-"""Tags of English words, counted in textbooks; `benchmarks/english_tags.py` tells how."""
+"""Tags of English words, counted in textbooks by `benchmarks/english_tags.py`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from contstim.words.tags import TagTable, read_tags
 
 @cache
 def english_tags() -> TagTable:
-    """Tags of some 46,000 English words, in the basic tagset of the British National Corpus (C5).
+    """Return tags of some 46,000 English words, in the British National Corpus's C5 tagset.
 
-    From OpenStax's textbooks (CC BY 4.0), LemmInflect's list of words (MIT) and WordNet 3.1 (its
-    licence stands in wordnet.txt).
+    Sources: OpenStax's textbooks (CC BY 4.0), LemmInflect's list of words (MIT) and WordNet 3.1
+    (licence in wordnet.txt).
     """
     folder = Path(__file__).parent
     table = read_tags(folder / "tags.csv", folder / "tag_pairs.csv")
@@ -24,12 +24,12 @@ def english_tags() -> TagTable:
 
 
 def tag_table(path: Path | str | None) -> TagTable:
-    """A table of tags from a file; without one that of English words.
+    """Return the table of tags in a file, or the table of English words without a file.
 
-    A file is read once, and again when it has changed.
+    A file is read again only after it has changed.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: if the file cannot be read.
     """
     if path is None:
         return english_tags()

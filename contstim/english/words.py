@@ -1,4 +1,4 @@
-"""Rules of English words; the lists of words are in `words.toml` and `blocked.txt`."""
+"""Rules for English words; the word lists are in `words.toml` and `blocked.txt`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contstim.words.word_rules import WordRules, read_words
 BLOCKED = Path(__file__).with_name("blocked.txt")
 """Profanity, slurs and explicit words; compiled for this package, under its licence."""
 
-# Words whose first sound is not what their first letter suggests: `hour`; `European`, `one`,
+# Words whose first letter does not suggest their first sound: `hour`; `European`, `one`,
 # `university` but not `unimportant`, `use`
 _VOWEL_SOUND = re.compile(r"heir|hono|hones|hour", re.IGNORECASE)
 _CONSONANT_SOUND = re.compile(
@@ -24,7 +24,7 @@ _ELEVEN = re.compile(r"1[18](?!\d)")
 
 
 def indefinite_article(next_word: str) -> str:
-    """The indefinite article before a word: "an" before a vowel sound, else "a"."""
+    """Return the indefinite article before a word: "an" before a vowel sound, else "a"."""
     if _SPELLED.match(next_word):  # an FBI agent, a US senator, an x-ray, an 8-year-old
         return "an" if next_word[0].lower() in "aefhilmnorsx8" or _ELEVEN.match(next_word) else "a"
     if next_word[0].lower() in "aeiou":
@@ -39,17 +39,16 @@ def english_rules(
     names: bool = False,
     zipf: tuple[float, float] = (-float("inf"), float("inf")),
 ) -> WordRules:
-    """The rules for English words.
+    """Return the rules for English words.
 
     Args:
-        blocked: words that nobody should meet in an experiment, in lower case; by default those of
-            `BLOCKED`.
-        excluded: further words to leave out, in lower case.
-        names: whether names stay.
+        blocked: offensive words to exclude from experiments, in lower case; by default `BLOCKED`.
+        excluded: further words to exclude, in lower case.
+        names: whether names are allowed.
         zipf: lowest and highest frequency, on the Zipf scale.
 
     Raises:
-        VocabularyError: the lowest frequency is above the highest.
+        VocabularyError: if the lowest frequency is above the highest.
     """
     lists = read_toml(Path(__file__).with_name("words.toml"))
     return WordRules(
