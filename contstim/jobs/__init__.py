@@ -1,4 +1,4 @@
-"""Tasks spread over workers: in this process, in several, or as actors of a Ray cluster.
+"""Tasks for workers: in this process, in several processes, or as actors of a Ray cluster.
 
     [TaskQueue] ---- a task, of models that a -----> [Pool] ---- task -----> [Executor]
       ^  ^           worker has loaded if possible    |  ^                   workers, each with
@@ -8,16 +8,16 @@
       |        or hung and was replaced               |
       +---------------- result -----------------------+
 
-pool            the one loop that hands out tasks, receives results and replaces workers; the
-                guarantees of queues, and of executors, which spawn workers
-worker_context  tasks, and where they are done: a worker's options and loaded models
-in_process      workers of this process: one, or several that take turns
+pool            the loop that assigns tasks, receives results and replaces workers; the contracts
+                of queues and of executors, which spawn workers
+worker_context  tasks, and their context: a worker's options and loaded models
+in_process      workers in this process: one, or several that take turns
 processes       workers in several processes
 ray             workers on a Ray cluster
-watcher         a program that ends what a killed driver of Ray leaves behind
-model_workers   models that workers hold, for all that scores sentences under them
+watcher         a program that kills the processes that a killed Ray driver leaves running
+model_workers   models held by workers, with which sentences can be scored
 
-Searches for triplets have tasks and queues of their own, see `contstim.optimization.jobs`.
+Searches for triplets have their own tasks and queues, see `contstim.optimization.jobs`.
 """
 
 from contstim.jobs.in_process import InterleavedExecutor, LocalExecutor

@@ -1,4 +1,4 @@
-"""Workers of this process: one, or several that take turns and share batches of a network."""
+"""Workers in this process: one, or several that take turns and share batches of a network."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from contstim.jobs.worker_context import Reply, WorkerTask
 
 DEFAULT_WORKERS = 8
-# Seconds for a thread to end, which it does where it next needs a network; one that needs none
-# goes on until its task is done, or this process ends
+# Seconds to wait for the end of a thread. A thread ends at its next network call; without one, it
+# runs until its task is done or this process ends
 _PATIENCE = 5.0
 
 
 class LocalExecutor(Executor):
-    """One worker does each task when its answer is asked for; a task that kills it kills all."""
+    """A single worker in this process; a task that kills the process ends the whole job."""
 
     size = 1
 
@@ -44,34 +44,34 @@ class LocalExecutor(Executor):
 
     def wait(self, timeout: float) -> Event:  # noqa: ARG002
         """See `Executor.wait`."""
-        told = self._next
-        return 0, told if isinstance(told, str) else self._context.answer(told)
+        message = self._next
+        return 0, message if isinstance(message, str) else self._context.answer(message)
 
     def end(self, worker: int) -> None:
         """See `Executor.end`."""
 
     def close(self) -> None:
         """See `Executor.close`."""
-        self._context = WorkerContext()  # the models go with the one before
+        self._context = WorkerContext()  # releases the models of the previous context
 
 
 class InterleavedExecutor(Executor):
-    """Workers are threads of this process, of which one runs at a time, for one GPU.
+    """Workers as threads of this process, one running at a time, for one GPU.
 
-    A worker runs until it needs a network or has done its task; then the next one does, in the
-    order of their numbers. When all that have a task need a network, the one that most of them need
-    computes their calls in common batches, see `contstim.models.merging`; the others wait on, and
-    have more company next time. Nothing of this depends on how long anything
-    takes, so that equal jobs give equal results; against another number of workers, or another
-    executor, scores within a search may be rounded otherwise, as they are between batch sizes.
+    A worker runs until it needs a network or finishes its task. Then the next worker runs, in the
+    order of their numbers. When all workers with a task need a network, the network with most
+    waiting workers computes their calls in common batches, see `contstim.models.merging`. The other
+    workers wait, and form larger batches next time. The order does not depend on timing, so that
+    equal jobs give equal results. With another number of workers or another executor, scores within
+    a search may be rounded differently, as between batch sizes.
 
-    Models are in memory once. A task that kills its worker kills all, and one that hangs stops all.
+    Models are loaded once. A task that crashes ends all workers; a task that hangs stops them.
 
     Args:
-        workers: how many; None for 8.
+        workers: number of workers; None for 8.
 
     Raises:
-        InputError: fewer than one worker.
+        InputError: if there is fewer than one worker.
     """
 
     shares_models = True
@@ -87,7 +87,7 @@ class InterleavedExecutor(Executor):
         from contstim.models.batching import float32_products
 
         self._lender = context.fresh()
-        # A setting of the whole process, which one worker must not undo while another computes
+        # A setting of the whole process: a worker must not reset it while another one computes
         self._open.enter_context(float32_products())
 
     def spawn(self, worker: int) -> None:
@@ -100,7 +100,7 @@ class InterleavedExecutor(Executor):
         self._workers[worker].message = task
 
     def wait(self, timeout: float) -> Event | None:
-        """See `Executor.wait`; how long it takes is asked between two turns of workers."""
+        """See `Executor.wait`; the timeout is only checked between two turns of workers."""
         deadline = monotonic() + timeout
         while not self._ready:
             if monotonic() >= deadline:
@@ -137,10 +137,10 @@ class InterleavedExecutor(Executor):
 
 
 def checked_number(workers: int | None) -> int | None:
-    """A number of workers that was asked for.
+    """Return a requested number of workers.
 
     Raises:
-        InputError: fewer than one.
+        InputError: if it is below 1.
     """
     if workers is not None and workers < 1:
         raise InputError(f"`workers` must be 1 or more, not {workers}.")
@@ -148,29 +148,29 @@ def checked_number(workers: int | None) -> int | None:
 
 
 class _Thread:
-    """A thread that runs while `run` waits for it, and else waits itself.
+    """A thread that only runs while `run` waits for it.
 
     Attributes:
-        message: what it can go on with: a task, or the answer of a network; None for nothing.
-        call: the network call that it waits for.
+        message: next input: a task, or the answer of a network; None if there is none.
+        call: network call that the thread waits for.
     """
 
     def __init__(self, context: WorkerContext) -> None:
         self.message: WorkerTask[Any] | Answer | None = None
         self.call: NetworkCall | None = None
         self._context = context
-        # What goes to the thread, and what comes from it; None tells it to end
+        # Inputs of the thread (None ends it), and its outputs
         self._turns: SimpleQueue[Any] = SimpleQueue()
         self._results: SimpleQueue[Reply | NetworkCall | BaseException] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
     def run(self) -> Reply | None:
-        """Let it go on until it needs a network or has an answer, which is returned."""
+        """Run the thread until it needs a network (return None) or has an answer (return it)."""
         message, self.message, self.call = self.message, None, None
         self._turns.put(message)
         result = self._results.get()
-        if isinstance(result, BaseException):  # that ended the thread
+        if isinstance(result, BaseException):  # it ended the thread
             raise result
         if isinstance(result, NetworkCall):
             self.call = result
@@ -178,7 +178,7 @@ class _Thread:
         return result
 
     def end(self) -> None:
-        """End the thread where it waits, or where it will wait next."""
+        """End the thread at its current or next wait."""
         self._turns.put(None)
         self._thread.join(_PATIENCE)
 
@@ -187,7 +187,7 @@ class _Thread:
             with runner(self._wait):
                 while (task := self._turns.get()) is not None:
                     self._results.put(self._context.answer(task))
-        except GeneratorExit:  # raised below: no error that a task handles
+        except GeneratorExit:  # raised below; tasks do not handle it as an error
             return
         except BaseException as error:
             self._results.put(error)

@@ -1,4 +1,4 @@
-"""Models that workers hold, for all that scores sentences under them."""
+"""Models held by workers, with which sentences can be scored."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ def remote_scorers(
     say: Callable[[str], None] = lambda _text: None,
     task_limit: float | None = None,
 ) -> Iterator[list[Scorer]]:
-    """Models that workers load and hold; this process loads none.
+    """Provide scorers whose models workers load and hold; this process loads none.
 
-    What is asked of one of them is cut into chunks, which workers answer; `score_sentences` deals
-    the chunks of all models at once. A worker takes chunks of a model that it has loaded if there
-    are any. Chunks whose worker dies or hangs are done again; results do not depend on that, nor on
-    the executor and the number of workers.
+    Requests are split into chunks for the workers; `score_sentences` submits the chunks of all
+    models at once. A worker prefers chunks of a model that it has loaded. Chunks are repeated if
+    their worker dies or hangs. Results do not depend on that, nor on the executor or the number of
+    workers.
 
     Args:
-        specifications: `[NAME=]SPECIFICATION` each.
-        executor: spawns the workers; is started and closed here.
-        context: what every worker begins with.
-        say: told what the user should know, such as the death of a worker.
-        task_limit: seconds that a chunk may take, with loading the model; None for any time.
+        specifications: models, each as `[NAME=]SPECIFICATION`.
+        executor: executor that spawns the workers; started and closed here.
+        context: initial context of every worker.
+        say: callback for messages to the user, such as the death of a worker.
+        task_limit: maximum seconds for a chunk, including loading the model; None for no limit.
 
     Raises:
         ModelError: see `load_scorers`.
-        WorkerError: workers cannot be started, or die three times of the same chunk.
+        WorkerError: if workers cannot be started, or die three times with the same chunk.
     """
     models = parse_models(specifications)
     for named in models:
@@ -62,10 +62,10 @@ def remote_scorers(
         return
     context = replace(context, names=names)
     with worker_pool(executor, context, say=say, task_limit=task_limit) as pool:
-        # Each model is loaded once, to know what it is
+        # Load each model once, to get its convention and its training text
         facts: dict[str, tuple[Convention, Path | None]] = {}
         loading = [ModelTask(ModelCall(named.specification, "facts", ())) for named in models]
-        work_off(pool, loading, lambda task, told: facts.update({task.model: told}), names)
+        work_off(pool, loading, lambda task, result: facts.update({task.model: result}), names)
 
         def answer(calls: Iterable[ModelCall], receive: Callable[[ModelCall, Any], None]) -> None:
             tasks = [ModelTask(c, facts[c.model][0].fingerprint) for c in calls]
@@ -76,11 +76,11 @@ def remote_scorers(
 
 @dataclass(frozen=True, eq=False)
 class ModelTask(WorkerTask[WorkerContext]):
-    """Load a model and say what it is, or call a method of it.
+    """Load a model and return facts about it, or call one of its methods.
 
     Attributes:
-        call: the model, the method and what it is given.
-        fingerprint: of the model when it was first loaded; empty to load it and say what it is.
+        call: model, method and arguments.
+        fingerprint: fingerprint of the model when it was first loaded; empty for loading it.
     """
 
     call: ModelCall
@@ -93,7 +93,7 @@ class ModelTask(WorkerTask[WorkerContext]):
 
     @property
     def text(self) -> str:
-        """A noun phrase for the method, and the first of the items that it is about."""
+        """Noun phrase for the method and the first of its items."""
         if not self.fingerprint:
             return "Loading the model"
         items = self.call.arguments[0]
@@ -106,27 +106,27 @@ class ModelTask(WorkerTask[WorkerContext]):
         """See `WorkerTask.perform`.
 
         Raises:
-            ModelError: the model is no longer what it was, or see the method.
+            ModelError: if the model has changed; for other reasons see the method.
         """
         (scorer,) = context.scorers((self.model,))
         if not self.fingerprint:
             return scorer.convention, scorer.training_text
-        # Files may have been overwritten since, and scores of two models must not share a name.
+        # Files may have been overwritten, but scores of two models must not share a name.
         if scorer.convention.fingerprint != self.fingerprint:
             raise ModelError(f"{scorer.name} has changed since scoring began; start it again.")
         return getattr(scorer, self.call.method)(*self.call.arguments, **self.call.keywords)
 
 
 class ModelTaskQueue(TaskQueue[Any]):
-    """Tasks of several models, none of which depends on another.
+    """Independent tasks of several models.
 
     Args:
-        tasks: in the order in which each model's are taken; each has the specification of its
-            `model`, and a `text`, a noun phrase.
-        receive: told a task and its result, as it comes.
+        tasks: tasks, in order for each model; each has the specification of its `model` and a
+            `text`, a noun phrase.
+        receive: callback for each task and its result.
 
     Attributes:
-        errors: why models were given up, by their specifications.
+        errors: errors of the models that were given up, by specification.
     """
 
     def __init__(self, tasks: Iterable[Any], receive: Callable[[Any, Any], None]) -> None:
@@ -145,8 +145,8 @@ class ModelTaskQueue(TaskQueue[Any]):
     def take(self, loaded: Sequence[str]) -> Any:
         """See `TaskQueue.take`.
 
-        Of a model that the worker has loaded if there is one; else of one at which fewest workers
-        are, and of these the one with most to do.
+        Prefers a model that the worker has loaded; else the model with the fewest workers, and
+        among these the one with the most tasks.
         """
         waiting = [model for model, tasks in self._waiting.items() if tasks]
         if not waiting:
@@ -165,16 +165,16 @@ class ModelTaskQueue(TaskQueue[Any]):
     def failed(self, task: Any, error: ContstimError, attempt: int) -> None:
         """See `TaskQueue.failed`.
 
-        A task whose worker was lost, or that failed in a way that nobody foresaw, is taken again,
-        twice at most; a model that refuses is given up at once, and the others go on.
+        A task that lost its worker or failed unexpectedly is retried, at most twice. A model that
+        reports an error of its own is given up at once; the other models continue.
         """
         self._running[task.model] -= 1
-        # What nobody foresaw comes as the very class, see `WorkerContext.answer`.
-        may_pass = isinstance(error, WorkerError) or type(error) is ContstimError
-        if may_pass and attempt < _ATTEMPTS and task.model not in self.errors:
+        # Unexpected errors have exactly this class, see `WorkerContext.answer`.
+        can_retry = isinstance(error, WorkerError) or type(error) is ContstimError
+        if can_retry and attempt < _ATTEMPTS and task.model not in self.errors:
             self._waiting[task.model].appendleft(task)
             return
-        if may_pass:
+        if can_retry:
             error = WorkerError(
                 f"{task.text} failed {attempt} times: {error}. What is done so far is kept; see "
                 f"whether the model fits the memory and the time limit of a task, and run the same "
@@ -190,17 +190,17 @@ def work_off(
     receive: Callable[[Any, Any], None],
     names: Mapping[str, str],
 ) -> None:
-    """Have tasks of models done; see `ModelTaskQueue`.
+    """Perform tasks of models; see `ModelTaskQueue`.
 
     Args:
-        pool: the workers.
-        tasks: what to do.
-        receive: told a task and its result, as it comes.
-        names: what models are called, by their specifications.
+        pool: workers.
+        tasks: tasks to perform.
+        receive: callback for each task and its result.
+        names: names of models by specification.
 
     Raises:
-        ModelError: a model refuses, or several failed.
-        WorkerError: a task failed three times.
+        ModelError: if a model reports an error, or several models failed.
+        WorkerError: if a task failed three times.
     """
     queue = ModelTaskQueue(tasks, receive)
     pool.work_off(queue)
@@ -208,5 +208,5 @@ def work_off(
     if len(errors) > 1:
         raise ModelError("\n".join([f"{len(errors)} models failed.", *errors]))
     for error in queue.errors.values():
-        # A model's own error names it; that of workers does not
+        # A model's own error contains its name; an error of workers does not
         raise WorkerError(errors[0]) if isinstance(error, WorkerError) else error

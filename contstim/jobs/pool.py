@@ -1,4 +1,4 @@
-"""A pool of workers, and its loop: hand out tasks, receive results, replace what fails."""
+"""A pool of workers and its loop: assign tasks, receive results, replace failed workers."""
 
 from __future__ import annotations
 
@@ -22,101 +22,102 @@ if TYPE_CHECKING:
 TaskT = TypeVar("TaskT", bound=WorkerTask[Any])
 
 PULSE = 1.0
-"""Seconds between two beats of a worker, and between two looks at them."""
+"""Seconds between two heartbeats of a worker, and between two checks of them."""
 
-_FALSE_STARTS = 3  # workers that die in a row before any is ready, until the job is given up
+_FALSE_STARTS = 3  # consecutive deaths before any worker is ready, after which the job fails
 
 
 class TaskQueue(ABC, Generic[TaskT]):
-    """Tasks for workers, and what becomes of them.
+    """Tasks for workers, and the handling of their results.
 
-    Every task that is taken comes back once, by `done` or by `failed`.
+    Every task that is taken is returned once, by `done` or by `failed`.
     """
 
     @property
     @abstractmethod
     def finished(self) -> bool:
-        """True if nothing is left to take and nothing that was taken is still out."""
+        """True if no task is waiting or running."""
 
     @abstractmethod
     def take(self, loaded: Sequence[str]) -> TaskT | None:
-        """The next task for a worker that has these models loaded; None for nothing now."""
+        """Return the next task for a worker with these loaded models; None if there is none now."""
 
     @abstractmethod
     def done(self, task: TaskT, result: Any) -> None:
-        """Receive a task's result."""
+        """Receive the result of a task."""
 
     def tick(self) -> None:
-        """Called every second while nothing ends, to report progress."""
+        """Report progress; called every second while no task ends."""
 
     @abstractmethod
     def failed(self, task: TaskT, error: ContstimError, attempt: int) -> None:
-        """Receive a task that failed, for the nth time; it may be taken again."""
+        """Receive a task that failed for the nth time; it may be taken again."""
 
 
 Event: TypeAlias = tuple[int, str | Reply | WorkerError]
 """Number of a worker, and its message.
 
-A text, machine and process, says that it has started and has nothing to do; an error, that it has
-ended or hung, and with it its task.
+A text (machine and process) means that the worker is ready for a task. An error means that the
+worker died or hung, and its task is lost.
 """
 
 
 class Executor(ABC):
-    """A way to spawn workers, each with a context of its own.
+    """A way to spawn workers, each with a separate context.
 
     Guarantees of an implementation, proved by the contract test class:
 
-    * Each worker says once that it is ready before it is sent a task, and does one task at a time.
-    * Every task that is sent is answered once: by its `Reply`, whether result or error, or by the
-      worker's death; unless the worker is ended meanwhile.
-    * A worker that is spawned has nothing loaded; the others are not disturbed.
-    * A worker in another process gives signs of life, from a thread beside its task: a long task is
-      no silence, and a process that was stopped is silent.
+    * Each worker reports once that it is ready before it receives a task, and performs one task at
+      a time.
+    * Every task is answered once: by its `Reply` with a result or an error, or by the death of the
+      worker; unless the worker is ended before.
+    * A new worker has no loaded models, and does not disturb the others.
+    * A worker in another process has a heartbeat in a separate thread. It continues during a long
+      task and stops if the process is suspended.
     * After `close` no worker is left, busy or not.
     """
 
     size: int
-    """Number of workers, which count from 0; known once started."""
+    """Number of workers, known after `start`; workers are numbered from 0."""
 
     shares_models: bool = False
-    """Whether workers share loaded models, and gain by working with the same ones."""
+    """Whether workers share loaded models and benefit from using the same ones."""
 
     silence: float = inf
-    """Seconds without a sign of life after which a worker is taken to hang."""
+    """Seconds without a sign of life after which a worker is assumed to hang."""
 
     @abstractmethod
     def start(self, context: WorkerContext) -> None:
-        """Prepare for workers, each of which gets a copy of the context.
+        """Prepare for workers, which each get a copy of the context.
 
         Raises:
-            ContstimError: they cannot be started here.
+            ContstimError: if workers cannot be started here.
         """
 
     @abstractmethod
     def spawn(self, worker: int) -> None:
-        """Start a worker under a number that is free."""
+        """Start a worker with a free number."""
 
     @abstractmethod
     def send(self, worker: int, task: WorkerTask[Any]) -> None:
-        """Give a worker that has nothing to do a task."""
+        """Send a task to an idle worker."""
 
     @abstractmethod
     def wait(self, timeout: float) -> Event | None:
-        """Wait for the next thing to happen.
+        """Wait for the next event; None if there is none in time.
 
         Args:
-            timeout: seconds after which None comes instead. A worker in this process cannot be left
-                waiting, and takes as long as it takes.
+            timeout: maximum seconds to wait. A worker in this process cannot be interrupted and may
+                take longer.
         """
 
     def signs_of_life(self) -> Mapping[int, object]:
-        """Values that change while a worker lives, by its number, of those that may hang."""
+        """Return, by worker number, values that change while the worker lives, if it can hang."""
         return {}
 
     @abstractmethod
     def end(self, worker: int) -> None:
-        """End a worker, whatever it does, and free its number."""
+        """End a worker, idle or busy, and free its number."""
 
     @abstractmethod
     def close(self) -> None:
@@ -131,17 +132,17 @@ def worker_pool(
     say: Callable[[str], None] = lambda _text: None,
     task_limit: float | None = None,
 ) -> Iterator[Pool]:
-    """Workers that are started, and ended with the context.
+    """Start workers, and end them when the context exits.
 
     Args:
-        executor: spawns the workers.
-        context: what every worker begins with.
-        say: told what a user should know, such as the death of a worker.
-        task_limit: seconds after which a task is taken from its worker, which is replaced; None for
-            as long as it takes.
+        executor: executor that spawns the workers.
+        context: initial context of every worker.
+        say: callback for messages to the user, such as the death of a worker.
+        task_limit: maximum seconds for a task, after which its worker is replaced; None for no
+            limit.
 
     Raises:
-        ContstimError: they cannot be started here.
+        ContstimError: if workers cannot be started here.
     """
     try:
         executor.start(context)
@@ -154,13 +155,13 @@ def worker_pool(
 
 @dataclass
 class _Worker:
-    """A worker that has been ready.
+    """A worker that has reported ready.
 
     Attributes:
         place: machine and process.
-        loaded: its models.
-        task: what it does; None for nothing.
-        deadline: when the task must have ended.
+        loaded: specifications of its loaded models.
+        task: current task; None if idle.
+        deadline: time by which the task must end.
     """
 
     place: str
@@ -170,38 +171,38 @@ class _Worker:
 
 
 class Pool:
-    """Workers that do the tasks of one queue after another; see `worker_pool`.
+    """Workers that perform the tasks of one queue after another; see `worker_pool`.
 
     Attributes:
-        executor: spawns the workers.
+        executor: executor that spawns the workers.
     """
 
     def __init__(self, executor: Executor, say: Callable[[str], None], task_limit: float) -> None:
         self.executor, self._say, self._limit = executor, say, task_limit
         self._workers: dict[int, _Worker] = {}
-        # The last sign of life of each worker, and the seconds for which it has stayed the same
+        # For each worker, its last sign of life, and the seconds since that sign changed
         self._signs: dict[int, tuple[object, float]] = {}
         self._looked = monotonic()
         self._false_starts = 0
         self._attempts: Counter[WorkerTask[Any]] = Counter()
 
     def work_off(self, queue: TaskQueue[Any]) -> None:
-        """Have all tasks of a queue done, whatever happens to workers on the way.
+        """Perform all tasks of a queue.
 
-        A worker that dies, hangs, fails in an unforeseen way, or exceeds the time limit of a task
-        is replaced.
+        A worker is replaced if it dies, hangs, fails unexpectedly, or exceeds the time limit of a
+        task.
 
         Raises:
-            WorkerError: workers die again and again before they are ready.
+            WorkerError: if workers repeatedly die before they are ready.
         """
         while not queue.finished:
-            # All that are idle get what there is before anything is waited for.
+            # First give tasks to all idle workers, then wait.
             for number, worker in sorted(self._workers.items()):
                 if worker.task is None and (task := queue.take(worker.loaded)) is not None:
                     worker.task, worker.deadline = task, monotonic() + self._limit
                     self.executor.send(number, task)
-            first = min((worker.deadline for worker in self._workers.values()), default=inf)
-            match self.receive(min(PULSE, max(0.0, first - monotonic()))):
+            next_deadline = min((worker.deadline for worker in self._workers.values()), default=inf)
+            match self.receive(min(PULSE, max(0.0, next_deadline - monotonic()))):
                 case None:
                     queue.tick()
                 case number, str(place):
@@ -211,7 +212,7 @@ class Pool:
                     self._on_reply(number, reply, queue)
                 case number, WorkerError() as death:
                     self._on_death(number, str(death), queue)
-            # After the event: what has come in time counts, however late it is read.
+            # After the event, so that results that arrived in time count even if read late.
             late = [n for n, worker in self._workers.items() if worker.deadline < monotonic()]
             for number in late:
                 self.replace(number)
@@ -219,14 +220,14 @@ class Pool:
                 self._on_death(number, reason, queue)
 
     def receive(self, timeout: float = inf) -> Event | None:
-        """Wait for the next thing to happen; a worker that died or hung is replaced.
+        """Wait for the next event, and replace a worker that died or hung.
 
         Args:
-            timeout: seconds after which None comes instead.
+            timeout: seconds after which None is returned.
         """
         deadline = monotonic() + timeout
         while True:
-            # Also where messages never cease: the others' must not hide one that hangs.
+            # In every iteration: frequent messages of other workers must not hide a hanging one.
             for worker in self.silent_workers():
                 self.replace(worker)
                 silence = self.executor.silence
@@ -240,24 +241,24 @@ class Pool:
                 return None
 
     def silent_workers(self) -> list[int]:
-        """The workers that have given no sign of life for too long, looked for every second.
+        """Return the workers without a sign of life for too long; checked every second.
 
-        Only time in which the driver looks counts: where it is stopped with Ctrl-Z, sleeps with its
-        machine, or has other work, two looks are far apart, and no worker is to blame.
+        Only time in which the driver checks counts. If the driver is stopped with Ctrl-Z, suspended
+        or busy, two checks are far apart, and no worker is to blame.
         """
         now = monotonic()
         if now - self._looked < PULSE:
             return []
         elapsed, self._looked = min(now - self._looked, 2 * PULSE), now
-        before, self._signs = self._signs, {}
+        previous, self._signs = self._signs, {}
         for worker, sign in self.executor.signs_of_life().items():
-            last, quiet = before.get(worker, (None, 0.0))
+            last, quiet = previous.get(worker, (None, 0.0))
             self._signs[worker] = sign, quiet + elapsed if sign == last else 0.0
         limit = self.executor.silence
         return [worker for worker, (_, seconds) in self._signs.items() if seconds > limit]
 
     def replace(self, worker: int) -> None:
-        """End a worker, whatever it does; another takes its number, and says when it is ready."""
+        """End a worker and start another one with its number, which will report ready."""
         self.executor.end(worker)
         self.executor.spawn(worker)
 
@@ -271,14 +272,14 @@ class Pool:
             queue.done(task, reply.result)
         else:
             self._on_failure(task, reply.error, queue)
-        if reply.detail:  # unforeseen: a GPU that failed once may fail for ever
+        if reply.detail:  # unexpected: a GPU that failed once may fail again
             del self._workers[number]
             self.replace(number)
 
     def _on_death(self, number: int, reason: str, queue: TaskQueue[Any]) -> None:
-        """Return the worker's task to its queue; another worker is on the way."""
+        """Return the worker's task to its queue; the worker has been replaced."""
         worker = self._workers.pop(number, None)
-        if worker is None:  # it has never been ready
+        if worker is None:  # it was never ready
             self._false_starts += 1
             if self._false_starts == _FALSE_STARTS:
                 raise WorkerError(f"Workers die before they are ready ({reason}).")
@@ -290,6 +291,6 @@ class Pool:
     def _on_failure(
         self, task: WorkerTask[Any], error: ContstimError, queue: TaskQueue[Any]
     ) -> None:
-        # Attempts are counted here, over all workers: a queue decides what each is worth.
+        # Attempts are counted over all workers; the queue decides whether to retry.
         self._attempts[task] += 1
         queue.failed(task, error, self._attempts[task])

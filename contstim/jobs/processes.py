@@ -1,4 +1,4 @@
-"""Workers as processes of this machine, spread over its GPUs."""
+"""Workers as processes on this machine, distributed over its GPUs."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 
     from contstim.jobs.worker_context import WorkerContext, WorkerTask
 
-_PATIENCE = 10  # seconds for a process to vanish
+_PATIENCE = 10  # seconds to wait for the end of a process
 
 
 class ProcessExecutor(Executor):
-    """Workers are spawned processes; each has one GPU, if there are any, in turn.
+    """Workers as spawned processes; GPUs, if there are any, are assigned to them in turn.
 
     Args:
-        workers: how many; None for one a GPU, or one a processor where there is no GPU.
-        silence: seconds without a sign of life after which a worker is taken to hang.
+        workers: number of workers; None for one per GPU, or one per processor without a GPU.
+        silence: seconds without a sign of life after which a worker is assumed to hang.
 
     Raises:
-        InputError: fewer than one worker.
+        InputError: if there is fewer than one worker.
     """
 
     def __init__(self, workers: int | None = None, *, silence: float = 60) -> None:
-        self._wanted = checked_number(workers)
+        self._requested = checked_number(workers)
         self.silence = silence
         self._processes: dict[int, SpawnProcess] = {}
         self._pipes: dict[int, Connection] = {}
-        self._beats: dict[int, Any] = {}  # numbers that processes count up every second
+        self._beats: dict[int, Any] = {}  # counters that processes increase every second
 
     def start(self, context: WorkerContext) -> None:
         """See `Executor.start`.
 
         Raises:
-            InputError: a model is to be spread over several GPUs, of which each process has one.
+            InputError: if a model is to be split over several GPUs, because each process has one.
         """
         if context.loading.device_map is not None:
             raise InputError(
@@ -59,18 +59,18 @@ class ProcessExecutor(Executor):
         self._context = context
         self._gpus = [] if context.loading.device == "cpu" else visible_gpus()
         processors = usable_processors()
-        self.size = self._wanted or len(self._gpus) or processors
+        self.size = self._requested or len(self._gpus) or processors
         self._threads = max(1, processors // self.size)
 
     def spawn(self, worker: int) -> None:
         """See `Executor.spawn`."""
-        # Workers share the processors, and take turns with the GPUs.
+        # Workers share the processors; GPUs are assigned in turn.
         environment = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(self._threads))}
         if self._gpus:
             environment["CUDA_VISIBLE_DEVICES"] = self._gpus[worker % len(self._gpus)]
         spawning = multiprocessing.get_context("spawn")
         ours, theirs = spawning.Pipe()
-        # Shared memory and not a message: it waits for nobody, and nobody has to read it.
+        # Shared memory and not a message: writing never blocks, and nothing must be read.
         beats = spawning.RawValue("Q", 0)
         process = spawning.Process(
             target=_work, args=(theirs, self._context, environment, beats), daemon=True
@@ -81,25 +81,25 @@ class ProcessExecutor(Executor):
 
     def send(self, worker: int, task: WorkerTask[Any]) -> None:
         """See `Executor.send`."""
-        with suppress(OSError):  # it died, which `receive` will tell
+        with suppress(OSError):  # the process died, which `receive` will report
             self._pipes[worker].send(task)
 
     def wait(self, timeout: float) -> Event | None:
         """See `Executor.wait`."""
         pipes = {pipe: number for number, pipe in self._pipes.items()}
-        # A text, a worker's first message, says that it is ready; the end of a pipe, that it died.
+        # The first message, a text, means that the worker is ready. A closed pipe: that it died.
         for pipe in connection.wait(list(pipes), timeout):
             number = pipes[pipe]  # type: ignore[index]
             try:
                 return number, self._pipes[number].recv()
             except (EOFError, OSError):
-                return number, WorkerError(self._why(number))
+                return number, WorkerError(self._exit_reason(number))
         return None
 
-    def _why(self, worker: int) -> str:
-        """The reason of which a process died."""
+    def _exit_reason(self, worker: int) -> str:
+        """Return why the process exited."""
         process = self._processes[worker]
-        process.join(0.5)  # one that is dying then has an exit status
+        process.join(0.5)  # so that a dying process has an exit status
         exit_code = process.exitcode
         if exit_code is None or exit_code >= 0:
             return f"exit status {exit_code}"
@@ -107,18 +107,18 @@ class ProcessExecutor(Executor):
         return f"killed by {name}" + (", perhaps for want of memory" * (name == "SIGKILL"))
 
     def signs_of_life(self) -> dict[int, object]:
-        """See `Executor.signs_of_life`: the beats of processes, and the processor time they took.
+        """Return the heartbeats and the processor time of each process.
 
-        Time counts too, since a library that reads a large model may keep Python, and so the thread
-        that beats, from running for minutes. Where the system does not tell it, beats alone count.
+        Processor time counts too: a library that reads a large model may block Python, and thus the
+        heartbeat thread, for minutes. If the system does not report it, only heartbeats count.
         """
         signs: dict[int, object] = {}
         for number, process in self._processes.items():
-            told: list[str] = []
+            fields: list[str] = []
             with suppress(OSError):
-                # Behind the program's name, which may hold spaces (proc(5)): 12th and 13th value
-                told = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-            signs[number] = int(self._beats[number].value), *told[11:13]
+                # After the program's name, which may contain spaces (proc(5)): 12th and 13th value
+                fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            signs[number] = int(self._beats[number].value), *fields[11:13]
         return signs
 
     def end(self, worker: int) -> None:
@@ -126,7 +126,7 @@ class ProcessExecutor(Executor):
         del self._beats[worker]
         self._pipes.pop(worker).close()
         process = self._processes.pop(worker)
-        process.kill()  # which ends also one that was stopped
+        process.kill()  # also ends a suspended process
         process.join(_PATIENCE)
 
     def close(self) -> None:
@@ -141,12 +141,11 @@ def _work(
     pipe: Connection, context: WorkerContext, environment: dict[str, str], beats: Any
 ) -> None:
     """Answer tasks in a worker process until the pipe is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles interrupts
     os.environ.update(environment)
 
-    # A thread beside the tasks tells the driver that the process lives. It also waits for the
-    # driver's end: a driver that is killed would leave its workers on the GPUs until their tasks
-    # end.
+    # A separate thread sends heartbeats and waits for the end of the driver. Otherwise workers of a
+    # killed driver would occupy the GPUs until their tasks end.
     driver = multiprocessing.parent_process()
     assert driver is not None
     driver_end = driver.sentinel
@@ -166,24 +165,24 @@ def _work(
 
 
 def usable_processors() -> int:
-    """Number of processors that this process may use, which a cluster's job may limit."""
+    """Return the number of processors that this process may use; a cluster's job may limit it."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def visible_gpus() -> list[str]:
-    """Names of the GPUs for `CUDA_VISIBLE_DEVICES`, one by one, found without loading PyTorch.
+    """Return the names of all GPUs for `CUDA_VISIBLE_DEVICES`, without loading PyTorch.
 
-    Empty where there is no GPU.
+    The list is empty if there is no GPU.
     """
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if named is not None:
-        return [gpu.strip() for gpu in named.split(",") if gpu.strip() not in ("", "-1")]
+    variable = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if variable is not None:
+        return [gpu.strip() for gpu in variable.split(",") if gpu.strip() not in ("", "-1")]
     try:
-        listed = subprocess.run(
+        output = subprocess.run(
             ["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=True
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return []
-    return re.findall(r"^GPU (\d+):", listed, re.MULTILINE)
+    return re.findall(r"^GPU (\d+):", output, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Workers as actors on a Ray cluster, or on this machine where none is named."""
+"""Workers as actors on a Ray cluster, or on this machine if no cluster is given."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
     from contstim.jobs.worker_context import WorkerContext, WorkerTask
 
 
-_PATIENCE = 10  # seconds for a cluster to answer
+_PATIENCE = 10  # seconds to wait for an answer of the cluster
 
 
 class RayExecutor(Executor):
-    """Workers are actors that Ray places where there is room.
+    """Workers as actors that Ray assigns to machines.
 
     Args:
-        workers: how many; None for as many as there are GPUs (or shares of them), or processors.
-        gpus_per_worker: the share of a GPU that each needs, such as 0.5; None for one whole GPU
-            where the cluster has any.
-        address: of a cluster, `auto` for the one that this machine belongs to; None to start one
-            here, unless the environment variable RAY_ADDRESS names one.
-        silence: seconds after which a worker that does not answer is taken to hang. More than for
-            processes: over a network nobody tells whether it works, and a library that reads a
-            large model may keep it from answering.
+        workers: number of workers; None for the number of GPUs (or shares of them), or processors.
+        gpus_per_worker: share of a GPU for each worker, such as 0.5; None for one whole GPU if the
+            cluster has any.
+        address: address of a cluster, `auto` for the cluster of this machine; None to start one
+            here, unless the environment variable RAY_ADDRESS has an address.
+        silence: seconds without an answer after which a worker is assumed to hang. Longer than for
+            processes: processor time is unknown over a network, and a library that reads a large
+            model may block the worker's answers.
 
     Raises:
-        InputError: fewer than one worker, or a negative share.
-        WorkerError: Ray is not installed.
+        InputError: if there is fewer than one worker, or the share is negative.
+        WorkerError: if Ray is not installed.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class RayExecutor(Executor):
         address: str | None = None,
         silence: float = 300,
     ) -> None:
-        self._wanted = checked_number(workers)
+        self._requested = checked_number(workers)
         if gpus_per_worker is not None and gpus_per_worker < 0:
             raise InputError(f"`gpus_per_worker` must be 0 or more, not {gpus_per_worker}.")
         with needing("ray", "The executor ray"):
@@ -61,26 +61,26 @@ class RayExecutor(Executor):
         self._started_ray = False
         self._watcher: subprocess.Popen[bytes] | None = None
         self._actors: dict[int, Any] = {}
-        self._pending: dict[Any, int] = {}  # the worker of each answer to come, by Ray's reference
-        self._processes: dict[int, tuple[str, int]] = {}  # of workers that are ready: node, number
-        self._beats: dict[int, Any] = {}  # the answer to come when each was last asked for a sign
+        self._pending: dict[Any, int] = {}  # Ray's reference of a pending answer -> worker
+        self._processes: dict[int, tuple[str, int]] = {}  # ready worker -> node, process number
+        self._beats: dict[int, Any] = {}  # worker -> reference of its pending heartbeat
 
     def start(self, context: WorkerContext) -> None:
         """See `Executor.start`.
 
         Raises:
-            WorkerError: the cluster cannot be reached.
-            InputError: it has not the processors or GPUs for so many workers.
+            WorkerError: if the cluster cannot be reached.
+            InputError: if the cluster has too few processors or GPUs for the workers.
         """
         self._connect()
-        has = self._ray.cluster_resources()
-        gpus, processors = float(has.get("GPU", 0)), int(has.get("CPU", 1))
+        resources = self._ray.cluster_resources()
+        gpus, processors = float(resources.get("GPU", 0)), int(resources.get("CPU", 1))
         share = self._share
         if share is None:
             share = 1.0 if gpus and context.loading.device != "cpu" else 0.0
-        # A worker takes one processor and its share of a GPU.
+        # Each worker occupies one processor and its share of a GPU.
         room = min(processors, int(gpus / share)) if share else processors
-        self.size = self._wanted or max(room, 1)
+        self.size = self._requested or max(room, 1)
         if self.size > room:
             raise InputError(
                 f"{self.size} workers with {share:g} GPUs each do not fit: the cluster has "
@@ -88,7 +88,7 @@ class RayExecutor(Executor):
                 f"`gpus_per_worker`."
             )
         self._context = context
-        # A thread of its own answers while another does a task.
+        # Heartbeats have a separate thread, so that they continue during a task.
         self._actor_class = self._ray.remote(
             num_cpus=1, num_gpus=share, max_restarts=0, concurrency_groups={"beat": 1}
         )(_Actor)
@@ -97,16 +97,16 @@ class RayExecutor(Executor):
         if self._ray.is_initialized():
             return
         address = self._address or os.environ.get("RAY_ADDRESS")
-        where: dict[str, Any] = {"address": address}
+        options: dict[str, Any] = {"address": address}
         if not address:
-            where = {"address": "local", "include_dashboard": False}
-            if self._wanted:
-                where["num_cpus"] = max(self._wanted, os.cpu_count() or 1)
+            options = {"address": "local", "include_dashboard": False}
+            if self._requested:
+                options["num_cpus"] = max(self._requested, os.cpu_count() or 1)
             self._watch()
         try:
-            _knock(address or "")
-            ray = self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
-        except Exception as error:  # a start that takes too long raises no class of its own
+            _check_connection(address or "")
+            ray = self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
+        except Exception as error:  # Ray has no separate class for a start that takes too long
             self._unwatch()
             raise WorkerError(
                 f"Cannot reach or start Ray at {address or 'this machine'} ({_first_line(error)}). "
@@ -118,15 +118,15 @@ class RayExecutor(Executor):
             self._watcher.stdin.flush()
 
     def _watch(self) -> None:
-        """See to it that the processes of a Ray started here end with this one, however it ends.
+        """Start a program that ends the processes of a local Ray when this process ends.
 
-        Ray itself leaves most of them behind when its driver is killed.
+        Ray itself leaves most of them running when its driver is killed.
         """
         mark = uuid4().hex
         self._watcher = subprocess.Popen(
             [sys.executable, watcher.__file__, mark],
             stdin=subprocess.PIPE,
-            start_new_session=True,  # an interrupt from the keyboard is not for it
+            start_new_session=True,  # so that it ignores interrupts from the keyboard
         )
         os.environ[watcher.VARIABLE] = mark
 
@@ -158,17 +158,17 @@ class RayExecutor(Executor):
                 return worker, WorkerError(_first_line(error))
             if isinstance(message, Reply):
                 return worker, message
-            # A worker's first answer, from `place`, says that it is ready.
+            # The first answer, from `place`, means that the worker is ready.
             node, host, process = message
             self._processes[worker] = node, process
             return worker, f"process {process} on {host}"
         return None
 
     def signs_of_life(self) -> dict[int, object]:
-        """For each worker that is ready the question that it answers next, a new one each time."""
+        """Return the pending heartbeat of each ready worker; a new one after each answer."""
         for worker in self._processes:
-            asked = self._beats.get(worker)
-            if asked is None or self._ray.wait([asked], timeout=0)[0]:
+            heartbeat = self._beats.get(worker)
+            if heartbeat is None or self._ray.wait([heartbeat], timeout=0)[0]:
                 beat = self._actors[worker].beat.options(concurrency_group="beat")
                 self._beats[worker] = beat.remote()
         return dict(self._beats)
@@ -176,14 +176,16 @@ class RayExecutor(Executor):
     def end(self, worker: int) -> None:
         """See `Executor.end`."""
         self._ray.kill(self._actors.pop(worker))
-        place = self._processes.pop(worker, None)
-        if place is not None:
-            # Ray asks an actor to end, which one that was stopped cannot do: a program on its
-            # machine ends it, so that there is room for the next.
-            node, process = place
-            there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, False)
+        process_location = self._processes.pop(worker, None)
+        if process_location is not None:
+            # Ray asks an actor to end, which a suspended process cannot do. A program on its
+            # machine kills it, so that the next worker has room.
+            node, process = process_location
+            affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+                node, False
+            )
             kill = self._ray.remote(num_cpus=0, max_retries=0)(_kill)
-            kill.options(scheduling_strategy=there).remote(process)
+            kill.options(scheduling_strategy=affinity).remote(process)
         self._pending = {wait: number for wait, number in self._pending.items() if number != worker}
         self._beats.pop(worker, None)
 
@@ -191,8 +193,8 @@ class RayExecutor(Executor):
         """See `Executor.close`."""
         for actor in self._actors.values():
             self._ray.kill(actor)
-        for waiting in (self._actors, self._pending, self._processes, self._beats):
-            waiting.clear()
+        for mapping in (self._actors, self._pending, self._processes, self._beats):
+            mapping.clear()
         if self._started_ray:
             self._ray.shutdown()
             self._started_ray = False
@@ -206,30 +208,30 @@ class _Actor:
         self._context = context
 
     def place(self) -> tuple[str, str, int]:
-        """Node, host and process."""
+        """Return node, host and process number."""
         import ray
 
         return ray.get_runtime_context().get_node_id(), socket.gethostname(), os.getpid()
 
     def beat(self) -> None:
-        """Answer, which a process that was stopped does not."""
+        """Answer a heartbeat, which a suspended process does not."""
 
     def answer(self, task: WorkerTask[Any]) -> Reply:
         return self._context.answer(task)
 
 
 def _kill(process: int) -> None:
-    """End a process on the machine on which this runs."""
+    """Kill a process on the machine where this function runs."""
     with suppress(ProcessLookupError):
-        # Windows has no SIGKILL; any signal ends a process there
+        # Windows has no SIGKILL; there, any signal ends a process
         os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-def _knock(address: str) -> None:
-    """Ask once whether somebody listens; Ray itself would keep a user waiting for minutes.
+def _check_connection(address: str) -> None:
+    """Try to connect once, because Ray itself would try for minutes.
 
     Raises:
-        OSError: nobody does.
+        OSError: if the connection fails.
     """
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():

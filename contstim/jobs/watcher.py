@@ -1,11 +1,11 @@
-"""A program that outlives a driver to end the processes which the driver has started.
+"""A program that outlives a driver and kills the processes that the driver leaves running.
 
-Run as a script with a mark; it imports nothing of contstim, so that it is ready at once. Processes
-are known by an environment variable that holds the mark, which every process hands down to those
-that it starts, and, since some overwrite their environment with a title, by the files that they
-write: the driver names their folder on a line of standard input. When that ends without the word
-`done`, the driver has died in whatever way, and all those processes are killed. On systems without
-/proc it does nothing.
+Run it as a script with a mark. It does not import contstim, so that it starts at once. It finds
+processes by an environment variable with the mark, which child processes inherit. Some processes
+overwrite their environment with a title, so it also finds processes that write to the driver's
+folder; the driver sends that path as a line of standard input. If standard input ends without the
+word `done`, the driver has died, and all these processes are killed. On systems without /proc it
+does nothing.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from pathlib import Path
 VARIABLE = "CONTSTIM_STARTED_BY"
 DONE = b"done"
 
-_CALM = 5  # looks in a row that find nobody, before the watcher believes it
-_PAUSE = 0.2  # seconds between two looks
-_LOOKS = 300
+_EMPTY_CHECKS = 5  # consecutive checks without a process, after which the watcher exits
+_PAUSE = 0.2  # seconds between two checks
+_CHECKS = 300
 
 
 def belonging(mark: str, folder: str) -> list[int]:
-    """The processes of this user that carry a mark or write files of a folder."""
+    """Find this user's processes that carry a mark or write to files in a folder."""
     marked = f"{VARIABLE}={mark}".encode()
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
             variables = (process / "environ").read_bytes().split(b"\0")
             if marked in variables or (folder and _writes_into(process, folder)):
                 processes.append(int(process.name))
@@ -41,7 +41,7 @@ def _writes_into(process: Path, folder: str) -> bool:
     for opened in (process / "fd").iterdir():
         if str(opened.readlink()).startswith(f"{folder}/"):
             lines = (process / "fdinfo" / opened.name).read_text().splitlines()
-            # Flags are octal; masked, they tell how the file was opened (proc(5)).
+            # The flags are octal; the access mode is in the lowest bits (proc(5)).
             (flags,) = (line.split()[1] for line in lines if "flags:" in line)
             if int(flags, 8) & os.O_ACCMODE != os.O_RDONLY:
                 return True
@@ -49,19 +49,19 @@ def _writes_into(process: Path, folder: str) -> bool:
 
 
 def main() -> None:
-    """Wait for the driver's end, and kill what it leaves behind."""
+    """Wait for the driver's end, and kill its remaining processes."""
     *folders, last = sys.stdin.buffer.read().split(b"\n")
     if last == DONE:
         return
     folder = os.fsdecode(folders[0]) if folders else ""
-    calm = 0
-    for _ in range(_LOOKS):
-        left = belonging(sys.argv[1], folder)
-        # A process that is just being started may escape a single look.
-        calm = 0 if left else calm + 1
-        if calm == _CALM:
+    empty_checks = 0
+    for _ in range(_CHECKS):
+        remaining = belonging(sys.argv[1], folder)
+        # A process that is just starting may be missed by a single check.
+        empty_checks = 0 if remaining else empty_checks + 1
+        if empty_checks == _EMPTY_CHECKS:
             return
-        for process in left:
+        for process in remaining:
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
         time.sleep(_PAUSE)

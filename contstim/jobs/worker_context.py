@@ -1,4 +1,4 @@
-"""Tasks of workers, and the context in which one does them: options, and loaded models."""
+"""Tasks of workers, and the context of a worker: options and loaded models."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ ContextT = TypeVar("ContextT", bound="WorkerContext", contravariant=True)
 
 
 class WorkerTask(ABC, Generic[ContextT]):
-    """Something to do with models; a value that can be sent to another process."""
+    """A task that uses models; it can be sent to another process."""
 
     @abstractmethod
     def perform(self, context: ContextT) -> Any:
-        """Do it; the result can be sent to another process."""
+        """Perform the task; the result can be sent to another process."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A task's result, or the error that it ended with.
+    """The result or the error of a task.
 
     Attributes:
-        result: what the task returned; None where it failed.
-        error: what went wrong; None where it went well.
-        detail: where the error arose, for errors that nobody foresaw.
-        loaded: the models that the worker has loaded now, the least recently used first.
+        result: result of the task; None if it failed.
+        error: error of the task; None if it succeeded.
+        detail: traceback, for unexpected errors.
+        loaded: models that the worker has loaded, the least recently used first.
     """
 
     result: Any
@@ -51,15 +51,15 @@ class Reply:
 
 @dataclass
 class WorkerContext:
-    """A worker's options and models; models are loaded when needed, and the last few stay.
+    """A worker's options and models; models are loaded on demand, and the last few stay loaded.
 
-    Until the first task it holds options only, and can be sent to another process.
+    Before the first task it holds options only, and can be sent to another process.
 
     Attributes:
-        loading: how models are loaded.
-        capacity: how many models stay loaded, at least as many as a task needs.
-        folder: what relative file names in specifications start from.
-        names: what models are called, by their specifications; others are called by those.
+        loading: options for loading models.
+        capacity: number of models that stay loaded; more if the current task needs more.
+        folder: folder that relative file names in specifications refer to.
+        names: names of models by specification; the default name is the specification.
     """
 
     loading: Loading = DEFAULT_LOADING
@@ -71,14 +71,14 @@ class WorkerContext:
     _lender: WorkerContext | None = field(default=None, init=False, repr=False)
 
     def fresh(self) -> Self:
-        """A copy with the same options and nothing loaded."""
+        """Copy the options without loaded models."""
         return replace(self)
 
     def borrower(self) -> Self:
-        """A copy for one of several workers of this process, which share this context's models.
+        """Create a context for one of several workers of this process that share these models.
 
-        Weights are in memory once, and `capacity` holds for all of them together. What a search
-        changes in a model is each task's own.
+        Weights are in memory once, and `capacity` applies to all workers together. Each task has
+        its own copy of the state that a search changes.
         """
         worker = self.fresh()
         worker._lender = self
@@ -86,43 +86,43 @@ class WorkerContext:
 
     @property
     def loaded(self) -> tuple[str, ...]:
-        """The models that are loaded, the least recently used first."""
+        """Loaded models, the least recently used first."""
         return tuple((self._lender or self)._models)
 
     def answer(self, task: WorkerTask[Any]) -> Reply:
-        """Do a task; the reply tells whatever goes wrong."""
+        """Perform a task; the reply contains any error."""
         try:
             return Reply(task.perform(self), None, "", self.loaded)
         except ContstimError as error:
             return Reply(None, error, "", self.loaded)
-        # The detail tells the scheduler that nobody foresaw this, and the worker is replaced.
+        # The detail marks the error as unexpected, so that the worker is replaced.
         except Exception as error:
-            unforeseen = ContstimError(f"{type(error).__name__}: {error}")
-            return Reply(None, unforeseen, traceback.format_exc(), self.loaded)
+            unexpected = ContstimError(f"{type(error).__name__}: {error}")
+            return Reply(None, unexpected, traceback.format_exc(), self.loaded)
 
     def models(self, names: tuple[str, ...]) -> list[LanguageModel]:
-        """The language models of these specifications, loaded if need be.
+        """Return the language models of these specifications, and load them if necessary.
 
         Raises:
-            ModelError: a model cannot be loaded, or its scores are not log-probabilities.
+            ModelError: if a model cannot be loaded, or its scores are not log-probabilities.
         """
         return [require_language_model(scorer, "A search") for scorer in self.scorers(names)]
 
     def scorers(self, names: tuple[str, ...]) -> list[Scorer]:
-        """Whatever these specifications name, loaded if need be.
+        """Return the scorers of these specifications, and load them if necessary.
 
         Raises:
-            ModelError: a model cannot be loaded.
+            ModelError: if a model cannot be loaded.
         """
         if self._lender is not None:
             lent = self._lender.scorers(names)
             for scorer in lent:
-                _ = scorer.convention  # costs passes in coarse precision, and is remembered
+                _ = scorer.convention  # cached; in coarse precision it needs network passes
             return [scorer.for_another_search() for scorer in lent]
         for name in names:
             if name not in self._models:
                 self._make_room(for_models=names)
-                if self.folder.is_dir():  # on another machine it need not be there
+                if self.folder.is_dir():  # another machine may not have it
                     os.chdir(self.folder)
                 self._models[name] = load_scorer(
                     name, self.loading, name=self.names.get(name, name)
@@ -133,7 +133,7 @@ class WorkerContext:
 
     def _make_room(self, for_models: tuple[str, ...]) -> None:
         """Drop models that a task does not need, the least recently used first."""
-        # One place is for the model that is about to be loaded.
+        # Leave room for the model that will be loaded.
         room = max(self.capacity, len(for_models)) - 1
         for name in [name for name in self._models if name not in for_models]:
             if len(self._models) <= room:
