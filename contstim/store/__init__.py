@@ -1,8 +1,8 @@
-"""The study's database: one SQLite file that keeps scores and triplets, written by one process.
+"""The study's database: one SQLite file with scores and triplets, written by one process.
 
-database   the file: its tables, opened by one process, recognised as ours; scores of sentences
-times      measured times of units of work, beside it
-triplets   outcomes of searches by what was searched; natural sentences of pairs of models
+database   the file, its tables and its lock; scores of sentences
+times      measured times of units of work, in a file next to the database
+triplets   cached results of searches; natural sentences assigned to pairs of models
 """
 
 from contstim.store.database import Store

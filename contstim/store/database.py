@@ -1,7 +1,7 @@
-"""The SQLite file itself: opened by one process, recognised as ours, never half-written.
+"""The SQLite file: used by one process at a time, checked to be ours, written in transactions.
 
-A second process is refused instead of waiting or corrupting: SQLite's locks are not to be trusted
-on network file systems.
+A second process is refused instead of waiting, because SQLite's locks are not reliable on network
+file systems.
 """
 
 from __future__ import annotations
@@ -25,41 +25,42 @@ if TYPE_CHECKING:
 
     from contstim.files.arrays import FloatArray
 
-APPLICATION_ID = 0x636F6E74  # "cont", so that another program's database is not mistaken for ours
+APPLICATION_ID = 0x636F6E74  # "cont", distinguishes our files from those of other programs
 LAYOUT = 7
-"""Number of the layout, which a file bears; raised when a table changes."""
+"""Number of the table layout, stored in the file; increased when a table changes."""
 
 
 def make_tables(connection: sqlite3.Connection, package: str, kind: int, layout: int) -> None:
-    """Make the tables of a package's `tables.sql`, then let the file bear its numbers.
+    """Create the tables of a package's `tables.sql`, then set the numbers of the file.
 
     Args:
-        connection: to a new database, within a transaction.
-        package: where the statements stand.
-        kind: its application_id.
-        layout: its user_version.
+        connection: connection to a new database, within a transaction.
+        package: package that contains `tables.sql`.
+        kind: application_id of the file.
+        layout: user_version of the file.
     """
-    # One by one, for a script would end the transaction
+    # One by one, because a script would end the transaction
     for statement in resources.files(package).joinpath("tables.sql").read_text().split(";\n"):
         connection.execute(statement)
-    # Last, in the same transaction: a file that bears our numbers has all of its tables
+    # Last, in the same transaction: a file with our numbers has all of its tables
     connection.execute(f"PRAGMA application_id = {kind}")
     connection.execute(f"PRAGMA user_version = {layout}")
 
 
 class Store:
-    """A study's database with its scores, open for writing by this process alone.
+    """A study's database with its scores, open for this process only.
 
-    Use it in a `with` statement. `TripletStore` keeps triplets in the same file. Other processes
-    cannot read it meanwhile: locks are not reliable on network file systems, and SQLite's log needs
-    memory that is shared on one machine. What they may want to see is written to tables instead.
+    Use it in a `with` statement. `TripletStore` stores triplets in the same file. Other processes
+    cannot read the file at the same time: locks are not reliable on network file systems, and
+    SQLite's log needs memory shared within one machine. Results for other processes are written to
+    tables instead.
 
     Attributes:
-        path: the file.
-        times: measured times of work, in a file beside it.
+        path: path of the file.
+        times: measured times of work, in a file next to it.
 
     Raises:
-        StoreError: another process writes it, it is damaged, or it is something else's database.
+        StoreError: if another process uses the file, it is damaged, or another program made it.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -69,7 +70,7 @@ class Store:
         self._makes_folder = not self.path.parent.exists()
         with self._explaining():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # isolation_level=None: Python would else begin transactions of its own in between ours
+            # isolation_level=None: otherwise Python begins additional transactions
             self._connection = sqlite3.connect(self.path, timeout=0.2, isolation_level=None)
         try:
             with self._explaining():
@@ -77,7 +78,7 @@ class Store:
         except StoreError:
             self.close()
             raise
-        # What is written from here on is work; the tables that _claim made are not
+        # Later changes are results; creating the tables does not count
         self._changes = self._connection.total_changes
 
     @contextmanager
@@ -88,12 +89,12 @@ class Store:
             raise StoreError(_explain(self.path, error)) from error
 
     def _claim(self) -> None:
-        """Take the file for this process; others' are refused before anything is written."""
+        """Lock the file for this process; refuse other programs' files before writing."""
 
-        def value(question: str) -> Any:
-            return self._connection.execute(question).fetchone()[0]
+        def value(query: str) -> Any:
+            return self._connection.execute(query).fetchone()[0]
 
-        # Before the first reading: the lock that it takes is then held until the file is closed
+        # Before the first read, so that its lock is held until the file is closed
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         is_ours, layout = value("SELECT count(*) FROM sqlite_schema"), value("PRAGMA user_version")
         if is_ours and value("PRAGMA application_id") != APPLICATION_ID:
@@ -103,35 +104,34 @@ class Store:
                 f"{self.path} was made by another version of contstim (its layout is {layout}, "
                 f"this one reads {LAYOUT}); name another file."
             )
-        # SQLite finds damage where it reads, so all is read before it is written
+        # SQLite detects damage when it reads, so read everything before writing
         if is_ours and (verdict := value("PRAGMA quick_check(1)")) != "ok":
             raise sqlite3.DatabaseError(f"malformed: {shortened(verdict)}")
-        # A write-ahead log that is synchronised at checkpoints: a power cut may cost the last
-        # transactions, never the consistency of the file, and a save does not wait for the disk
+        # A write-ahead log, synchronised at checkpoints. A power cut may lose the last
+        # transactions but never damages the file, and saving does not wait for the disk
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = NORMAL")
-        # Here a second process is refused at the latest: the lock is taken even where there is
-        # nothing to make
+        # This refuses a second process even if no tables must be created
         self._connection.execute("BEGIN EXCLUSIVE")
         if not is_ours:
             make_tables(self._connection, "contstim.store", APPLICATION_ID, LAYOUT)
         self._connection.execute("COMMIT")
 
     def rows(self, question: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows that answer an SQL question.
+        """Return all rows of an SQL query.
 
         Raises:
-            StoreError: the file is damaged.
+            StoreError: if the file is damaged.
         """
         with self._explaining():
             return self._connection.execute(question, values).fetchall()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All that is written within the `with` statement, or nothing of it.
+        """Write everything within the `with` statement, or nothing.
 
         Raises:
-            StoreError: the disk is full or the file cannot be written.
+            StoreError: if the disk is full or the file cannot be written.
         """
         with self._explaining():
             try:
@@ -139,47 +139,45 @@ class Store:
                 yield self._connection
                 self._connection.execute("COMMIT")
             finally:
-                # Also after an error that is not SQLite's, such as an interrupt within the `with`
-                # statement
+                # Also after other errors within the `with` statement, such as an interrupt
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
 
     def log_probs(self, fingerprint: str, sentences: Sequence[str]) -> FloatArray:
-        """Stored log-probabilities of sentences, (n,), nats; nan where there is none yet.
+        """Return stored log-probabilities of sentences, shape (n,), nats; nan if not stored.
 
         Raises:
-            StoreError: the file is damaged.
+            StoreError: if the file is damaged.
         """
-        # Keyed by text: Sentence.text, or the words before and after of a continuation
-        question = (
+        # The key is a text: Sentence.text, or the words before and after a continuation
+        query = (
             "SELECT sentence, log_prob FROM score JOIN model ON model.id = score.model "
             "WHERE fingerprint = ? AND sentence IN (SELECT value FROM json_each(?))"
         )
-        stored = dict(self.rows(question, (fingerprint, json.dumps([*sentences]))))
+        stored = dict(self.rows(query, (fingerprint, json.dumps([*sentences]))))
         return np.array([stored.get(s, np.nan) for s in sentences], dtype=np.float64)
 
     def save(
         self, fingerprint: str, convention: str, sentences: Sequence[str], log_probs: FloatArray
     ) -> None:
-        """Keep log-probabilities (n,), nats, in one transaction: all of them or none.
+        """Store log-probabilities, shape (n,), nats, in one transaction: all or none.
 
         Raises:
-            StoreError: the disk is full or the file cannot be written.
+            StoreError: if the disk is full or the file cannot be written.
         """
         with self.transaction() as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO model (fingerprint, convention) VALUES (?, ?)",
                 (fingerprint, convention),
             )
-            # The model's id is looked up in the statement: SELECT id, ?, ? is a row of the three
-            # columns
+            # The statement looks up the model's id: SELECT id, ?, ? gives a row of three columns
             connection.executemany(
                 "INSERT OR REPLACE INTO score SELECT id, ?, ? FROM model WHERE fingerprint = ?",
                 [(s, p, fingerprint) for s, p in zip(sentences, log_probs.tolist(), strict=True)],
             )
 
     def close(self) -> None:
-        """Release the file, and write the measured times beside it."""
+        """Release the file, and write the measured times next to it."""
         self.times.save()
         self._connection.close()
 
@@ -194,7 +192,7 @@ class Store:
     ) -> None:
         is_unused = self._is_new and self._connection.total_changes == self._changes
         self.close()
-        # Nothing stays of a file that was made for work that failed before it had a result.
+        # Remove a new file without results if the work has failed.
         if error is not None and is_unused:
             for path in (self.path, self.times.path):
                 path.unlink(missing_ok=True)
@@ -203,7 +201,7 @@ class Store:
 
 
 def _explain(path: Path, error: Exception) -> str:
-    # By the text: most of SQLite's errors share one class
+    # By the message, because most SQLite errors have the same class
     if "locked" in str(error):
         return (
             f"{path} is in use by another process. One process writes a study's store: wait for "

@@ -1,8 +1,9 @@
 """Measurements next to a study's store: times of units of work, and contexts of models.
 
-Units of work are searches, scored sentences and steps of training.
+Units of work are searches, scored sentences and training steps.
 
-A run that is resumed or takes most from the store measures few units, and changes no mean by that.
+Times are totals over runs. A resumed or mostly cached run measures few units and hardly changes
+the mean time.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import Any
 from contstim.errors import ContstimError
 from contstim.files.documents import read_json_object, write_json
 
-_MEMORY = 100.0  # units; beyond, what is old counts less
-_SECONDS = 30.0  # between two writes of the file
+_MEMORY = 100.0  # units, beyond which older measurements are down-weighted
+_SECONDS = 30.0  # minimum time between two writes of the file
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class MeasuredTime:
     """Time of some units of work.
 
     Attributes:
-        units: number of units that came to an end.
-        seconds: that they took, and others that were begun.
-        rows: sequences that passed through networks.
+        units: number of completed units.
+        seconds: time of these units and of unfinished ones.
+        rows: sequences processed by networks.
     """
 
     units: float = 0.0
@@ -37,18 +38,18 @@ class MeasuredTime:
 
     @property
     def a_unit(self) -> float | None:
-        """Seconds of a unit; None if none came to an end."""
+        """Seconds per unit; None if no unit was completed."""
         return self.seconds / self.units if self.units else None
 
 
 class Times:
-    """Times that were measured on this machine, in a JSON file; those of others are forgotten.
+    """Times measured on this machine, in a JSON file; times of another machine are discarded.
 
     Args:
-        path: the file, which need not exist. An unreadable one counts as empty.
+        path: path of the file; a missing or unreadable file counts as empty.
 
     Attributes:
-        contexts: comparison of the context of each causal model with others, by specification.
+        contexts: for each causal model, by specification, a comparison of its context with others.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,11 +68,11 @@ class Times:
                 self.contexts = dict(content.get("contexts", {}))
 
     def get(self, key: str) -> MeasuredTime:
-        """The time of a kind of work; of no units if it was not measured."""
+        """Return the time of a kind of work, with 0 units if it was not measured."""
         return self._times.get(key, MeasuredTime())
 
     def add(self, key: str, *, units: float, seconds: float, rows: float = 0.0) -> None:
-        """Count units of a kind of work; the file is written now and then."""
+        """Add units of a kind of work; write the file from time to time."""
         old = self.get(key)
         share = min(1.0, _MEMORY / old.units) if old.units else 1.0
         sums = (share * old.units + units, share * old.seconds + seconds, share * old.rows + rows)
@@ -86,10 +87,10 @@ class Times:
         self._changed = True
 
     def forget_model(self, location: str) -> None:
-        """Forget loading, scoring and searches of a model that was trained again.
+        """Remove the times of loading, scoring and searching with a model that was retrained.
 
         Args:
-            location: its file or folder, as in its specifications.
+            location: file or folder of the model, as in its specifications.
         """
         for key in [*self._times]:
             kind, *models = key.split(" ")
@@ -99,11 +100,11 @@ class Times:
         self.contexts = {m: f for m, f in self.contexts.items() if not _is_at(m, location)}
 
     def save(self) -> None:
-        """Write the file, if anything was added since the last time."""
+        """Write the file, if measurements were added since the last write."""
         self._saved = monotonic()
         if self._changed:
             times = {key: asdict(measured) for key, measured in sorted(self._times.items())}
-            # What a run measures must not end it: the disk may be full
+            # Failing to write measurements must not end a run, for example if the disk is full
             with suppress(ContstimError):
                 content = {"machine": self._machine, "times": times, "contexts": self.contexts}
                 write_json(self.path, content)
@@ -111,10 +112,10 @@ class Times:
 
 
 def _is_at(specification: str, location: str) -> bool:
-    """True if a specification, such as `hf:FOLDER@chain`, is of a model at a location."""
+    """True if a specification, such as `hf:FOLDER@chain`, refers to a model at a location."""
     return specification.partition(":")[2].partition("@")[0] == location
 
 
 def times_beside(store: Path | str) -> Times:
-    """The times beside a store: `contstim.sqlite` has `contstim.sqlite.times.json`."""
+    """Return the times next to a store: `contstim.sqlite.times.json` for `contstim.sqlite`."""
     return Times(Path(f"{store}.times.json"))

@@ -1,9 +1,9 @@
-"""Triplets of a study: outcomes of searches by what was searched, and sentences of model pairs.
+"""Triplets of a study: cached results of searches, and natural sentences of model pairs.
 
-A result is kept under a key of all that decides it (models, natural sentence, words, settings), so
-that a study that grows, shrinks or changes looks up what it has and searches the rest. What a study
-was before is in one small table: which natural sentence stands in which slot of which pair of
-models, and which result stands there.
+A result is stored under a key of everything that determines it (models, natural sentence, words,
+settings). A study that grows, shrinks or changes thus reuses existing results and searches only for
+the rest. The state of a study is one small table. For each pair of models and slot, it has the
+natural sentence and the assigned result.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ _LOG_PROBS = ("log_prob_accept", "log_prob_reject")
 
 
 State: TypeAlias = Literal["found", "inadmissible", "failed"]
-"""State in which the search for a triplet ended."""
+"""Final state of the search for a triplet."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a search: a triplet and the two ways to it, or the reason why there is none.
+    """Outcome of a search: a triplet and the trails of its sentences, or the reason for none.
 
-    A triplet whose three sentences are not all different has a reason besides. How long its
-    searches took, and how much of that networks did, is not kept.
+    A triplet whose three sentences are not all different also has a reason. The times are not
+    stored.
 
     Attributes:
-        state: what became of the search.
+        state: final state of the search.
         reason: see `Result`.
-        triplet: what was found.
-        trails: the way to each synthetic sentence, as `tasks.trail_of` tells it.
-        wall_seconds: that searches took.
-        network_seconds: within networks.
+        triplet: triplet found by the search.
+        trails: trail of the search for each synthetic sentence, see `tasks.trail_of`.
+        wall_seconds: duration of the searches.
+        network_seconds: time within networks.
     """
 
     state: State
@@ -59,21 +59,21 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Result:
-    """A kept outcome, without the way to it.
+    """A stored outcome, without its trails.
 
     Attributes:
-        id: its number in the store; 0 before it is kept.
-        base: a digest of all that decides it, but for the words that may not be put in.
-        excluded: such words of the study, in lower case.
-        model_1: as in the triplet.
-        model_2: as in the triplet.
-        natural: the sentence.
-        state: what became of the search.
-        reason: why there is no triplet, or why its sentences are not all different; else empty.
-        triplet: what was found; None where nothing was.
-        rows: sequences that passed through the two networks.
-        tokens: tokens in them.
-        searches: how many were made, both directions together.
+        id: number in the store; 0 before it is stored.
+        base: digest of everything that determines it, except the excluded words.
+        excluded: words, in lower case, that the search must not insert.
+        model_1: first model, as in the triplet.
+        model_2: second model, as in the triplet.
+        natural: natural sentence.
+        state: final state of the search.
+        reason: why there is no triplet or its sentences are not all different; otherwise empty.
+        triplet: triplet found by the search; None if there is none.
+        rows: sequences processed by the two networks.
+        tokens: tokens in these sequences.
+        searches: number of searches, both directions together.
     """
 
     id: int
@@ -91,11 +91,11 @@ class Result:
 
     @property
     def in_vain(self) -> bool:
-        """True if the search found nothing new: the three sentences are not all different."""
+        """True if the search found no new triplet: the three sentences are not all different."""
         return self.triplet is not None and not self.triplet.distinct
 
     def holds(self, words: frozenset[str]) -> bool:
-        """True if a word, in lower case, stands in one of its sentences."""
+        """True if one of the sentences contains one of the words, which are in lower case."""
         sentences = [Sentence.parse(self.natural)]
         if self.triplet is not None:
             sentences += [self.triplet.synthetic_1, self.triplet.synthetic_2]
@@ -104,13 +104,13 @@ class Result:
 
 @dataclass(frozen=True)
 class AssignedSentence:
-    """A natural sentence of a pair of models; fields are the columns of assignment.csv.
+    """A natural sentence assigned to a pair of models; fields are the columns of assignment.csv.
 
     Attributes:
-        model_1: as in triplets.csv.
-        model_2: as in triplets.csv.
-        slot: from 0, the order in which the pair's sentences are searched; some are passed over.
-        sentence: searched, passed over, or held ready.
+        model_1: first model, as in triplets.csv.
+        model_2: second model, as in triplets.csv.
+        slot: position in the pair's search order, from 0; some slots are skipped.
+        sentence: natural sentence, which may be searched, skipped, or in reserve.
     """
 
     model_1: str
@@ -121,14 +121,14 @@ class AssignedSentence:
 
 @dataclass(frozen=True)
 class Slot(AssignedSentence):
-    """The same, and what stands there.
+    """An assigned sentence and its result.
 
     Attributes:
-        result: the number of its result in the store; None where there is none yet.
-        refused: words, in lower case, that were too many under a cap in that result: it does not
-            stand, and the next search may not put them in.
-        rejected: why its triplet is passed over for good: what reviewers said, or that its sentence
-            was gone; empty where it is not.
+        result: number of its result in the store; None if there is none yet.
+        refused: words, in lower case, that exceeded a cap in that result. The result is then not
+            valid, and the next search must not insert these words.
+        rejected: why its triplet is skipped permanently: a reviewer's reason, or a sentence that
+            was removed; otherwise empty.
     """
 
     result: int | None = None
@@ -137,19 +137,19 @@ class Slot(AssignedSentence):
 
     @property
     def pair(self) -> tuple[str, str]:
-        """The two models."""
+        """Names of the two models."""
         return self.model_1, self.model_2
 
 
 class TripletStore:
-    """The triplets of a study, kept in its database, each with the way to it."""
+    """The triplets of a study in its database, with their trails."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.times = store.times
 
     def slots(self, seed: int) -> list[Slot]:
-        """Natural sentences of all pairs of models, also of those left out, as they came."""
+        """Return the slots of all pairs of models, also of pairs no longer in the study."""
         rows = self._store.rows(
             "SELECT model_1, model_2, slot, sentence, result, refused, rejected FROM assignment "
             "WHERE seed = ? ORDER BY rowid",
@@ -161,10 +161,10 @@ class TripletStore:
         ]
 
     def assign(self, seed: int, slots: Iterable[Slot]) -> None:
-        """Keep slots, in place of what stood there.
+        """Store slots, and replace existing ones.
 
         Raises:
-            StoreError: a sentence stands in another slot, or the disk is full.
+            StoreError: if another slot has the same sentence, or the disk is full.
         """
         with self._store.transaction() as connection:
             connection.executemany(
@@ -179,61 +179,61 @@ class TripletStore:
             )
 
     def keep(self, key: str, result: Result, trails: Sequence[Mapping[str, Any]]) -> Result:
-        """Keep a result, all of it or nothing, in place of one of the same search.
+        """Store a result in one transaction, and replace an earlier result of the same search.
 
         Args:
-            key: a digest of all that decides it, words that a cap excludes among them.
-            result: what was found.
-            trails: the way to it.
+            key: digest of everything that determines it, including words excluded by a cap.
+            result: result of the search.
+            trails: trails of its searches.
 
         Raises:
-            StoreError: the disk is full, or the file cannot be written.
+            StoreError: if the disk is full, or the file cannot be written.
         """
         triplet = result.triplet
-        columns = {each.name: getattr(result, each.name) for each in fields(Result)}
+        columns = {column.name: getattr(result, column.name) for column in fields(Result)}
         columns |= {
-            "id": None,  # the next one, or that of the result that stands there
+            "id": None,  # a new number, or that of the replaced result
             "key": key,
             "excluded": _text(result.excluded),
             "triplet": None if triplet is None else _as_json(triplet),
             "trails": json.dumps(trails),
         }
-        again = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "id")
+        updates = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "id")
         with self._store.transaction() as connection:
             ((number,),) = connection.execute(
                 f"INSERT INTO result ({', '.join(columns)}) "
                 f"VALUES ({', '.join('?' * len(columns))}) "
-                f"ON CONFLICT (key) DO UPDATE SET {again} RETURNING id",
+                f"ON CONFLICT (key) DO UPDATE SET {updates} RETURNING id",
                 [*columns.values()],
             ).fetchall()
         return replace(result, id=number)
 
     def find(self, key: str) -> Result | None:
-        """The result of a search; None where there is none."""
+        """Return the result of a search; None if there is none."""
         return next(iter(self._results("key = ?", key)), None)
 
     def results(self, seed: int) -> dict[int | None, Result]:
-        """All results of slots, by their numbers."""
-        some = self._results("id IN (SELECT result FROM assignment WHERE seed = ?)", seed)
-        return {result.id: result for result in some}
+        """Return all results of slots, by number."""
+        results = self._results("id IN (SELECT result FROM assignment WHERE seed = ?)", seed)
+        return {result.id: result for result in results}
 
     def triplets(self) -> list[Triplet]:
-        """All triplets that were ever found, whether they stand or not."""
-        some = self._results("triplet IS NOT NULL")
-        return [result.triplet for result in some if result.triplet is not None]
+        """Return all triplets that were ever found, valid or not."""
+        results = self._results("triplet IS NOT NULL")
+        return [result.triplet for result in results if result.triplet is not None]
 
     def _results(self, condition: str, *values: object) -> list[Result]:
-        names = ", ".join(each.name for each in fields(Result))
+        names = ", ".join(column.name for column in fields(Result))
         rows = self._store.rows(f"SELECT {names} FROM result WHERE {condition}", values)
         return [_result(*row) for row in rows]
 
     def floors(self, model: str, words: str, quantile: float) -> dict[int, float]:
-        """Floors of plausibility, nats, by the number of words.
+        """Return plausibility floors, nats, by number of words.
 
         Args:
-            model: its fingerprint.
-            words: a digest of the words that it lets a search use.
-            quantile: of natural sentences.
+            model: fingerprint of the model.
+            words: digest of the words that a search may use.
+            quantile: quantile of natural sentences.
         """
         rows = self._store.rows(
             "SELECT n_words, log_prob FROM floor WHERE model = ? AND words = ? AND quantile = ?",
@@ -244,7 +244,7 @@ class TripletStore:
     def keep_floors(
         self, model: str, words: str, quantile: float, floors: Mapping[int, float]
     ) -> None:
-        """Keep floors, to go on with them also where other sentences would make others."""
+        """Store floors, so that later runs with other sentences use the same ones."""
         with self._store.transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO floor VALUES (?, ?, ?, ?, ?)",
@@ -254,20 +254,20 @@ class TripletStore:
     def entries(
         self, results: Iterable[Result], names: Mapping[str, str], kind: str
     ) -> dict[str, list[Any]]:
-        """Every accepted step, scored candidate or frontier point of the searches for results.
+        """Return every accepted step, scored candidate or frontier point of the searches.
 
-        Columns, a row an entry, in order.
+        The result maps column names to columns, with one row per entry, in order.
 
         Args:
-            results: those of which the way is told.
-            names: of models in the table, by those that they have in results.
-            kind: `steps`, `evaluations`, or `frontier`, which only searches for few changes have.
+            results: results of the searches.
+            names: names of models in the table, by their names in results.
+            kind: `steps`, `evaluations`, or `frontier` (only in searches for few changes).
         """
         rows = []
         for result in results:
             if result.triplet is None:
                 continue
-            # One after the other: all of them may not fit into memory
+            # One result at a time: all trails may not fit into memory
             ((trails,),) = self._store.rows("SELECT trails FROM result WHERE id = ?", (result.id,))
             rows += [
                 (result.triplet.triplet_id, *models, number, *entry)
@@ -275,8 +275,8 @@ class TripletStore:
                 for models in ([names.get(trail[role], trail[role]) for role in _ROLES],)
                 for number, entry in enumerate(trail.get(kind, ()))
             ]
-        every = ("triplet_id", *_ROLES, "number", *_ENTRIES[kind], *_LOG_PROBS)
-        return {name: [row[i] for row in rows] for i, name in enumerate(every)}
+        columns = ("triplet_id", *_ROLES, "number", *_ENTRIES[kind], *_LOG_PROBS)
+        return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
 
 
 def _text(words: frozenset[str]) -> str:
@@ -288,14 +288,14 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _as_json(triplet: Triplet) -> str:
-    return json.dumps([getattr(triplet, each.name) for each in fields(Triplet)], default=str)
+    return json.dumps([getattr(triplet, column.name) for column in fields(Triplet)], default=str)
 
 
 def _result(number: int, base: str, excluded: str, *row: Any) -> Result:
     first, second, natural, state, reason, triplet, *counts = row
-    found = None
+    parsed = None
     if triplet is not None:
         texts = json.loads(triplet)
-        found = Triplet(*texts[:3], *map(Sentence.parse, texts[3:6]), *texts[6:])
+        parsed = Triplet(*texts[:3], *map(Sentence.parse, texts[3:6]), *texts[6:])
     models = (first, second, natural)
-    return Result(number, base, _words(excluded), *models, state, reason, found, *counts)
+    return Result(number, base, _words(excluded), *models, state, reason, parsed, *counts)
