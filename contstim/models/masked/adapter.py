@@ -1,4 +1,4 @@
-"""Masked language models under the contract of every language model."""
+"""Masked language models with the interface of every language model."""
 
 from __future__ import annotations
 
@@ -43,16 +43,15 @@ class MaskedModel(SubwordModel):
     """A masked language model, scored by the chain rule or by a pseudo-log-likelihood.
 
     * `chain`: the chain rule over words, averaged over all orders in which they can be uncovered,
-      with word boundaries enforced. Exact if that takes at most `pass_budget` passes; in longer
-      sentences an estimate from that many, with `standard_errors`. The end mark is always visible
-      and never scored.
-    * `chain-mixture`: the log of the mean probability over the same orders, in the same contexts:
-      a distribution over all sentences with as many tokens in each word. Beyond the budget the log
-      of a mean over random orders, which is too low on average.
+      with word boundaries enforced. It is exact if that takes at most `pass_budget` passes. In
+      longer sentences it is an estimate from that many passes, with `standard_errors`. The end mark
+      is always visible and never scored.
+    * `chain-mixture`: the log of the mean probability over the same orders, in the same contexts.
+      It is a distribution over all sentences with the same number of tokens in each word. Beyond
+      the budget it is the log of a mean over random orders, which is too low on average.
     * `chain-unrestricted`: `chain` without word boundaries.
-    * `chain-sampled`: 100 random orders, as in Golan et al. (2023). The numbers differ from the
-      published ones, which have a term for the end mark and average the tokens inside a word over
-      all orders.
+    * `chain-sampled`: 100 random orders, as in Golan et al. (2023). The published numbers differ:
+      they include a term for the end mark and average the tokens inside a word over all orders.
     * `pll-original`, `pll-word-l2r`, `pll-whole-word`, `pll-sentence-l2r`: see `rules`.
 
     Log-probabilities are float32 numbers, summed in float64.
@@ -61,12 +60,12 @@ class MaskedModel(SubwordModel):
         checkpoint: network and tokenizer.
         rule: one of `RULES`.
         name: the model's name; by default its location, followed by the rule unless it is `chain`.
-        seed: of the orders that are sampled.
-        pass_budget: passes per sentence up to which `chain` is exact.
+        seed: seed of the sampled orders.
+        pass_budget: maximum number of passes per sentence for an exact `chain`.
 
     Raises:
-        ModelError: an unknown rule, or a tokenizer without masks or, under rules that enforce word
-            boundaries, without marks of where words begin or end.
+        ModelError: if the rule is unknown or the tokenizer has no mask token. For rules that
+            enforce word boundaries, also if tokens do not mark the beginning or end of words.
     """
 
     checkpoint: Checkpoint
@@ -86,7 +85,7 @@ class MaskedModel(SubwordModel):
         self.name = name or checkpoint.location + ("" if is_default else f"@{rule}")
         self.checkpoint, self.rule = checkpoint, RULES[rule]
         self.seed, self.pass_budget = seed, pass_budget
-        self._covers: int | None = None  # of a draft; see `draft`
+        self._covers: int | None = None  # number of covers if this is a draft, see `draft`
         self._drafts: dict[int, MaskedModel] = {}
         longest = int(checkpoint.tokenizer.model_max_length)
         self.window = min(longest, checkpoint.window or longest)
@@ -94,8 +93,8 @@ class MaskedModel(SubwordModel):
         self._encode = partial(encode_batch, tokenizer, end_apart=end_apart, check=self._check)
         self._remember_words(tokenizer)
         if checkpoint.has_weights:
-            _ = self._network  # refuse now a network that cannot be scored
-        self._plan = _remembered(lambda pattern: RULES[rule].plan(pattern, seed, pass_budget))
+            _ = self._network  # raises now if the network cannot be scored
+        self._plan = _cache_plans(lambda pattern: RULES[rule].plan(pattern, seed, pass_budget))
 
     @cached_property
     def _network(self) -> MaskedNetwork:
@@ -103,8 +102,8 @@ class MaskedModel(SubwordModel):
 
     @cached_property
     def convention(self) -> Convention:
-        """The rule, and what surrounds the words."""
-        # the seed and the budget change only rules that sample
+        """The rule, and the tokens before every text."""
+        # The seed and the budget matter only for rules that sample
         settings = [self.checkpoint.fingerprint, self.rule.name]
         if self.rule.restricted:
             settings.append(f"classes {CLASSES_VERSION}")
@@ -116,7 +115,7 @@ class MaskedModel(SubwordModel):
             sampling = f"draft of {self._covers} covers, seed {self.seed}"
         digest = short_hash("\n".join(settings))
         kind = "masked" if self.checkpoint.has_weights else "tokenizer"
-        # the tokens that the tokenizer puts before every text, such as [CLS]
+        # Tokens that the tokenizer adds before every text, such as [CLS]
         probe = self._encode([Sentence(("a",))])[0]
         first = next(i for i, word in enumerate(probe.word_of) if word != SPECIAL)
         before = self.checkpoint.tokenizer.convert_ids_to_tokens(list(probe.ids[:first]))
@@ -141,12 +140,12 @@ class MaskedModel(SubwordModel):
         return np.array([plan.score(answers) for plan, answers in answered])
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `LanguageModel.standard_errors`; costs as many passes as the scores."""
+        """See `LanguageModel.standard_errors`; takes as many passes as the scores."""
         answered = self._network.answer(self._encode(sentences), self._plan)
         return np.array([plan.standard_error(answers) for plan, answers in answered])
 
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
-        """See `LanguageModel.lower_bounds`; costs as many passes as the scores."""
+        """See `LanguageModel.lower_bounds`; takes as many passes as the scores."""
         if not self.rule.mixture:
             return None
         answered = self._network.answer(self._encode(sentences), self._plan)
@@ -155,40 +154,40 @@ class MaskedModel(SubwordModel):
     def _parts(self, encodings: Sequence[Encoding]) -> Iterator[FloatArray]:
         """See `SubwordModel`.
 
-        Under the chain rules a token's part is its mean log-probability over the orders; under the
-        mixture, by how much it raises the log of the mean probability when it is uncovered, which
-        may be more than 0; see `Mixture.gains`.
+        Under the chain rules, the part of a token is its mean log-probability over the orders.
+        Under the mixture, it is the mean gain in the log of the mean probability when the token is
+        uncovered, see `Mixture.gains`; this may be positive.
         """
         answered = self._network.answer(encodings, self._plan)
         return (plan.by_token(answers) for plan, answers in answered)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`; from passes that hide the word, see `estimates`.
+        """See `LanguageModel.replacements`; uses passes that hide the word, see `estimates`.
 
-        A word is cut into tokens as at the beginning, in the middle or at the end of any sentence.
-        A word that would change the tokens of the rest of the sentence has no bound.
+        A word is tokenized as at the beginning, in the middle or at the end of any sentence. A word
+        that would change the tokens of the rest of the sentence has no bound.
         """
         sentence.check_position(position)
         encoding = self._encoded(sentence)
         cut = self._in_place(words, place_of(sentence, position))
         longest = int(cut.lengths.max(initial=0))
         self._check_window(len(encoding) - encoding.word_of.count(position) + longest, sentence)
-        known = estimate(self._network, self._plan, self.rule.context, encoding, position, cut)
-        # The estimates hold for words that leave the tokens of the rest as they are
+        estimates = estimate(self._network, self._plan, self.rule.context, encoding, position, cut)
+        # The estimates are valid for words that do not change the tokens of the rest
         _, rest = word_and_rest(encoding, position)
         if not self._words_are_independent:
             rewritten = self._rewritten(sentence, position, words)
-            same = [
+            unchanged = [
                 e == encoding.with_word(position, t)
                 for e, t in zip(rewritten, cut.tokens, strict=True)
             ]
         elif position == len(sentence) - 1:  # the end mark may join the word
-            same = [tokens == rest for tokens in cut.rest]
+            unchanged = [tokens == rest for tokens in cut.rest]
         else:
-            return known
-        fits = np.array(same, np.bool_)
-        known.exact[~fits], known.upper_bound[~fits] = np.nan, np.inf
-        return known
+            return estimates
+        fits = np.array(unchanged, np.bool_)
+        estimates.exact[~fits], estimates.upper_bound[~fits] = np.nan, np.inf
+        return estimates
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
@@ -202,27 +201,27 @@ class MaskedModel(SubwordModel):
     def draft(self, effort: int = 1) -> MaskedModel | None:
         """See `LanguageModel.draft`; under the chain rules, from `effort` covers of the words.
 
-        One cover of eight words takes 24 passes instead of 255; with effort 0 each word counts
+        One cover of eight words takes 24 passes instead of 255. With effort 0, each word is scored
         once, given all others. The pseudo-log-likelihoods are cheap and have no draft.
         """
         if not self.rule.sampled:
             return None
         if effort not in self._drafts:
-            # the same network and tokenizer with other plans, and so another convention
+            # The same network and tokenizer with other plans, and therefore another convention
             draft = copy(self)
             draft.name, draft._covers, draft._drafts = f"{self.name} (draft)", effort, {}
-            draft._plan = _remembered(lambda pattern: draft_plan(pattern, self.seed, effort))
+            draft._plan = _cache_plans(lambda pattern: draft_plan(pattern, self.seed, effort))
             vars(draft).pop("convention", None)
             self._drafts[effort] = draft
         return self._drafts[effort]
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: words that it can score without the unknown token."""
+        """See `LanguageModel.knows`: words that can be scored without the unknown token."""
         unknown = self.checkpoint.tokenizer.unk_token_id
         place = kind_of_place(inner=True)
         try:
             tokens = self._in_place(words, place).tokens
-        except ModelError:  # some words have no tokens, or special ones; ask again without them
+        except ModelError:  # some words have no tokens, or special ones; retry without them
             frame, position = place
             reasons = self.unscorable([frame.replace(position, word) for word in words])
             scorable = np.array([reason is None for reason in reasons], np.bool_)
@@ -235,6 +234,6 @@ class MaskedModel(SubwordModel):
         return word != SPECIAL and (word != END_MARK or self.rule.end_scored)
 
 
-def _remembered(plan: Callable[[Pattern], Plan]) -> SizedCache[[Pattern], Plan]:
-    """A function that plans each pattern once, for as many patterns as there is room for."""
-    return SizedCache(plan, lambda made: made.n_bytes, _PLAN_CACHE_BYTES)
+def _cache_plans(plan: Callable[[Pattern], Plan]) -> SizedCache[[Pattern], Plan]:
+    """Cache the plan of each pattern, up to a total size."""
+    return SizedCache(plan, lambda value: value.n_bytes, _PLAN_CACHE_BYTES)

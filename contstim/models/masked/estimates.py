@@ -1,15 +1,15 @@
 """Bounds and estimates for every candidate word at one position, from few passes.
 
-Passes that hide the whole word do not depend on it, save for its number of tokens. They tell
+Passes that hide the whole word depend only on its number of tokens. They give
 
-* the terms about other words in those contexts, the same for all words of as many tokens;
-* the terms about the word itself, for all words at once, from the distribution over the vocabulary.
+* the terms of other words in these contexts, equal for all candidates with as many tokens;
+* the terms of the word itself, for all words at once, from the distribution over the vocabulary.
 
-The contexts in which the word is visible cost passes for each candidate, and are left out. Since no
-term is positive, the terms above alone bound the score from above.
+Contexts that show the word would need passes for each candidate and are omitted. No term is
+positive, so the terms above are an upper bound of the score.
 
 Candidates x of one token at position 1 of `The x sleeps.`, under rule `chain` (see `plan`), have
-four such passes; the others, of `The`, `sleeps` and both, show the word:
+four such passes. The other passes, for `The`, `sleeps` and both, show the word:
 
     pass         terms
     The _ sleeps   1/3 log p(x)
@@ -17,12 +17,12 @@ four such passes; the others, of `The`, `sleeps` and both, show the word:
     The _   _      1/6 log p(x) + 1/6 log p(sleeps)
      _  _   _      1/3 log p(x) + 1/3 log p(The) + 1/3 log p(sleeps)
 
-The bound is the sum of all of them. The terms of `The` and `sleeps` are equal for all candidates;
-those of x are one weighted sum of log p over the vocabulary, looked up at each candidate.
+The bound is the sum of all of them. The terms of `The` and `sleeps` are equal for all candidates.
+The terms of x are one weighted sum of log p over the vocabulary, indexed by the candidate.
 
-Under `chain-mixture` probabilities are averaged, not their logs. The same four passes tell H(V) for
-all visible words V without x, see `Mixture`, and from there a walk uncovers x with probability
-1/(3 - |V|). No later probability is above 1, so that the bound is
+Under `chain-mixture` probabilities are averaged, not their logs. The same four passes give H(V) for
+all visible words V without x, see `Mixture`. From V, a walk uncovers x next with probability
+1/(3 - |V|). No later probability exceeds 1, so the bound is
 
     log of  1/3 p(x | _ _ _) H() + 1/2 p(x | The _ _) H(The) + 1/2 p(x | _ _ sleeps) H(sleeps)
             + p(x | The _ sleeps) H(The, sleeps).
@@ -54,16 +54,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Frame:
-    """The sentence with k masks at the position, and the passes for all words of k tokens.
+    """The sentence with k masks for the word, and the passes for all candidates of k tokens.
 
     Attributes:
         ids: token ids with masks for the word, (n_tokens,).
-        gap: places of the masks, (k,).
+        gap: indices of the masks, (k,).
         hidden: passes that hide the whole word, (n_passes, n_tokens); the last is the one context.
-        row, place, weight: the plan's questions in these passes, (n_questions,): the row of
-            `hidden`, the token in question, its weight.
-        number: their numbers among the plan's questions, (n_questions,).
-        plan: the plan of which they are a part.
+        row, place, weight: the plan's questions in these passes, (n_questions,): row of `hidden`,
+            index of the token in question, and weight.
+        number: indices of these questions in the plan, (n_questions,).
+        plan: plan that contains them.
     """
 
     ids: IntArray
@@ -76,7 +76,7 @@ class _Frame:
     plan: Plan
 
 
-_OTHER_WORD = -1  # the group of a question about another word
+_OTHER_WORD = -1  # group of questions about other words
 
 
 def estimate(
@@ -87,22 +87,22 @@ def estimate(
     position: int,
     words: WordTokens,
 ) -> Replacements:
-    """Estimates for words at a 0-based position of an encoded sentence.
+    """Estimate scores for candidates at a 0-based position of an encoded sentence.
 
-    The estimate is the sum of the score's terms in all contexts that hide the word. A token that
-    only some of its contexts hide together with the word has its mean there; a token without such a
-    context its log-probability given all that the one context shows. Under a mixture, the terms are
-    those of the mean over orders. Exact is the score if no context shows the word.
+    The estimate is the sum of the score's terms in all contexts that hide the word. For a token
+    whose contexts hide the whole word only in part, it uses the mean over those that do. For a
+    token without such a context, it uses the log-probability in the one context. Under a mixture,
+    the terms are those of the mean over orders. The score is exact if no context shows the word.
 
     Args:
-        network: the network.
-        plan_of: the rule's plan for a pattern.
-        context: what the one context hides with the word.
-        sentence: the sentence as tokens.
-        position: of the word to replace.
-        words: the candidates as tokens.
+        network: network that answers the questions.
+        plan_of: function that returns the rule's plan for a pattern.
+        context: function that selects the tokens hidden in the one context.
+        sentence: sentence as tokens.
+        position: position of the word to replace.
+        words: candidates as tokens.
     """
-    # Every word is in one group, so that all but `exact` are filled in
+    # Every word is in one group, so that all values except `exact` are filled in
     exact, estimates, upper = np.full((3, len(words)), np.nan)
     groups = words.by_length
     frames = [_frame(network.mask, plan_of, context, sentence, position, k) for k in groups]
@@ -127,7 +127,7 @@ def _frame(
     position: int,
     size: int,
 ) -> _Frame:
-    # the word's tokens make way for as many masks as the candidates have tokens
+    # Replace the tokens of the word by as many masks as the candidates have tokens
     masked = sentence.with_word(position, (mask,) * size)
     plan, gap = plan_of(masked.word_of), np.flatnonzero(np.array(masked.word_of) == position)
     hides_word: BoolArray = np.all(plan.hidden[:, gap], axis=1)  # (n_passes,)
@@ -149,9 +149,9 @@ def _frame(
 def _of_means(
     network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Estimates and bounds of words, (n,) each, for each frame, whose tokens are (n, k)."""
+    """Yield estimates and bounds, (n,) each, of each frame's words, whose tokens are (n, k)."""
     for frame, (terms, alone, others) in zip(frames, _sums(network, frames, tokens), strict=True):
-        # Sum of each mask's weights, (k, 1), which over the whole plan is 1; 0 for no question
+        # Sum of each mask's weights, (k, 1): 1 over the whole plan, 0 without a question
         share = np.bincount(frame.place, frame.weight, len(frame.ids))[frame.gap, None]
         means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
         yield others + means.sum(axis=0), others + terms.sum(axis=0)
@@ -162,18 +162,18 @@ def _sums(
 ) -> Iterator[tuple[FloatArray, FloatArray, float]]:
     """Weighted sums of log p over the passes of each frame, for its words' tokens, (n, k), nats.
 
-    Yields for each frame those of each word's token at each mask over the plan's questions, (k, n);
-    log p of each word's token at each mask in the one context, (k, n); and the sum over the plan's
-    questions about other words, whose tokens are known.
+    Yields for each frame: the sum over the plan's questions of each word's token at each mask,
+    (k, n); log p of each word's token at each mask in the one context, (k, n); and the sum over the
+    plan's questions about other words, whose tokens are known.
     """
     if not frames:
         return
     mask = network.mask
-    # All frames go through the network together: rows of token ids, one frame after the other
+    # All frames pass through the network together: rows of token ids, frame by frame
     rows = [row for frame in frames for row in np.where(frame.hidden, mask, frame.ids)]
     first_row = np.cumsum([0, *(len(frame.hidden) for frame in frames)])
-    # Groups of questions about the word, two for each mask of a frame: the plan's, then that in the
-    # one context. Questions about other words have no group: their tokens are those of the sentence
+    # Each mask of a frame has two groups of questions: those of the plan, and one in the one
+    # context. Questions about other words have no group, because their tokens are known
     columns = []
     for i, frame in enumerate(frames):
         k, in_gap = len(frame.gap), np.isin(frame.place, frame.gap)
@@ -198,28 +198,32 @@ def _sums(
             parts[i] = sums_of_words(i, log_probs, asked[in_frame], spots_of_word[in_frame])
         asked, spots = questions[~about_word], spots[~about_word]
         device = log_probs.device
-        there = log_probs[to_device(spots, device), to_device(token[asked], device)]
-        return partial(add, parts, asked, there.double())
+        log_p_of_tokens = log_probs[to_device(spots, device), to_device(token[asked], device)]
+        return partial(add, parts, asked, log_p_of_tokens.double())
 
     def sums_of_words(i: int, log_probs: Tensor, asked: IntArray, spots: IntArray) -> Tensor:
-        # entry (g, s): the weight of the s-th spot about the word in group g
+        # Entry (g, s): weight of the s-th spot of the word in group g
         used, index = np.unique(spots, return_inverse=True)
         weights = np.zeros((len(totals[i]), len(used)), np.float32)
         np.add.at(weights, (group[asked], index), weight[asked])
         first, last = int(used[0]), int(used[-1])
-        # Spots are numbered frame by frame, so that a frame's are mostly a slice, without a copy
+        # Spots are numbered frame by frame, so that those of a frame are mostly a slice (no copy)
         is_slice = last - first + 1 == len(used)
         device = log_probs.device
-        there = log_probs[first : last + 1] if is_slice else log_probs[to_device(used, device)]
-        sums = to_device(torch.from_numpy(weights), device).to(log_probs) @ there  # (2k, n_outputs)
-        # Group g is about mask g, modulo k: of its sums, those at the words' tokens there
+        log_probs_at_spots = (
+            log_probs[first : last + 1] if is_slice else log_probs[to_device(used, device)]
+        )
+        sums = (
+            to_device(torch.from_numpy(weights), device).to(log_probs) @ log_probs_at_spots
+        )  # (2k, n_outputs)
+        # Group g is about mask g modulo k; select its sums at the words' tokens
         return sums.gather(1, to_device(np.tile(tokens[i].T, (2, 1)), device))
 
-    def add(parts: dict[int, Tensor], asked: IntArray, there: Tensor) -> None:
-        # Only once a batch has succeeded: one that is tried again must not count twice
+    def add(parts: dict[int, Tensor], asked: IntArray, log_p: Tensor) -> None:
+        # Only after a batch has succeeded, because a retried batch must not count twice
         for i, part in parts.items():
             totals[i] += part.cpu().numpy()
-        np.add.at(others, frame_of[asked], weight[asked] * there.cpu().numpy())
+        np.add.at(others, frame_of[asked], weight[asked] * log_p.cpu().numpy())
 
     network.ask(rows, row, place, use)
     for total, of_others in zip(totals, others.tolist(), strict=True):
@@ -230,13 +234,13 @@ def _sums(
 def _of_mixture(
     network: MaskedNetwork, frame: _Frame, tokens: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Estimates and bounds of words, (n,) each, whose tokens are (n, k), under a mixture."""
+    """Return estimates and bounds, (n,) each, of words with tokens (n, k), under a mixture."""
     mixture = frame.plan.mixture
     assert mixture is not None
     used, index = np.unique(tokens, return_inverse=True)
-    index = index.reshape(tokens.shape).T  # (k, n): of each token of a word in `used`
+    index = index.reshape(tokens.shape).T  # (k, n): index in `used` of each token of a word
     answers, at_masks = _mixture_answers(network, frame, used)
-    # H of every pass that hides the whole word: the walks there have uncovered other words alone
+    # H of every pass that hides the whole word: these walks have only uncovered other words
     log_h = mixture.log_h(answers)
     in_gap = np.isin(frame.place, frame.gap)
     row, weight, number = frame.row[in_gap], frame.weight[in_gap], frame.number[in_gap]
@@ -248,11 +252,11 @@ def _of_mixture(
         here = mask == i
         alone = at_masks[-1, i]  # the one context is the frame's last pass
         log_probs = at_masks[row[here], i]  # (n_questions, n_used)
-        # The bound: walks that arrive, and uncover this token first
+        # Bound: walks that arrive here and uncover this token first
         first = np.logaddexp.reduce(log_probs + arriving[here, None], axis=0, initial=-np.inf)
         bound = np.logaddexp(bound, first[of_words])
-        # The estimate: the terms of the mean of the logs, which rank words alike. A bound that
-        # takes later words for certain is mostly about the first words of a walk
+        # Estimate: the terms of the mean of the logs, which give a similar ranking. The bound
+        # assumes later words to be certain and mostly reflects the first words of a walk
         share = weight[here].sum()
         estimate += ((weight[here] @ log_probs) / share if share > 0 else alone)[of_words]
     return estimate, np.minimum(bound, 0)
@@ -261,11 +265,11 @@ def _of_mixture(
 def _mixture_answers(
     network: MaskedNetwork, frame: _Frame, used: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Log p of the other words, and of any token at the masks.
+    """Return log p of the other words, and of the candidates' tokens at the masks.
 
     Returns:
-        The answers to the plan's questions, (n_questions,), nats, -inf where they are about the
-        word or visible parts of it; log p of the tokens used, (n_passes, k, n_used), nats.
+        Answers to the plan's questions, (n_questions,), nats, -inf for questions about the word or
+        with visible parts of it; log p of the used tokens, (n_passes, k, n_used), nats.
     """
     size, n_rows = len(frame.gap), len(frame.hidden)
     others = np.flatnonzero(~np.isin(frame.place, frame.gap))

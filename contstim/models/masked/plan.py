@@ -1,17 +1,17 @@
-"""Plan of a score: what to hide in a sentence, what to ask there, and how the answers add up.
+"""Plan of a score: which tokens to hide, which questions to ask, and how the answers add up.
 
 A plan is a list of passes through the network and a list of questions. A pass hides some tokens of
-the sentence; a question asks a pass for the log-probability of one hidden token. The score is the
-weighted sum of the answers. An example: `The dog sleeps.`, each word a token, between special
-tokens. The numbers of the tokens, and the word that each belongs to (`Pattern`):
+the sentence. A question asks a pass for the log-probability of one hidden token. The score is the
+weighted sum of the answers. In the example `The dog sleeps.`, each word is one token. These are the
+numbers of the tokens, special ones included, and the word of each token (`Pattern`):
 
              [CLS]  The  dog  sleeps    .     [SEP]
     token      0     1    2     3       4       5
     word    SPECIAL  0    1     2    END_MARK SPECIAL
 
-Rule `chain` hides every set of words. A hidden word is asked for with the share of the orders in
-which exactly the words outside the set stand before it; for each word, the shares add up to 1. The
-end mark is always visible:
+Rule `chain` hides every set of words. The weight of a hidden word is the share of orders in which
+exactly the words outside the set precede it. For each word, the weights add up to 1. The end mark
+is always visible:
 
     pass  The  dog  sleeps    terms of the score (hidden words are _)
     0      _   dog  sleeps    1/3 log p(The)
@@ -23,10 +23,10 @@ end mark is always visible:
     6      _    _     _       1/3 log p(The) + 1/3 log p(dog) + 1/3 log p(sleeps)
 
 Each term is a question of the plan: `row` is its pass, `token` the number of its token, `weight`
-the share. Here row = 0 1 2 2 3 4 4 5 5 6 6 6 and token = 1 2 1 2 3 1 3 2 3 1 2 3.
+its weight. Here row = 0 1 2 2 3 4 4 5 5 6 6 6 and token = 1 2 1 2 3 1 3 2 3 1 2 3.
 
-The pseudo-log-likelihoods ask for every token once, with weight 1, the end mark included: their
-score is the sum of log p(token | visible tokens). They differ in what they hide with it. With a
+The pseudo-log-likelihoods ask for every token once, with weight 1, including the end mark. Their
+score is the sum of log p(token | visible tokens). They differ in the tokens hidden with it. With a
 last word of two tokens, `The dog bark ##s .`, between special tokens, numbers 0 to 6:
 
     token asked for     1    2    3        4     5
@@ -36,21 +36,21 @@ last word of two tokens, `The dog bark ##s .`, between special tokens, numbers 0
     pll-whole-word      1    2    3 4     3 4    5        4, since 3 and 4 hide the same tokens
     pll-sentence-l2r   1-6  2-6   3-6     4-6   5 6       5
 
-Under `chain` such a word is a chain of two tokens within every set that hides it: with `The` and
-`bark ##s` hidden, weight 1/6, either token may come first, so that one pass hides both and each is
-asked for with 1/2 of 1/6; two more passes hide one of them, asked for with the other 1/2 of 1/6.
-`chain-sampled`, and `chain` in long sentences, ask the same kind of questions about a sample of the
-orders, see `rules`. `chain-mixture` asks the questions of `chain`, and makes the log of the mean
-probability over orders of them, see `Mixture`.
+Under `chain`, a word of two tokens is a chain of two tokens within every set that hides it. With
+`The` and `bark ##s` hidden, weight 1/6, either token may come first. One pass hides both tokens and
+asks for each with 1/2 of 1/6. Two more passes hide one token each, with the other 1/2 of 1/6.
+`chain-sampled`, and `chain` in long sentences, ask such questions about a sample of the orders, see
+`rules`. `chain-mixture` asks the questions of `chain`, and computes the log of the mean probability
+over orders from the answers, see `Mixture`.
 
-The mixture over orders. Uncovering a sentence of masks word by word, in one order, gives it a
-probability, and over all sentences with as many tokens in each word these probabilities add up to
-1. So does their mean over all n! orders, whereas `chain`, the mean of their logs, is the log of a
-geometric mean, which adds up to less. By Jensen's inequality `chain` is a lower bound of the
-mixture: the evidence lower bound of masked diffusion, which is what is usually computed there.
+The mixture over orders. Uncovering a fully masked sentence word by word, in one order, gives it a
+probability. Over all sentences with the same number of tokens in each word, these probabilities add
+up to 1. So does their mean over all n! orders. `chain`, the mean of their logs, is the log of a
+geometric mean, which adds up to less. By Jensen's inequality, `chain` is a lower bound of the
+mixture. It is the evidence lower bound of masked diffusion, which is usually reported there.
 
-The mixture needs no contexts but those of `chain`. A plan's passes are the nodes of a graph, and
-its questions the arrows: a question about a hidden word leads to the pass that shows this word too.
+The mixture needs only the contexts of `chain`. A plan's passes are the nodes of a graph, and its
+questions are the edges. A question about a hidden word leads to the pass that also shows this word.
 In the example above, with `The`, `dog` and `sleeps`:
 
     _ _ _         to   The _ _          _ dog _         _ _ sleeps
@@ -60,18 +60,19 @@ In the example above, with `The`, `dog` and `sleeps`:
     The dog _     to   the whole sentence, which needs no pass; likewise the other two
 
 A random order is a random walk: where m words are hidden, each of them comes next with probability
-1/m. Let H(V), where the words V are visible, be the mean over walks of the product of all
-probabilities on the way to V, counted as 0 for walks that do not come by. H(no word) = 1, and
+1/m. For visible words V, H(V) is a mean over walks: the product of all probabilities on the way to
+V, or 0 for walks that do not pass V. H(no word) = 1, and
 
     H(V) = sum over w in V of  1/(n - |V| + 1)  p(w | V without w)  H(V without w);
 
-the mixture is log H(all words). Among the walks that do come by V, the mean of the products is
+the mixture is log H(all words). Among the walks that pass V, the mean of the products is
 F(V) = H(V) comb(n, |V|), so that F(V) = 1/|V| sum of p(w | V without w) F(V without w). A word of
-several tokens is uncovered by a walk of its own, over all orders of its tokens.
+several tokens is uncovered by a separate walk, over all orders of its tokens.
 
-Where all sets are too many, some orders are drawn at random, each a walk of its own. The mean of
-their probabilities is unbiased; its log is too low on average, by half the squared standard error
-to first order, and so a lower bound in expectation (Burda, Grosse & Salakhutdinov 2016, theorem 1).
+If there are too many sets, some orders are drawn at random, and each is a separate walk. The mean
+of their probabilities is unbiased. Its log is too low on average, to first order by half the
+squared standard error, and thus a lower bound in expectation (Burda, Grosse & Salakhutdinov 2016,
+theorem 1).
 """
 
 from __future__ import annotations
@@ -88,10 +89,10 @@ if TYPE_CHECKING:
 
 
 Pattern: TypeAlias = tuple[int, ...]
-"""The position of each token's word, `END_MARK` or `SPECIAL`; see `words.Encoding`."""
+"""Position of each token's word, or `END_MARK` or `SPECIAL`; see `words.Encoding`."""
 
 EVERY_SAMPLE = -1
-"""In `Plan.sample_of`, a question that is part of every sample."""
+"""Value of `Plan.sample_of` for a question that is part of every sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +102,14 @@ class Plan:
     The score is the weighted sum of log p(token | visible tokens); see the top of this file.
 
     Attributes:
-        hidden: which tokens each pass hides, (n_passes, n_tokens).
-        row: the pass of each question, a row of `hidden`, (n_questions,).
-        token: the hidden token in question, a column of `hidden`, (n_questions,).
-        weight: the weight of its log-probability, (n_questions,), positive.
-        sample_of: the sample of each question, or `EVERY_SAMPLE`, (n_questions,), if the score is
-            the mean of independent samples; None if it is exact.
-        mixture: the walks of the orders whose probabilities are averaged, if the score is the log
-            of their mean and not, as above, the mean of their logs; else None.
+        hidden: mask of the tokens that each pass hides, (n_passes, n_tokens).
+        row: pass of each question, a row of `hidden`, (n_questions,).
+        token: hidden token in question, a column of `hidden`, (n_questions,).
+        weight: weight of its log-probability, (n_questions,), positive.
+        sample_of: sample of each question, or `EVERY_SAMPLE`, (n_questions,), if the score is the
+            mean of independent samples; None if it is exact.
+        mixture: walks of the orders, if the score is the log of their mean probability; None if it
+            is the mean of their logs, as above.
     """
 
     hidden: BoolArray
@@ -120,32 +121,32 @@ class Plan:
 
     @property
     def n_bytes(self) -> int:
-        """Memory that its arrays take, in bytes."""
+        """Memory of its arrays, in bytes."""
         arrays = (self.hidden, self.row, self.token, self.weight, self.sample_of)
         walks = self.mixture.n_bytes if self.mixture is not None else 0
         return walks + sum(array.nbytes for array in arrays if array is not None)
 
     def score(self, log_probs: FloatArray) -> float:
-        """The score in nats from the answers, (n_questions,)."""
+        """Compute the score, nats, from the answers, (n_questions,)."""
         if self.mixture is not None:
             return self.mixture.score(log_probs)
         return float(self.weight @ log_probs)
 
     def by_token(self, log_probs: FloatArray) -> FloatArray:
-        """The part of each token in the score, (n_tokens,), nats."""
+        """Compute the part of each token in the score, (n_tokens,), nats."""
         parts = log_probs if self.mixture is None else self.mixture.gains(log_probs)
         return _sums(self.token, self.weight * parts, self.hidden.shape[1])
 
     def standard_error(self, log_probs: FloatArray) -> float:
-        """Standard error of the score in nats; 0 where the plan is not a sample."""
+        """Compute the standard error of the score, nats; 0 if the plan is not a sample."""
         if self.mixture is not None:
             return self.mixture.standard_error(log_probs)
         if self.sample_of is None:
             return 0.0
         sampled = self.sample_of != EVERY_SAMPLE
         n_samples = int(self.sample_of.max()) + 1
-        # The weights hold the 1/n of the mean, so a part is (value of a sample) / n. The standard
-        # error is std(value) / sqrt(n) = std(part) * n / sqrt(n)
+        # The weights include the 1/n of the mean, so a part is (value of a sample) / n. The
+        # standard error is std(value) / sqrt(n) = std(part) * n / sqrt(n)
         values = (self.weight * log_probs)[sampled]
         parts = _sums(self.sample_of[sampled], values, n_samples)  # (n_samples,)
         return float(parts.std(ddof=1) * np.sqrt(len(parts)))
@@ -156,13 +157,13 @@ def _sums(group: IntArray, values: FloatArray, n_groups: int) -> FloatArray:
 
 
 def tokens_per_word(pattern: Pattern) -> IntArray:
-    """Number of tokens of each word, (n_words,)."""
+    """Count the tokens of each word, (n_words,)."""
     words = np.array(pattern)
     return np.bincount(words[words >= 0])
 
 
 def n_passes(pattern: Pattern) -> int:
-    """Passes of the exact mean: 2^n - 1, and 2^(n-1) (2^k - 2) more for each word of k tokens.
+    """Count the passes of the exact mean: 2^n - 1, plus 2^(n-1) (2^k - 2) per word of k tokens.
 
     A word is in 2^(n-1) of the sets; 2^k - 2 sets of its tokens are neither empty nor whole.
     """
@@ -172,15 +173,15 @@ def n_passes(pattern: Pattern) -> int:
 
 
 def subsets(n: int) -> BoolArray:
-    """The non-empty subsets of n things, (2^n - 1, n), the whole set last.
+    """Return the non-empty subsets of n things, (2^n - 1, n), the whole set last.
 
-    Row i - 1 is the number i in binary, the lowest digit first: of 3 things 100, 010, 110, 001, …
+    Row i - 1 is the number i in binary, lowest digit first. For 3 things: 100, 010, 110, 001, …
     """
     return (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.bool_)
 
 
 def order_weights(hidden: BoolArray) -> FloatArray:
-    """(n-s)! (s-1)! / n! for sets of s hidden among n things, (n_sets,)."""
+    """Return (n-s)! (s-1)! / n! for sets of s hidden among n things, (n_sets,)."""
     n = hidden.shape[1]
     # (n-s)! (s-1)! / n! = 1 / (s * comb(n, s)), by the size s
     table = np.array([0.0] + [1 / (s * comb(n, s)) for s in range(1, n + 1)])
@@ -189,31 +190,31 @@ def order_weights(hidden: BoolArray) -> FloatArray:
 
 
 def mixed(plan: Plan) -> Plan:
-    """The same contexts, for the log of the mean probability over the plan's orders.
+    """Use a plan's contexts for the log of the mean probability over its orders.
 
     Args:
-        plan: exact, or a mean of samples without common questions; the weight of a question is the
-            probability that a random order asks it.
+        plan: exact plan, or a mean of samples without common questions. The weight of a question
+            is the probability that a random order asks it.
     """
     return replace(plan, mixture=Mixture.of(plan))
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """The walks of random orders through the passes of a plan; see the top of this file.
+    """Random walks (orders) through the passes of a plan; see the top of this file.
 
-    Nodes are passes within a sample, and the whole sentence at the end of each sample. They are
-    numbered by what is hidden there, from all tokens to none.
+    Nodes are the passes of each sample, and the whole sentence at the end of each sample. They are
+    numbered by their hidden tokens, from all tokens to none.
 
     Attributes:
-        source: the node of each question's pass, (n_questions,).
-        target: the node with the token in question uncovered, (n_questions,).
+        source: node of each question's pass, (n_questions,).
+        target: node with the token in question uncovered, (n_questions,).
         log_step: log probability that a walk at the source asks this question, (n_questions,).
-        log_reached: log probability that a walk of its sample comes by each node, (n_nodes,).
-        n_samples: how many samples there are; 1 where all orders are walked.
-        order: the questions sorted by target, (n_questions,).
-        layers: for each number of hidden tokens but the largest, in falling order: its nodes, the
-            sorted questions that lead there, and where among these each node's begin.
+        log_reached: log probability that a walk of its sample passes each node, (n_nodes,).
+        n_samples: number of samples; 1 for all orders.
+        order: question indices sorted by target, (n_questions,).
+        layers: for each number of hidden tokens except the largest, in falling order: its nodes,
+            the sorted questions that lead there, and the start of each node's questions in these.
     """
 
     source: IntArray
@@ -226,21 +227,21 @@ class Mixture:
 
     @classmethod
     def of(cls, plan: Plan) -> Mixture:
-        """The walks of a plan, from what its passes hide and the weights of its questions."""
+        """Build the walks of a plan from its hidden tokens and the weights of its questions."""
         n_questions = len(plan.row)
         sample = np.zeros(n_questions, np.int64) if plan.sample_of is None else plan.sample_of
         before = plan.hidden[plan.row]  # (n_questions, n_tokens)
         after = before.copy()
         after[np.arange(n_questions), plan.token] = False
-        # Nodes are told apart by how many tokens are hidden, most first, by the sample, and by
-        # which tokens are hidden
+        # A node is identified by the number of hidden tokens (most first), the sample, and the set
+        # of hidden tokens
         hidden = np.concatenate([before, after])
         keys = np.column_stack(
             [-hidden.sum(axis=1), np.tile(sample, 2), np.packbits(hidden, axis=1)]
         )
         nodes, node = np.unique(keys, axis=0, return_inverse=True)
         source, target = np.split(node.reshape(-1), 2)
-        # Of the walks that come by a pass, each of its questions takes the share of its weight
+        # A walk at a pass asks one of its questions with probability proportional to the weights
         log_step = np.log(plan.weight) - np.log(np.bincount(source, plan.weight))[source]
         order = np.argsort(target, kind="stable")
         starts = np.searchsorted(target[order], np.arange(len(nodes) + 1))
@@ -254,32 +255,32 @@ class Mixture:
 
     @property
     def n_bytes(self) -> int:
-        """Memory that its arrays take, in bytes."""
+        """Memory of its arrays, in bytes."""
         arrays = (self.source, self.target, self.log_step, self.log_reached, self.order)
         return sum(array.nbytes for array in arrays)
 
     def log_h(self, log_probs: FloatArray) -> FloatArray:
-        """Log H of every node within its sample, (n_nodes,), nats; see the top of this file.
+        """Compute log H of every node within its sample, (n_nodes,), nats; see the file's top.
 
         Args:
-            log_probs: the answers, (n_questions,), nats.
+            log_probs: answers, (n_questions,), nats.
         """
         steps = (self.log_step + log_probs)[self.order]
         source = self.source[self.order]
-        log_h = np.zeros(self.target[self.order[-1]] + 1)  # log 1 where all tokens are hidden
+        log_h = np.zeros(self.target[self.order[-1]] + 1)  # log 1 if all tokens are hidden
         for nodes, questions, starts in self.layers:
             arriving = log_h[source[questions]] + steps[questions]
             log_h[nodes] = np.logaddexp.reduceat(arriving, starts)
         return log_h
 
     def score(self, log_probs: FloatArray) -> float:
-        """Log of the mean probability, nats, from the answers, (n_questions,)."""
+        """Compute the log of the mean probability, nats, from the answers, (n_questions,)."""
         of_samples = self.log_h(log_probs)[-self.n_samples :]
-        # an order alone may round to a little more than 0 nats
+        # A single order may round to slightly more than 0 nats
         return min(0.0, float(np.logaddexp.reduce(of_samples) - np.log(self.n_samples)))
 
     def standard_error(self, log_probs: FloatArray) -> float:
-        """Standard error of the score by the delta method, nats; 0 where all orders are walked."""
+        """Compute the standard error of the score, nats (delta method); 0 for all orders."""
         if self.n_samples == 1:
             return 0.0
         of_samples = self.log_h(log_probs)[-self.n_samples :]
@@ -289,11 +290,11 @@ class Mixture:
     def gains(self, log_probs: FloatArray) -> FloatArray:
         """Gain of each question in the log of the mean probability so far, (n_questions,), nats.
 
-        Log F(V) rises by the gain when a walk that has uncovered V goes along the arrow. The gains
-        of any walk add up to the score, and so do their means over walks: a word's mean gain is its
-        Shapley value in the game log F. Where the answers fit together, as conditionals of a single
-        distribution do, the gain is log p(word | V), and its mean is the word's part under `chain`.
-        Elsewhere a gain may be positive.
+        The gain is the increase of log F(V) when a walk follows the edge from V. The gains of any
+        walk add up to the score, and so do their means over walks. The mean gain of a word is its
+        Shapley value in the game log F. If the answers are conditionals of a single distribution,
+        the gain is log p(word | V), and its mean is the word's part under `chain`. Otherwise a gain
+        may be positive.
         """
         log_f = self.log_h(log_probs) - self.log_reached
         log_f[-self.n_samples :] = self.score(log_probs)

@@ -1,36 +1,36 @@
 """The scoring rules of masked models; a new rule is an entry of `RULES`.
 
-The chain rules uncover a sentence of masks word by word, over many orders: see `plan`.
+The chain rules uncover a fully masked sentence word by word, over many orders: see `plan`.
 `chain-mixture` averages probabilities instead of their logs. The end mark is always visible and
 never scored.
 
 The pseudo-log-likelihood rules ask for one token at a time. Salazar, Liang, Nguyen & Kirchhoff
-(2020) hide it alone (`pll-original`). Kauf & Ivanova (2023, *A better way to do masked language
-model scoring*, equations 1 to 4) hide more, because the later tokens of a word give its earlier
-ones away. Every token counts, the end mark included; special tokens never count. `plan` shows what
-each rule hides in one sentence.
+(2020) hide only this token (`pll-original`). Kauf & Ivanova (2023, *A better way to do masked
+language model scoring*, equations 1 to 4) hide more, because later tokens of a word reveal its
+earlier ones. Every token counts, including the end mark; special tokens never count. `plan` shows
+the tokens that each rule hides in one sentence.
 
-Where all orders are too many, the chain rule is an average of independent, unbiased samples. Every
-sample depends only on the seed and the number of tokens in each word, so that sentences which
-differ in words alone are compared on the same orders.
+If there are too many orders, the chain rule is an average of independent, unbiased samples. Every
+sample depends only on the seed and the number of tokens in each word. Sentences with the same
+numbers are thus compared on the same orders.
 
 The exact mean over orders is a mean over cells (w, s): word w scored while s words are hidden, w
-and s - 1 others at random. Words differ in probability far more than one word does between
-contexts, so a good sample scores every word equally often:
+and s - 1 random others. Words differ in probability far more than one word does between contexts,
+so a good sample scores every word equally often:
 
-* an *order* scores each word once, at the size that falls to it (Golan et al., 2023);
-* a *cover* fills every cell: for each size s, the words in random order are cut into sets of s that
-  together hold each word. One pass scores all words of its set.
+* an *order* scores each word once, with a random number of hidden words (Golan et al., 2023);
+* a *cover* fills every cell: for each size s, the words in random order are split into sets of s
+  that together contain each word. One pass scores all words of its set.
 
-With three words 0, 1, 2, a cover may consist of six passes; every word is asked for with weights
-that add up to 1, of which each size has 1/3:
+With three words 0, 1, 2, a cover may consist of six passes. The weights of every word add up to 1,
+1/3 for each size:
 
     size  order    sets hidden      weight of each word in its set
     1     2 0 1    2 | 0 | 1        1/3
     2     1 2 0    1 2 | 0 1        1/3 for words 2 and 0; 1/6 for word 1, which is in both sets
     3     0 2 1    0 2 1            1/3
 
-Three words do not fill two sets of two, so that the last set begins anew with the first word.
+Three words do not fill two sets of two, so the last set continues with the first word.
 """
 
 from __future__ import annotations
@@ -62,35 +62,35 @@ if TYPE_CHECKING:
 
 
 N_ORDERS = 100
-"""How many orders the published estimator averages."""
+"""Number of orders that the published estimator averages."""
 
-_MIN_COVERS = 8  # that must fit the budget: a standard error from fewer says little
-_MAX_SAMPLES = 128  # further samples mostly repeat the passes of these
-_MAX_ORDERS = 1024  # of a mixture: likewise
+_MIN_COVERS = 8  # that must fit the budget; fewer give an unreliable standard error
+_MAX_SAMPLES = 128  # further samples mostly repeat the same passes
+_MAX_ORDERS = 1024  # maximum for a mixture, for the same reason
 
 
 Pass: TypeAlias = "tuple[BoolArray, IntArray, FloatArray]"
-"""One pass and its questions: which of the n tokens of words it hides, (n,); the numbers of the
-tokens in question among these n, (q,); and the weights of their log-probabilities, (q,)."""
+"""A pass and its questions: a mask of the hidden ones among the n tokens of words, (n,); indices of
+the tokens in question among these n, (q,); and the weights of their log-probabilities, (q,)."""
 
 
 def chain_plan(
     pattern: Pattern, seed: int = 0, budget: int | None = None, *, in_orders: bool = False
 ) -> Plan:
-    """The exact mean over all orders of the words, and of the tokens within each word.
+    """Plan the exact mean over all orders of the words, and of the tokens within each word.
 
-    Where that takes more passes than a budget allows, an estimate instead; see `budget_plan`.
+    If that takes more passes than the budget, plan an estimate instead; see `budget_plan`.
 
-    Golan et al. (2023) start from a sentence of masks, uncover its words in random order, add up
-    their log-probabilities, and average 100 such orders. The same sets of hidden words come up in
-    many orders, and one pass with the set M hidden tells log p(w | words outside M) for every word
+    Golan et al. (2023) start from a fully masked sentence, uncover its words in random order, add
+    up their log-probabilities, and average 100 such orders. The same sets of hidden words occur in
+    many orders, and one pass with the set M hidden gives log p(w | words outside M) for every word
     w of M. In a random order of n words, w follows exactly the words outside M with probability
-    (n-|M|)! (|M|-1)! / n!, so that the mean over all n! orders is
+    (n-|M|)! (|M|-1)! / n!, so the mean over all n! orders is
 
         sum over M, w in M of  (n-|M|)! (|M|-1)! / n!  log p(w | words outside M).
 
-    A word of k tokens is a chain of its own: within each M, the same formula averages the orders
-    of its tokens. The pass that hides all tokens of the word is the one that M needs anyway.
+    A word of k tokens is a separate chain: within each M, the same formula averages the orders of
+    its tokens. The pass that hides all tokens of the word is also the pass of M.
 
     With n = 3 words the weights are 2! 0! / 3! = 1/3 for sets of one word, 1! 1! / 3! = 1/6 for
     two and 0! 2! / 3! = 1/3 for all three; `plan` lists the passes. A word is in one set of size
@@ -105,7 +105,7 @@ def chain_plan(
     for w in np.flatnonzero(sizes > 1).tolist():
         parts = subsets(sizes[w])[:-1]  # (n_parts, k): all but the whole word
         shares = order_weights(parts)
-        for i in np.flatnonzero(sets[:, w]).tolist():  # every M that holds the word
+        for i in np.flatnonzero(sets[:, w]).tolist():  # every M that contains the word
             for part, share in zip(parts, weights[i] * shares, strict=True):
                 hidden, tokens = _partly(passes[i], members[w], part)
                 passes.append((hidden, tokens, np.full(len(tokens), share)))
@@ -113,10 +113,10 @@ def chain_plan(
 
 
 def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
-    """The mean over random orders of the words, as in 2023.
+    """Plan the mean over random orders of the words, as in Golan et al. (2023).
 
-    The tokens of a word are uncovered in a random order too, one for each order of the words, where
-    the published code averages over all.
+    The tokens of a word are also uncovered in random order, one for each order of the words. The
+    published code averages over all orders of these tokens.
     """
     sizes = tokens_per_word(pattern)
     rng = _generator(seed, sizes)
@@ -124,20 +124,20 @@ def orders_plan(pattern: Pattern, seed: int, n_orders: int = N_ORDERS) -> Plan:
 
 
 def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = False) -> Plan:
-    """An estimate of the mean over all orders, from at most `budget` distinct passes.
+    """Plan an estimate of the mean over all orders, from at most `budget` distinct passes.
 
-    Where all sets of hidden words cost at most half the budget, only the orders of tokens within
-    words are sampled. Elsewhere as many covers are taken as the budget allows or, for long
-    sentences, as many orders.
+    If all sets of hidden words cost at most half the budget, only the orders of tokens within words
+    are sampled. Otherwise the plan has as many covers as the budget allows or, for long sentences,
+    as many orders.
 
     Args:
-        pattern: of the sentence.
-        seed: decides the samples.
-        budget: how many passes.
-        in_orders: whether to sample random orders alone, as a mixture needs.
+        pattern: pattern of the sentence.
+        seed: seed of the samples.
+        budget: maximum number of passes.
+        in_orders: whether to sample only random orders, as a mixture requires.
 
     Raises:
-        ModelError: the budget does not allow two samples.
+        ModelError: if the budget does not allow two samples.
     """
     sizes = tokens_per_word(pattern)
     rng = _generator(seed, sizes)
@@ -163,21 +163,22 @@ def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = F
 
 
 def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
-    """A rough estimate of the mean over all orders, from few passes.
+    """Plan a rough estimate of the mean over all orders, from few passes.
 
-    The mean of some covers of the words. Sentences with the same number of words have the same
-    covers, whatever their tokens, so that a word and its replacement are compared in the same
-    contexts. With 0 covers, each word counts once, given all others, its tokens as if independent.
+    It is the mean of some covers of the words. Sentences with the same number of words have the
+    same covers, whatever their tokens, so that a word and its replacement are compared in the same
+    contexts. With 0 covers, each word is scored once, given all others, and its tokens are treated
+    as independent.
     """
     sizes = tokens_per_word(pattern)
     if not covers:
-        # `_whole_words` divides by the number of tokens; here each token counts in full
+        # `_whole_words` divides by the number of tokens; here each token has full weight
         weight = sizes.astype(np.float64)
         alone = [_whole_words(word, weight, sizes) for word in np.eye(len(sizes), dtype=bool)]
         return replace(_plan(pattern, [], alone), sample_of=None)
-    rng = np.random.default_rng([seed, len(sizes)])  # of the words
+    rng = np.random.default_rng([seed, len(sizes)])  # for the words
     sets_of_covers = [list(_sets(rng, len(sizes))) for _ in range(covers)]
-    inner_rng = _generator(seed, sizes)  # of the tokens within words
+    inner_rng = _generator(seed, sizes)  # for the tokens within words
     samples = [list(chain(*_cover(inner_rng, sizes, 1, sets))) for sets in sets_of_covers]
     return replace(_plan(pattern, samples), sample_of=None)
 
@@ -185,58 +186,58 @@ def draft_plan(pattern: Pattern, seed: int, covers: int) -> Plan:
 def _scheme(
     rng: np.random.Generator, sizes: IntArray, budget: int
 ) -> tuple[list[Pass], Callable[[], Iterable[Pass]]]:
-    """The passes that all samples have in common, and a function that draws the rest of one."""
+    """Return the passes that all samples share, and a function that draws the rest of a sample."""
     n = len(sizes)
-    # Passes of a cover of the tokens of every word, within one set of words each: all tokens of a
-    # word hidden is a pass of the words' own
+    # Passes to cover the tokens of every word within one set of words each. The set that hides all
+    # tokens of a word is already a pass of the words
     within = sum(_n_sets(k) - 1 for k in sizes.tolist())
     # 1. All sets of words, and samples of the orders of tokens within words
     if (1 << n) - 1 <= budget // 2 and within * _MIN_COVERS <= budget // 2:
         n_inner = min(n, max(1, budget // (2 * _MIN_COVERS * within)))
         return _all_sets(sizes), lambda: _cover(rng, sizes, n_inner)[1]
-    # 2. Covers of the words, about half of whose passes are within words
+    # 2. Covers of the words, with about half of the passes within words
     n_inner = min(n, max(1, _n_sets(n) // within)) if within else 0
     if (_n_sets(n) + n_inner * within) * _MIN_COVERS <= budget:
         return [], lambda: chain(*_cover(rng, sizes, n_inner))
-    # 3. Orders, which take one pass for each token
+    # 3. Orders, with one pass for each token
     return [], lambda: _order(rng, sizes)
 
 
 def _whole_words(chosen: BoolArray, weight: FloatArray, sizes: IntArray) -> Pass:
-    """A set of words, (n_words,), with all their tokens hidden.
+    """Hide all tokens of a set of words, (n_words,).
 
-    Each token is asked for as the first of its word's random order, with 1/k of the weight of a
-    word of k tokens.
+    Each token is asked for as the first one in a random order of its word, so it has 1/k of the
+    weight of a word of k tokens.
     """
-    word = np.repeat(np.arange(len(sizes)), sizes)  # (n,): the word of each token
+    word = np.repeat(np.arange(len(sizes)), sizes)  # (n,): word of each token
     hidden = chosen[word]
     tokens = np.flatnonzero(hidden)
     return hidden, tokens, weight[word[tokens]] / sizes[word[tokens]]
 
 
 def _all_sets(sizes: IntArray) -> list[Pass]:
-    """Every set of words hidden, with the weights of its words over all orders."""
+    """Hide every set of words, with the weights of its words over all orders."""
     sets = subsets(len(sizes))
     weights = [np.full(len(sizes), weight) for weight in order_weights(sets)]
     return [_whole_words(*pair, sizes) for pair in zip(sets, weights, strict=True)]
 
 
 def _members(sizes: IntArray) -> list[IntArray]:
-    """The tokens of each word."""
+    """Return the token indices of each word."""
     return np.split(np.arange(sizes.sum()), np.cumsum(sizes)[:-1])
 
 
-def _partly(whole: Pass, members: IntArray, part: BoolArray) -> tuple[BoolArray, IntArray]:
-    """A pass in which of one word only a part is hidden, (k,), and the tokens of that part."""
-    hidden = whole[0].copy()
+def _partly(hidden_pass: Pass, members: IntArray, part: BoolArray) -> tuple[BoolArray, IntArray]:
+    """Hide only a part of one word's tokens, (k,), and return that part's indices."""
+    hidden = hidden_pass[0].copy()
     hidden[members] = part
     return hidden, members[part]
 
 
 def _order(rng: np.random.Generator, sizes: IntArray) -> Iterator[Pass]:
-    """One random order of the words and, within each word, of its tokens."""
+    """Yield the passes of one random order of the words and, within each word, of its tokens."""
     word = np.repeat(np.arange(len(sizes)), sizes)
-    turn = rng.permutation(len(sizes))[word]  # (n,): when each token's word is uncovered
+    turn = rng.permutation(len(sizes))[word]  # (n,): rank at which each token's word is uncovered
     hidden = np.ones(len(word), np.bool_)
     for token in np.lexsort((rng.random(len(word)), turn)):  # by turn, then at random
         yield hidden.copy(), np.array([token]), np.ones(1)
@@ -249,20 +250,20 @@ def _cover(
     n_inner: int,
     sets: Iterable[tuple[BoolArray, FloatArray]] | None = None,
 ) -> tuple[list[Pass], list[Pass]]:
-    """One cover of the words, and covers of the tokens of words of several tokens.
+    """Draw a cover of the words, and covers of the tokens of words with several tokens.
 
-    A cover of a word's tokens is taken within `n_inner` of the word's sets, of evenly spaced sizes
-    from a random start. Its pass with all tokens hidden is the pass of the set itself.
+    A cover of a word's tokens is drawn within `n_inner` of the word's sets, whose sizes are evenly
+    spaced from a random start. Its pass with all tokens hidden is the pass of the set itself.
 
     Args:
-        rng: decides the orders.
-        sizes: tokens of each word, (n_words,).
-        n_inner: covers of the tokens of each word.
-        sets: the cover of the words as sets and weights, see `_sets`; drawn by default.
+        rng: source of the orders.
+        sizes: number of tokens of each word, (n_words,).
+        n_inner: number of covers of the tokens of each word.
+        sets: cover of the words as sets and weights, see `_sets`; drawn by default.
     """
     n = len(sizes)
     members = _members(sizes)
-    # Sizes 1 to n at which each word's tokens are covered: n / n_inner apart, shifted at random
+    # Sizes 1 to n at which each word's tokens are covered: n / n_inner apart, randomly shifted
     spaced = (rng.random((n, 1)) + np.arange(n_inner)) * n / max(1, n_inner)  # (n_words, n_inner)
     due = {(w, 1 + int(s)) for w in np.flatnonzero(sizes > 1).tolist() for s in spaced[w]}
     outer: list[Pass] = []
@@ -273,32 +274,32 @@ def _cover(
         for w in np.flatnonzero(words).tolist():
             if (w, size) not in due:
                 continue
-            due.remove((w, size))  # a word may be in two sets of a size: only once
+            due.remove((w, size))  # once, even if a word is in two sets of a size
             for tokens, share in _sets(rng, len(members[w])):
                 if not tokens.all():
-                    hidden, asked = _partly(outer[-1], members[w], tokens)
-                    inner.append((hidden, asked, 1 / n_inner * share[tokens]))
+                    hidden, token_numbers = _partly(outer[-1], members[w], tokens)
+                    inner.append((hidden, token_numbers, 1 / n_inner * share[tokens]))
     return outer, inner
 
 
 def _sets(rng: np.random.Generator, n: int) -> Iterator[tuple[BoolArray, FloatArray]]:
-    """A cover of n things: sets of each size 1 to n, (n,), and the things' weights there, (n,).
+    """Draw a cover of n things: sets of each size 1 to n, (n,), and the things' weights, (n,).
 
     The other members of a thing's set are random. The weights of a thing add up to 1/n for each
-    size, shared equally by the sets of that size that it is in; outside its sets they are 0.
+    size, shared equally by its sets of that size; outside its sets they are 0.
     """
     for size in range(1, n + 1):
         order, starts = rng.permutation(n), range(0, n, size)
         sets = np.zeros((len(starts), n), np.bool_)
         for i, start in enumerate(starts):
-            # the last set goes on with the first things of the order
+            # The last set continues with the first things of the order
             sets[i, order[(start + np.arange(size)) % n]] = True
         weights = sets / (n * sets.sum(axis=0))
         yield from zip(sets, weights, strict=True)
 
 
 def _n_sets(n: int) -> int:
-    """Number of sets in a cover: n / size, rounded up, for each size."""
+    """Count the sets in a cover: n / size, rounded up, for each size."""
     return sum(-(-n // size) for size in range(1, n + 1))
 
 
@@ -307,21 +308,21 @@ def _generator(seed: int, sizes: IntArray) -> np.random.Generator:
 
 
 def _plan(pattern: Pattern, samples: list[list[Pass]], common: Sequence[Pass] = ()) -> Plan:
-    """The sum of the passes that all samples have in common, plus the mean of the samples."""
-    positions = np.flatnonzero(np.array(pattern) >= 0)  # (n,): tokens of words, as in the text
+    """Add the passes that all samples share to the mean of the samples."""
+    positions = np.flatnonzero(np.array(pattern) >= 0)  # (n,): indices of the words' tokens
     all_passes = [*common, *chain.from_iterable(samples)]
     passes, tokens, weights = zip(*all_passes, strict=True)
     # Passes that hide the same tokens are one row of `Plan.hidden`
     rows: dict[bytes, int] = {}
-    row = [rows.setdefault(each.tobytes(), len(rows)) for each in passes]
+    row = [rows.setdefault(hidden.tobytes(), len(rows)) for hidden in passes]
     hidden = np.frombuffer(b"".join(rows), np.bool_).reshape(len(rows), -1)
     sample = np.repeat(
         [EVERY_SAMPLE, *range(len(samples))], [len(common), *map(len, samples)]
     )  # (n_passes,)
-    of_text = np.zeros((len(hidden), len(pattern)), np.bool_)  # tokens of no word are visible
+    of_text = np.zeros((len(hidden), len(pattern)), np.bool_)  # other tokens are visible
     of_text[:, positions] = hidden
-    # From passes to their questions
-    lengths = [len(each) for each in tokens]
+    # Repeat the values of passes for their questions
+    lengths = [len(numbers) for numbers in tokens]
     weight = np.concatenate(weights)
     sampled = np.repeat(sample != EVERY_SAMPLE, lengths)
     return Plan(
@@ -334,47 +335,48 @@ def _plan(pattern: Pattern, samples: list[list[Pass]], common: Sequence[Pass] = 
 
 
 HiddenWith: TypeAlias = "Callable[[IntArray, IntArray], BoolArray]"
-"""A function of tokens in question, (n, 1), and of the word of each token of the text, (n_tokens,):
-which tokens are hidden while each is asked for, (n, n_tokens)."""
+"""A function of tokens in question, (n, 1), and of the word of each token of the text, (n_tokens,).
+It returns the mask of the tokens that are hidden for each question, (n, n_tokens)."""
 
 MakePlan: TypeAlias = "Callable[[Pattern, int, int], Plan]"
 """A function that makes a plan from a pattern, a seed, and a budget of passes."""
 
 
 def _token(token: IntArray, word_of: IntArray) -> BoolArray:
-    """The token alone."""
+    """Hide the token only."""
     return np.equal(np.arange(len(word_of)), token)
 
 
 def _rest_of_word(token: IntArray, word_of: IntArray) -> BoolArray:
-    """The token and the later tokens of its word."""
+    """Hide the token and the later tokens of its word."""
     later = np.greater_equal(np.arange(len(word_of)), token)
     return np.equal(word_of, word_of[token]) & later
 
 
 def _word(token: IntArray, word_of: IntArray) -> BoolArray:
-    """All tokens of its word."""
+    """Hide all tokens of its word."""
     return np.equal(word_of, word_of[token])
 
 
 def _rest_of_sentence(token: IntArray, word_of: IntArray) -> BoolArray:
-    """The token and all to its right; the closing special token too, as in the authors' code."""
+    """Hide the token and all to its right, also the last special token, as in the authors' code."""
     return np.greater_equal(np.arange(len(word_of)), token)
 
 
 @dataclass(frozen=True)
 class MaskedRule:
-    """Rule by which a masked model scores a sentence.
+    """A rule by which a masked model scores a sentence.
 
     Attributes:
-        name: the rule's name in a specification, after `@`.
-        plan: makes the plan of a sentence: what to hide and to ask, and with which weights.
-        restricted: whether probabilities are normalised among the tokens that keep words apart.
+        name: name of the rule in a specification, after `@`.
+        plan: function that makes the plan of a sentence.
+        restricted: whether probabilities are normalised within classes of tokens that respect word
+            boundaries.
         end_scored: whether the end mark is scored; if not, it is always visible.
-        sampled: how scores are estimated that are not exact, a text with `{seed}` and
-            `{pass_budget}`; empty for rules that never sample. Rules that sample have cheap drafts.
+        sampled: description of estimated scores, a text with `{seed}` and `{pass_budget}`; empty
+            for rules that never sample. Rules that sample have cheap drafts.
         mixture: whether the score is the log of a mean probability over orders, see `Mixture`.
-        context: what the single pass hides by which candidate words are first compared.
+        context: tokens hidden in the single pass that is used to compare candidate words first.
     """
 
     name: str
@@ -387,17 +389,17 @@ class MaskedRule:
 
 
 def pll_plan(hidden_with: HiddenWith, pattern: Pattern) -> Plan:
-    """The plan of a pseudo-log-likelihood: one question for each token of the text."""
+    """Plan a pseudo-log-likelihood: one question for each token of the text."""
     word_of = np.array(pattern)
     token = np.flatnonzero(word_of != SPECIAL)  # (n_questions,)
-    # (n_questions, n_tokens); contexts that hide the same tokens are one pass
+    # (n_questions, n_tokens); equal contexts share a pass
     contexts = hidden_with(token[:, None], word_of)
     hidden, row = np.unique(contexts, axis=0, return_inverse=True)
     return Plan(hidden, row.reshape(-1), token, np.ones(len(token)))
 
 
 def _chain(name: str, *, restricted: bool = True, mixture: bool = False) -> MaskedRule:
-    """A rule over all orders where the budget allows it, else over a sample of them."""
+    """Return a rule over all orders, or over a sample of them if the budget does not allow all."""
 
     def mixture_plan(pattern: Pattern, seed: int, budget: int) -> Plan:
         return mixed(chain_plan(pattern, seed, budget, in_orders=True))
@@ -433,4 +435,4 @@ RULES: dict[str, MaskedRule] = {
         _pll("pll-sentence-l2r", _rest_of_sentence, context=_rest_of_sentence),
     )
 }
-"""By name, the default first."""
+"""Rules by name; the first is the default."""
