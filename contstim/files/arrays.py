@@ -1,9 +1,8 @@
-"""NumPy's arrays: names for their types, and their files, `.npy` and `.npz`.
+"""NumPy arrays: type names, and readers of `.npy` and `.npz` files.
 
-NumPy's readers allocate what a header claims before they look at what follows it, and end in errors
-of many kinds on damaged, encrypted or foreign archives. Here each is an `InputError` with the name
-of the file, and an array is read only where the file is long enough to hold it. Nothing is
-unpickled.
+NumPy's readers allocate the size in the header before they check the data, and raise errors of many
+kinds on damaged, encrypted or foreign archives. The readers here check the size first, raise an
+`InputError` with the file's name, and never unpickle.
 """
 
 from __future__ import annotations
@@ -27,30 +26,30 @@ Float32Array: TypeAlias = npt.NDArray[np.float32]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
-_MOST_COMPRESSED = 1_100  # times smaller: deflate reaches 1,032 at best
+_MAX_COMPRESSION = 1_100  # ratio of sizes; deflate reaches at most 1,032
 _ENDING = ".npy"
 
 
 def read_npy(path: Path | str) -> npt.NDArray[Any]:
-    """The array of an `.npy` file.
+    """Read the array of an `.npy` file.
 
     Raises:
-        InputError: the file cannot be read, or is not one plain array.
+        InputError: if the file cannot be read or is not one plain array.
     """
     with decoding(path, "an .npy of a plain array"), Path(path).open("rb") as file:
         return _read_array(file, Path(path).stat().st_size)
 
 
 def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of an `.npz` file by their names.
+    """Read the arrays of an `.npz` file, by name.
 
     Raises:
-        InputError: the file cannot be read, or holds anything but plain arrays of different names.
+        InputError: if the file cannot be read or holds anything but plain arrays of distinct names.
     """
     with decoding(path, "an .npz of plain arrays"), ZipFile(path) as archive:
         members = archive.infolist()
-        if twice := repeated(member.filename for member in members):
-            raise ValueError(f"it holds {twice[0]} twice")
+        if duplicates := repeated(member.filename for member in members):
+            raise ValueError(f"it holds {duplicates[0]} twice")
         return {
             member.filename.removesuffix(_ENDING): _read_member(archive, member, path)
             for member in members
@@ -60,16 +59,16 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
 def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> npt.NDArray[Any]:
     if not member.filename.endswith(_ENDING):
         raise ValueError(f"it holds {member.filename}, which is not an {_ENDING}")
-    # What the archive says of both sizes may be a lie; what it cannot be is longer than the file
-    there = min(member.compress_size, Path(path).stat().st_size)
-    if member.file_size > _MOST_COMPRESSED * there:
+    # Both sizes in the archive may be false, but no member is longer than the file
+    compressed_size = min(member.compress_size, Path(path).stat().st_size)
+    if member.file_size > _MAX_COMPRESSION * compressed_size:
         raise ValueError(f"{member.filename} claims to be larger than it can be")
     with archive.open(member) as file:
         return _read_array(file, member.file_size)
 
 
 def _read_array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
-    """An array that ends where the file does, `size` bytes from its beginning."""
+    """Read an array that ends at the end of the file, after `size` bytes."""
     version = np.lib.format.read_magic(file)
     read_header = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -78,13 +77,13 @@ def _read_array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
     if read_header is None:
         raise ValueError(f"its format {version} is not 1.0 or 2.0")
     shape, _, dtype = read_header(file)
-    # math.prod and not NumPy's, whose product of a huge shape would overflow to a small number
-    claimed = math.prod(shape) * dtype.itemsize
+    # math.prod, since NumPy's product of a huge shape would overflow to a small number
+    claimed_size = math.prod(shape) * dtype.itemsize
     if dtype.hasobject:
         raise ValueError("it holds objects of Python, which could run code")
-    if min(shape, default=0) < 0 or claimed != size - file.tell():
+    if min(shape, default=0) < 0 or claimed_size != size - file.tell():
         raise ValueError(
-            f"its header claims an array {shape} of {dtype} ({claimed:,} bytes), but "
+            f"its header claims an array {shape} of {dtype} ({claimed_size:,} bytes), but "
             f"{size - file.tell():,} bytes follow"
         )
     # read_array reads the header itself

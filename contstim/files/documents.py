@@ -1,8 +1,8 @@
-"""JSON and TOML, read strictly: what one program writes and another would misread is refused.
+"""Strict readers of JSON and TOML, which refuse content that other programs could misread.
 
-Python's own readers accept more than the formats say (NaN, half surrogate pairs, a name twice in
-one object) and fail in ways of their own on deep nesting and on integers of thousands of digits.
-Whatever reads such a file or text reads it here.
+Python's readers accept more than the formats allow: NaN, half surrogate pairs, a name twice in one
+object. On deep nesting and integers of thousands of digits they raise unusual errors. The whole
+package reads JSON and TOML with these functions.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 FORMAT = 1
-"""Number of the format of all records, and of the tables and certificates that they are of."""
+"""Format number of all records, and of the tables and certificates that they describe."""
 
 DEEPEST = 64
-"""How deep lists and objects may be nested."""
+"""Maximum nesting depth of lists and objects."""
 
-_LONGEST_SHOWN = 40
+_MAX_SHOWN = 40
 
 
 def parse_json(text: str | bytes, source: object, *, constants: bool = False) -> Any:
-    """The value that a JSON text holds.
+    """Parse a JSON text.
 
     Args:
-        text: as characters, or as bytes in UTF-8.
-        source: where the text is from, such as a path, or a path and a row, for messages.
-        constants: whether NaN, Infinity and -Infinity are taken, which Python writes for numbers
-            that JSON does not have.
+        text: characters, or bytes in UTF-8.
+        source: origin of the text for messages, such as a path, or a path and a row.
+        constants: whether NaN, Infinity and -Infinity are accepted, which Python writes and JSON
+            does not have.
 
     Raises:
-        InputError: it is not JSON in UTF-8; it holds NaN, an infinity, a number too large for
-            floating point, half of a surrogate pair, or a name twice in one object; or it is
+        InputError: if the text is not JSON in UTF-8; holds NaN, an infinity, a number too large
+            for floating point, half of a surrogate pair, or a name twice in one object; or is
             nested deeper than `DEEPEST`.
     """
-    text = _decoded(text, source)
-    with _naming(source, "JSON"):
+    text = _decode(text, source)
+    with _source_errors(source, "JSON"):
         value = json.loads(
             text,
             parse_constant=float if constants else _refuse_constant,
-            parse_float=_finite,
-            object_pairs_hook=_distinct,
+            parse_float=_parse_finite,
+            object_pairs_hook=_make_object,
         )
-        _check(value)
+        _check_value(value)
     return value
 
 
 def parse_json_object(
     text: str | bytes, source: object, *, constants: bool = False
 ) -> dict[str, Any]:
-    """The object, a mapping from names to values, that a JSON text holds.
+    """Parse a JSON text that holds an object.
 
     Raises:
-        InputError: it holds another value; and see `parse_json`.
+        InputError: if the text holds another value; see also `parse_json`.
     """
     value = parse_json(text, source, constants=constants)
     if not isinstance(value, dict):
@@ -73,26 +73,26 @@ def parse_json_object(
 
 
 def parse_toml(text: str | bytes, source: object) -> dict[str, Any]:
-    """The tables that a TOML text holds.
+    """Parse a TOML text.
 
     Raises:
-        InputError: it is not TOML in UTF-8; it holds nan, an infinity or a number too large for
-            floating point; or it is nested deeper than `DEEPEST`.
+        InputError: if the text is not TOML in UTF-8; holds nan, an infinity or a number too large
+            for floating point; or is nested deeper than `DEEPEST`.
     """
-    text = _decoded(text, source).replace("\r\n", "\n")
-    with _naming(source, "TOML"):
-        tables = tomllib.loads(text, parse_float=_finite)
-        _check(tables)
+    text = _decode(text, source).replace("\r\n", "\n")
+    with _source_errors(source, "TOML"):
+        tables = tomllib.loads(text, parse_float=_parse_finite)
+        _check_value(tables)
     return tables
 
 
 def parse_json_lines(
     lines: Iterable[str], path: Path | str, *, constants: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of JSON lines with the number of each line, from 1; blank lines are left out.
+    """Parse JSON lines into pairs of line number, from 1, and object; skip blank lines.
 
     Raises:
-        InputError: a line is not one JSON object (names it).
+        InputError: if a line is not one JSON object (names the line).
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -102,72 +102,76 @@ def parse_json_lines(
 def write_json(
     path: Path | str, value: object, *, default: Any = str, private: bool = False
 ) -> None:
-    """Write a value as a JSON file that people can read.
+    """Write a value as an indented JSON file.
 
     Args:
-        path: the file.
-        value: what it is to hold.
-        default: what stands for a value that JSON does not have.
-        private: whether its owner alone may read it.
+        path: path of the file.
+        value: content of the file.
+        default: function that converts values of types that JSON does not have.
+        private: whether only the owner may read the file.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: if the file cannot be written.
     """
     text = json.dumps(value, indent=2, ensure_ascii=False, default=default)
     write_text(path, text + "\n", private=private)
 
 
 def read_json(path: Path | str) -> Any:
-    """The value of a JSON file.
+    """Read a JSON file.
 
     Raises:
-        InputError: the file cannot be read; and see `parse_json`.
+        InputError: if the file cannot be read; see also `parse_json`.
     """
-    return parse_json(_content(path), path)
+    return parse_json(_read_bytes(path), path)
 
 
 def read_json_object(path: Path | str, *, constants: bool = False) -> dict[str, Any]:
-    """The object of a JSON file.
+    """Read a JSON file that holds an object.
 
     Raises:
-        InputError: the file cannot be read; and see `parse_json_object`.
+        InputError: if the file cannot be read; see also `parse_json_object`.
     """
-    return parse_json_object(_content(path), path, constants=constants)
+    return parse_json_object(_read_bytes(path), path, constants=constants)
 
 
 def read_json_lines(path: Path | str) -> list[tuple[int, dict[str, Any]]]:
-    """The objects of a file of JSON lines with the number of each line, from 1.
+    """Read a JSON Lines file as pairs of line number, from 1, and object.
 
     Raises:
-        InputError: the file cannot be read, or a line is not one JSON object (names it).
+        InputError: if the file cannot be read or a line is not one JSON object (names the line).
     """
     return list(parse_json_lines(read_text(path).split("\n"), path))
 
 
 def read_toml(path: Path | str) -> dict[str, Any]:
-    """The tables of a TOML file.
+    """Read a TOML file.
 
     Raises:
-        InputError: the file cannot be read; and see `parse_toml`.
+        InputError: if the file cannot be read; see also `parse_toml`.
     """
-    return parse_toml(_content(path), path)
+    return parse_toml(_read_bytes(path), path)
 
 
 def read_text(path: Path | str) -> str:
-    """The text of a UTF-8 file, without a byte order mark, its lines ended by LF.
+    """Read a UTF-8 text without its byte order mark, with all line ends as LF.
 
     Raises:
-        InputError: the file cannot be read or is not UTF-8 (names the byte).
+        InputError: if the file cannot be read or is not UTF-8 (names the byte).
     """
-    text = _decoded(_content(path), path)
+    text = _decode(_read_bytes(path), path)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def refuse_other_format(path: Path | str, content: Mapping[str, Any]) -> None:
-    """Refuse a file that another version of contstim wrote in another format.
+    """Check that a file does not have the format of another version of contstim.
+
+    Args:
+        path: path of the file, for the message.
+        content: content of the file or of its record.
 
     Raises:
-        InputError: what the file, or its record, holds names another format.
+        InputError: if the content names another format.
     """
     if content.get("format", FORMAT) != FORMAT:
         raise InputError(
@@ -177,36 +181,36 @@ def refuse_other_format(path: Path | str, content: Mapping[str, Any]) -> None:
 
 
 def shortened(value: object) -> str:
-    """A value as messages show it: at most a few dozen characters."""
+    """Return the representation of a value for messages: at most a few dozen characters."""
     text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
 
 
 @contextmanager
-def _naming(source: object, language: str) -> Iterator[None]:
-    """Errors of readers as ours, with the source's name."""
+def _source_errors(source: object, language: str) -> Iterator[None]:
+    """Convert a reader's errors to `InputError` with the name of the source."""
     try:
         yield
     except RecursionError:
-        what = f"lists and objects are nested deeper than {DEEPEST}"
-        raise InputError(f"{source} is not readable {language}: {what}.") from None
+        problem = f"lists and objects are nested deeper than {DEEPEST}"
+        raise InputError(f"{source} is not readable {language}: {problem}.") from None
     except ValueError as error:
-        # Python refuses integers of more than 4,300 digits with advice for programmers.
-        what = "an integer is too long" if "integer string" in str(error) else str(error)
-        raise InputError(f"{source} is not readable {language}: {what}.") from error
+        # Python's message on integers of more than 4,300 digits gives advice for programmers
+        problem = "an integer is too long" if "integer string" in str(error) else str(error)
+        raise InputError(f"{source} is not readable {language}: {problem}.") from error
 
 
-def _content(path: Path | str) -> bytes:
+def _read_bytes(path: Path | str) -> bytes:
     with reading(path):
         refuse_device(path)
         return Path(path).read_bytes()
 
 
-def _decoded(text: str | bytes, source: object) -> str:
+def _decode(text: str | bytes, source: object) -> str:
     if isinstance(text, str):
         return text
     with reading(source):
-        # Editors on Windows put a byte order mark first
+        # Windows editors start files with a byte order mark
         return text.decode("utf-8-sig")
 
 
@@ -214,29 +218,29 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number in JSON")
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text[:_LONGEST_SHOWN]} is not a finite number")
+        raise ValueError(f"{text[:_MAX_SHOWN]} is not a finite number")
     return value
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        twice = repeated(name for name, _ in pairs)
-        raise ValueError(f"one object has the name {shortened(twice[0])} twice")
+        duplicates = repeated(name for name, _ in pairs)
+        raise ValueError(f"one object has the name {shortened(duplicates[0])} twice")
     return value
 
 
-def _check(value: object) -> None:
-    """Refuse what readers let pass: see `parse_json`."""
-    depth, level = 0, [value]  # level by level, since recursion itself ends at some depth
+def _check_value(value: object) -> None:
+    """Refuse values that Python's readers accept: see `parse_json`."""
+    depth, level = 0, [value]  # level by level, since recursion is limited
     while level:
         inner: list[object] = []
         for part in level:
             if isinstance(part, dict):
-                # Names are texts too, and may hold half of a surrogate pair
+                # Names may hold half of a surrogate pair, too
                 inner += part.keys()
                 inner += part.values()
             elif isinstance(part, list):
@@ -248,7 +252,7 @@ def _check(value: object) -> None:
                     raise ValueError("a text holds half of a surrogate pair") from None
             elif isinstance(part, int):
                 try:
-                    float(part)  # so that every number can be computed with
+                    float(part)  # so that later computations cannot overflow
                 except OverflowError:
                     raise ValueError("an integer is too large for floating point") from None
         if inner and depth == DEEPEST:

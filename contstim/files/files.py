@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, told apart by checksums, locked between processes."""
+"""Files: atomic writing, errors that name the file, checksums, and locks between processes."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
 
 _DEVICES = Path("/dev")
 _STREAMS = (Path("/dev/fd"), Path("/proc/self/fd"))
-_LONGEST_NAME = 200  # bytes, which leave room in 255 for what a partial file's name adds
+_MAX_NAME_BYTES = 200  # leaves room in 255 for the additions of a partial file's name
 _OWNER_ONLY = 0o600
-_LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files: one far from the text, which others read
+_LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files: this one is far beyond the text
 
 
 @contextmanager
 def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
-    """A file beside the target to write into; it takes the target's place when all is written.
+    """Write a file atomically: yield a temporary path, which replaces the target on success.
 
-    So an interrupted run leaves the old file or none, never a part of one. Missing folders are
-    made. What a link points to is replaced, not the link, and the new file has the old one's
+    An interrupted run leaves the old file or none, never a part of one. Missing folders are
+    created. If the target is a link, the linked file is replaced. The new file has the old one's
     permissions. A device or a pipe, such as `/dev/null` or `/dev/stdout`, is written into.
 
     Args:
-        path: the target.
-        private: whether its owner alone may read it, because it holds a secret.
+        path: target path.
+        private: whether only the owner may read the file, because it holds a secret.
 
     Raises:
-        InputError: the file cannot be written there, or a text for it is not valid Unicode.
+        InputError: if the target cannot be written, or a text for it is not valid Unicode.
     """
     target = Path(path)
     try:
         if not target.name or target.is_dir():
             raise IsADirectoryError(None, "it is a folder")
         if is_device(target):
-            with _copied_into(target) as partial:
+            with _copy_to_device(target) as partial:
                 yield partial
         else:
-            with _replacing(target, private=private) as partial:
+            with _replace_file(target, private=private) as partial:
                 yield partial
     except OSError as error:
         raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
@@ -61,14 +61,14 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
 
 
 def is_device(path: Path | str) -> bool:
-    """True if a path is that of a device, a pipe or an open stream.
+    """Return True if a path is that of a device, a pipe or an open stream.
 
     Raises:
-        OSError: the name is too long, or a link leads to itself.
+        OSError: if the name is too long, or a link leads to itself.
     """
     path = Path(path)
     if path in (_DEVICES / "stdout", _DEVICES / "stderr") or path.parent in _STREAMS:
-        return True  # also where it leads to a file, into which others write, too
+        return True  # even if redirected to a file, since other programs may write to it, too
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -78,14 +78,15 @@ def is_device(path: Path | str) -> bool:
 
 @contextmanager
 def reading(source: object, error: type[ContstimError] = InputError) -> Iterator[None]:
-    """Raise what goes wrong with a file, or with the text in it, as an error that names it.
+    """Convert errors of reading and decoding to errors that name the source.
 
     Args:
-        source: the file, or where the text is from.
-        error: kind of the error.
+        source: file, or origin of the text.
+        error: class of the error.
 
     Raises:
-        ContstimError: of that kind; the file cannot be read or is not UTF-8 (names the byte).
+        ContstimError: of class `error`, if the file cannot be read or is not UTF-8 (names the
+            byte).
     """
     try:
         yield
@@ -98,14 +99,14 @@ def reading(source: object, error: type[ContstimError] = InputError) -> Iterator
 
 @contextmanager
 def decoding(path: Path | str, what: str) -> Iterator[None]:
-    """Raise errors of a reader of binary files, which are of many kinds, as ours.
+    """Convert the many kinds of errors of a reader of binary files to `InputError`.
 
     Args:
-        path: the file.
-        what: what it must be, after "is not".
+        path: path of the file.
+        what: expected content, as a phrase after "is not".
 
     Raises:
-        InputError: the file cannot be read, or is something else.
+        InputError: if the file cannot be read or has other content.
     """
     with reading(path):
         try:
@@ -118,10 +119,10 @@ def decoding(path: Path | str, what: str) -> Iterator[None]:
 
 
 def refuse_device(path: Path | str) -> None:
-    """Refuse a device or a pipe in place of a file to be read: it may have no end, or no beginning.
+    """Refuse to read a device or a pipe, which may never send data or never end.
 
     Raises:
-        OSError: it is a device, a pipe or a socket, or nothing is there.
+        OSError: if the path is a device, a pipe or a socket, or does not exist.
     """
     mode = Path(path).stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -129,7 +130,7 @@ def refuse_device(path: Path | str) -> None:
 
 
 def is_file(path: Path | str) -> bool:
-    """True if there is such a file; False if the name is longer than the file system takes."""
+    """Return True if the file exists, False also if its name is too long for the file system."""
     try:
         return Path(path).is_file()
     except OSError:
@@ -137,7 +138,7 @@ def is_file(path: Path | str) -> bool:
 
 
 def is_folder(path: Path | str) -> bool:
-    """True if there is such a folder; False if the name is longer than the file system takes."""
+    """Return True if the folder exists, False also if its name is too long for the file system."""
     try:
         return Path(path).is_dir()
     except OSError:
@@ -145,23 +146,23 @@ def is_folder(path: Path | str) -> bool:
 
 
 def path_inside(folder: Path | str, name: str) -> Path:
-    """The path of a file or folder that a text names, within a folder that it does not leave.
+    """Return the path of a named file or folder, and make sure that it is inside a folder.
 
-    Names that somebody else wrote, as in a study file that is handed on, become paths here only.
+    All names from files of other authors, such as shared study files, become paths here.
 
     Args:
-        folder: which need not be there yet.
-        name: as the text has it; with slashes, a path from the folder.
+        folder: folder, which may not exist yet.
+        name: name, or relative path with slashes.
 
     Raises:
-        InputError: the name is empty or absolute, has `..`, a backslash or a null character, or
-            there is a link on its way that leads out of the folder.
+        InputError: if the name is empty or absolute, has `..`, a backslash or a null character, or
+            passes a link that leads out of the folder.
     """
-    path, own = Path(folder) / name, Path(folder).absolute()
+    path, root = Path(folder) / name, Path(folder).absolute()
     parts = Path(name).parts  # none of "" and "."
     if not parts or Path(name).is_absolute() or {"..", "\\", "\0"} & {*name, *parts}:
         raise InputError(
-            f"{name!r} does not name a file within {own}: such a name has no '..', backslash or "
+            f"{name!r} does not name a file within {root}: such a name has no '..', backslash or "
             "null character, and does not begin with '/'. Choose another name."
         )
     try:
@@ -170,68 +171,63 @@ def path_inside(folder: Path | str, name: str) -> Path:
         inside = False
     if not inside:
         raise InputError(
-            f"{name!r} is a link that leads out of {own}, or stands behind one. Put the file or "
+            f"{name!r} is a link that leads out of {root}, or stands behind one. Put the file or "
             "folder itself in the place of the link."
         )
     return path
 
 
 def write_text(path: Path | str, text: str, *, private: bool = False) -> None:
-    """Write a UTF-8 text with Unix line ends; see `writing`.
-
-    Raises:
-        InputError: see `writing`.
-    """
+    """Write a UTF-8 text with Unix line ends; arguments and errors as for `writing`."""
     with writing(path, private=private) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 
 
 @contextmanager
-def _replacing(target: Path, *, private: bool) -> Iterator[Path]:
+def _replace_file(target: Path, *, private: bool) -> Iterator[Path]:
     if target.is_symlink():
-        # Renaming onto the link itself would put a file in its place
+        # Renaming onto the link itself would replace the link
         target = Path(os.path.realpath(target))
     if target.parent == _DEVICES and not target.exists():
         raise OSError(None, "that folder is for devices")
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Hidden, and named for its process; a long name gives way to its hash, which leaves room.
-    written = os.fsencode(target.name)
-    name = target.name if len(written) <= _LONGEST_NAME else hashlib.sha256(written).hexdigest()
+    # Hidden, and named for its process; a long name is replaced by its hash
+    encoded = os.fsencode(target.name)
+    name = target.name if len(encoded) <= _MAX_NAME_BYTES else hashlib.sha256(encoded).hexdigest()
     partial = target.parent / f".{name}.{os.getpid()}.partial"
     try:
-        partial.touch(mode=_OWNER_ONLY if private else 0o666)  # whatever mode a writer would give
+        partial.touch(mode=_OWNER_ONLY if private else 0o666)  # before a writer chooses a mode
         mode = (target if target.exists() and not private else partial).stat().st_mode
         yield partial
         partial.chmod(stat.S_IMODE(mode))
-        # One step on every POSIX system: readers see the old file or the whole new one
+        # Atomic on POSIX systems: readers see the old file or the complete new one
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
 
 
 @contextmanager
-def _copied_into(device: Path) -> Iterator[Path]:
+def _copy_to_device(device: Path) -> Iterator[Path]:
     with TemporaryDirectory() as folder:
-        # A device cannot be renamed onto, and a pipe not written twice: the whole first, then a
-        # copy
-        whole = Path(folder) / "whole"
-        yield whole
-        with whole.open("rb") as source, device.open("wb") as target:
+        # A device cannot be replaced, and a pipe not rewritten: copy the complete file
+        complete = Path(folder) / "whole"
+        yield complete
+        with complete.open("rb") as source, device.open("wb") as target:
             shutil.copyfileobj(source, target)
 
 
 def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
-    """`sha256:` and the digest of a file, or of a folder: its files' names and contents.
+    """Return `sha256:` and the digest of a file, or of a folder's file names and contents.
 
-    Of a folder, hidden files do not count, which are partial or private, nor do records, which
-    hold dates.
+    In a folder, hidden files are skipped, since they are partial or private, and records, since
+    they hold dates.
 
     Args:
-        path: of the file or folder.
-        leave_out: files of the folder that do not count, either, such as texts to be edited.
+        path: file or folder.
+        leave_out: further files of the folder to skip, such as texts to be edited.
 
     Raises:
-        InputError: the file cannot be read.
+        InputError: if a file cannot be read.
     """
     path = Path(path)
     with reading(path):
@@ -245,14 +241,14 @@ def checksum(path: Path | str, leave_out: Collection[str] = ()) -> str:
 
 
 def files_of(folder: Path | str) -> list[str]:
-    """The files of a folder and its subfolders that count, by their paths in it, in order."""
+    """Return sorted relative paths of a folder's files, without hidden files and records."""
     folder = Path(folder)
     names = (path.relative_to(folder) for path in visible_files(folder))
     return sorted(name.as_posix() for name in names if not is_record(name))
 
 
 def visible_files(folder: Path) -> list[Path]:
-    """The files of a folder and its subfolders, in order, without hidden ones."""
+    """Return the sorted files of a folder and its subfolders, without hidden ones."""
     return sorted(
         path
         for path in folder.rglob("*")
@@ -262,24 +258,24 @@ def visible_files(folder: Path) -> list[Path]:
 
 
 def is_record(path: Path | str) -> bool:
-    """True if a file is, by its name, a record of how another came about."""
+    """Return True if a file has the name of a record of how an output was made."""
     name = Path(path).name
     return name.endswith(".meta.json") or name == "training.json"
 
 
 @contextmanager
 def file_lock(path: Path, holder: str) -> Iterator[str | None]:
-    """Try to hold a lock that is the operating system's: it ends with the process, however it ends.
+    """Try to acquire a lock of the operating system, which ends with the process in any case.
 
     Args:
-        path: the file of the lock, which says who holds it.
-        holder: who this process is, for whoever is refused.
+        path: lock file, which names the holder.
+        holder: description of this process, for processes that do not get the lock.
 
     Yields:
-        None where this process has the lock now; else who holds it, empty if that is not known.
+        None if this process has acquired the lock; else the holder, empty if unknown.
 
     Raises:
-        StoreError: the file cannot be used.
+        StoreError: if the lock file cannot be used.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -306,22 +302,22 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
 
 
 def lock_holder(path: Path) -> str | None:
-    """Who holds a lock now, empty if that is not known; None where nobody does. Writes nothing."""
+    """Return the holder of a lock, empty if unknown, None if it is free; write nothing."""
     try:
-        with path.open("r+", encoding="utf-8") as file:  # network file systems lock no other
-            # Of a process that was killed the file stays, and the lock does not
+        with path.open("r+", encoding="utf-8") as file:  # network file systems need "r+"
+            # A killed process leaves its file, but not its lock
             return None if _acquire(file) else file.read().strip()
-    except OSError:  # there is none
+    except OSError:  # no lock file
         return None
 
 
 def _open_and_lock(path: Path) -> tuple[IO[str], bool]:
-    """A file, and whether this process has its lock now."""
+    """Open a file and try to lock it; return it and whether the lock was acquired."""
     while True:
         file = path.open("a+", encoding="utf-8")
         if not _acquire(file):
             return file, False
-        # Whoever had the lock before may have removed the file between our opening and locking it
+        # The previous holder may have removed the file after we opened it: then open it again
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file, True
@@ -339,6 +335,6 @@ def _acquire(file: IO[str]) -> bool:
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # the one of POSIX, the other of Windows
+    except (BlockingIOError, PermissionError):  # on POSIX and on Windows
         return False
     return True

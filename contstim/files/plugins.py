@@ -1,4 +1,4 @@
-"""Values that installed packages add by entry points, each of a kind and under a name."""
+"""Plugins: named values that installed packages add by entry points."""
 
 from __future__ import annotations
 
@@ -17,29 +17,32 @@ _Kind = TypeVar("_Kind")
 
 
 def plugin_names(group: str) -> list[str]:
-    """The names of a group, in alphabetical order."""
-    return list(_names_found(group, tuple(sys.path)))
+    """Return the names of a group of entry points, in alphabetical order."""
+    return list(_find_names(group, tuple(sys.path)))
 
 
 @cache
-def _names_found(group: str, _path: tuple[str, ...]) -> tuple[str, ...]:
-    """The names, for which every package on the path is looked at, so once for each path."""
+def _find_names(group: str, _path: tuple[str, ...]) -> tuple[str, ...]:
+    """Search all packages on the path for the names; cached, since this is slow."""
     return tuple(sorted({entry.name for entry in entry_points(group=group)}))
 
 
 def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError]) -> _Kind | None:
-    """Value added under a name; None if there is none.
+    """Load the value that a package adds under a name; None if there is none.
 
     Args:
-        group: of entry points.
-        name: of the entry point and of the value.
-        kind: what the value must be.
-        error: raised where two packages add it, or what one adds cannot be loaded or is something
-            else.
+        group: group of entry points.
+        name: name of the entry point and of the value.
+        kind: class of the value.
+        error: class of the error to raise.
+
+    Raises:
+        ContstimError: of class `error`, if several packages add the name, or the value cannot be
+            loaded or is not a `kind` with this name.
     """
     word = kind.__name__
     entries = list(entry_points(group=group, name=name))
-    # One package may be found twice, installed and on the path: then both name the same value
+    # A package that is both installed and on the path is found twice, with the same value
     if len({entry.value for entry in entries}) > 1:
         raise error(
             f"Several packages add the {word.lower()} {name!r}: "
@@ -50,7 +53,7 @@ def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError])
     (entry, *_) = entries
     try:
         value = entry.load()
-    # Loading runs another package's code, which may fail in any way
+    # Loading runs code of another package, which may raise anything
     except Exception as reason:
         raise error(
             f"The {word.lower()} {name!r} of {_origin(entry)} cannot be loaded: "

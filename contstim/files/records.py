@@ -1,4 +1,4 @@
-"""Record of a run: JSON beside every output, so that no number travels without its origin."""
+"""Record of a run: a JSON file next to every output, so that every result has its origin."""
 
 from __future__ import annotations
 
@@ -32,32 +32,33 @@ _command: ContextVar[tuple[str, ...] | None] = ContextVar("command", default=Non
 
 
 def record_path(output: Path | str) -> Path:
-    """Path of the record of an output file: `scores.csv` has `scores.csv.meta.json`."""
+    """Return the path of an output's record: `scores.csv.meta.json` for `scores.csv`."""
     return Path(f"{output}.meta.json")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Record of how an output came about, as JSON beside it.
+    """Record of how an output was made, stored as JSON next to it.
 
     Attributes:
-        path: of the record; paths in it are relative to its folder, so that it can be handed on.
-        format: of the record and of what it is of.
+        path: path of the record; paths in the record are relative to its folder, so that the
+            folder can be moved.
+        format: format number of the record and of its output.
         step: name of the step that wrote the output; empty for none.
-        step_version: of the step, raised when it computes other results of the same files.
-        options: choices that are not defaults and that results depend on.
-        commits: of models on the Hugging Face hub, by their names there.
+        step_version: version of the step, which rises when the same files give other results.
+        options: options that are not defaults and that affect the results.
+        commits: commit of each model on the Hugging Face hub, by name.
         inputs: checksum of each file and folder that was read.
         outputs: checksum of each file and folder that was written.
-        files: checksum of each file in folders that were written, by which changes are named.
-        seconds: how long it took.
-        warnings: what the step warned of.
-        complete: False where not all that was wanted could be found.
-        command: as it was given.
-        date: when it was done, UTC.
-        environment: the machine.
-        versions: of contstim, Python and libraries.
-        facts: seed, conventions, counts: what the step found out.
+        files: checksum of each file in written folders, to name changed files.
+        seconds: duration.
+        warnings: warnings of the step.
+        complete: False if the step found fewer results than requested.
+        command: command line.
+        date: date and time, UTC.
+        environment: description of the machine.
+        versions: versions of contstim, Python and libraries.
+        facts: further results of the step, such as seed, conventions and counts.
     """
 
     path: Path
@@ -88,61 +89,63 @@ class Record:
         facts: Mapping[str, Any],
         **about: Any,
     ) -> Record:
-        """A record of now, with the checksums of files.
+        """Make a record with the current date and the checksums of the outputs.
 
         Args:
-            path: of the record.
-            inputs: checksums of files and folders that were read, from before.
+            path: path of the record.
+            inputs: checksums of files and folders that were read, computed before the run.
             outputs: files and folders that were written.
-            facts: `to_edit` names files of a folder that are there to be edited, and do not count
-                in its checksum.
+            facts: further results; `to_edit` names files of a folder that users edit, which its
+                checksum leaves out.
             about: further fields.
 
         Raises:
-            InputError: a file cannot be read.
+            InputError: if a file cannot be read.
         """
-        folder, written = path.parent, [Path(each) for each in outputs]
-        inside = [
-            each / name
-            for each in written
-            if each.is_dir()
-            for name in files_of(each)
+        folder, output_paths = path.parent, [Path(output) for output in outputs]
+        folder_files = [
+            output / name
+            for output in output_paths
+            if output.is_dir()
+            for name in files_of(output)
             if name not in facts.get("to_edit", ())
         ]
         return cls(
             path=path,
             inputs=dict(inputs),
-            outputs=checksums(written, folder, facts.get("to_edit", ())),
-            files=checksums(inside, folder),
+            outputs=checksums(output_paths, folder, facts.get("to_edit", ())),
+            files=checksums(folder_files, folder),
             facts=dict(facts),
             **provenance(),
             **about,
         )
 
     def write(self, *, private: bool = False) -> None:
-        """Write it, for its owner alone if it is private.
+        """Write the record; only the owner may read it if it is private.
 
         Raises:
-            InputError: it cannot be written.
+            InputError: if the file cannot be written.
         """
         write_json(self.path, self.content(), private=private)
 
     def content(self) -> dict[str, Any]:
-        """Content as JSON has it: facts beside the fields that hold anything."""
-        names = [each.name for each in fields(self) if each.name not in ("path", "facts")]
-        own = {name: getattr(self, name) for name in names}
+        """Return the JSON object: the fields that are not empty, and the facts."""
+        names = [field.name for field in fields(self) if field.name not in ("path", "facts")]
+        values = {name: getattr(self, name) for name in names}
         if not self.step:
             for name in ("step_version", "seconds", "complete"):
-                del own[name]
-        kept = {n: v for n, v in own.items() if v not in ({}, [], "") or n in ("inputs", "outputs")}
-        return {**kept, **self.facts}
+                del values[name]
+        stored = {
+            n: v for n, v in values.items() if v not in ({}, [], "") or n in ("inputs", "outputs")
+        }
+        return {**stored, **self.facts}
 
     @classmethod
     def read(cls, path: Path) -> Record | None:
-        """The record at a path; None where there is none, or it is damaged.
+        """Read a record; return None if it is missing or damaged.
 
         Raises:
-            InputError: it has another format.
+            InputError: if the record has another format.
         """
         if not path.is_file():
             return None
@@ -152,10 +155,12 @@ class Record:
             return None
         refuse_other_format(path, content)
         try:
-            names = {each.name for each in fields(cls)} - {"path", "facts"}
-            own = {name: content.pop(name) for name in names if name in content}
-            record: Record = _validator().validate_python({"path": path, "facts": content, **own})
-        except ValueError:  # pydantic's errors are such
+            names = {field.name for field in fields(cls)} - {"path", "facts"}
+            values = {name: content.pop(name) for name in names if name in content}
+            record: Record = _validator().validate_python(
+                {"path": path, "facts": content, **values}
+            )
+        except ValueError:  # also pydantic's errors
             return None
         return record
 
@@ -164,7 +169,7 @@ class Record:
 def _validator() -> TypeAdapter[Record]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Record)  # made once: it takes longer than all reading
+    return TypeAdapter(Record)  # cached, since this takes longer than all reading
 
 
 def write_record(
@@ -174,40 +179,42 @@ def write_record(
     /,
     **facts: Any,
 ) -> Path:
-    """Write the record of an output that no step writes, as JSON beside it; see `Record`.
+    """Write the record of an output that does not come from a step; see `Record`.
 
     Args:
-        output: the file, or the stem of several. Beside a device nothing is written.
-        inputs: files and folders that were read; None, the standard input (`-`), devices and what
-            is gone by now have no checksum and are left out.
-        outputs: further files that were written with it, such as a certificate; None where the
-            output goes on changing, as a database does, and has no checksum.
-        facts: what the record says further.
+        output: output file, or common stem of several. Devices get no record.
+        inputs: files and folders that were read; None, standard input (`-`), devices and removed
+            files are left out.
+        outputs: further output files, such as a certificate; None if the output still changes, as
+            a database does, so that no checksum is stored.
+        facts: further entries of the record.
 
     Raises:
-        InputError: the record cannot be written, or a file cannot be read.
+        InputError: if the record cannot be written, or a file cannot be read.
     """
     path = record_path(output)
     if not is_device(output):
-        written = () if outputs is None else (output, *outputs)
-        read = checksums((p for p in inputs if p is not None and str(p) != "-"), path.parent)
-        Record.of(path, inputs=read, outputs=written, facts=facts).write()
+        output_paths = () if outputs is None else (output, *outputs)
+        input_checksums = checksums(
+            (p for p in inputs if p is not None and str(p) != "-"), path.parent
+        )
+        Record.of(path, inputs=input_checksums, outputs=output_paths, facts=facts).write()
     return path
 
 
 def checksums(
     paths: Iterable[Path | str], folder: Path, to_edit: Collection[str] = ()
 ) -> dict[str, str]:
-    """The checksum of each path that is there, by its path from a folder."""
-    found = {}
+    """Return the checksum of each existing path, by its path relative to a folder."""
+    digests = {}
     for path in map(Path, paths):
         if path.exists() and not is_device(path):
-            found[path_from(folder.resolve(), path.resolve())] = checksum(path, to_edit)
-    return found
+            digests[path_from(folder.resolve(), path.resolve())] = checksum(path, to_edit)
+    return digests
 
 
 def path_from(folder: Path, path: Path) -> str:
-    """A file's path from a folder; its whole path where it lies on another drive of Windows."""
+    """Return a path relative to a folder; unchanged if it is on another Windows drive."""
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:
@@ -216,7 +223,7 @@ def path_from(folder: Path, path: Path) -> str:
 
 @contextmanager
 def recorded_as(command: Sequence[str]) -> Iterator[None]:
-    """Records that are written meanwhile name this command, and not that of the process."""
+    """Store this command, not that of the process, in all records written in this context."""
     token = _command.set(tuple(command))
     try:
         yield
@@ -225,13 +232,13 @@ def recorded_as(command: Sequence[str]) -> Iterator[None]:
 
 
 def provenance() -> dict[str, Any]:
-    """The format, the command, its program without a folder, date, environment and versions.
+    """Return format, command (program without folder), date, environment and versions.
 
-    Where the environment variable SOURCE_DATE_EPOCH is set, it is the date, in seconds since 1970,
-    as builds that are to be the same twice have it (reproducible-builds.org).
+    The environment variable SOURCE_DATE_EPOCH, in seconds since 1970, replaces the date for
+    reproducible builds (reproducible-builds.org).
     """
     program = Path(sys.argv[0])
-    # `python -m contstim` runs .../contstim/__main__.py: the folder names the program
+    # `python -m contstim` runs .../contstim/__main__.py: use the folder's name
     name = program.parent.name if program.name == "__main__.py" else program.name
     return {
         "format": FORMAT,
@@ -243,20 +250,20 @@ def provenance() -> dict[str, Any]:
 
 
 def now() -> str:
-    """Date and time in UTC, to the second, or that of SOURCE_DATE_EPOCH."""
+    """Return the date and time in UTC, to the second, or those of SOURCE_DATE_EPOCH."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def environment() -> dict[str, Any]:
-    """The machine: its system, processors, and GPUs where PyTorch was used."""
+    """Describe the machine: system, processors, and GPUs if PyTorch is loaded."""
     machine: dict[str, Any] = {
         "system": platform.system(),
         "machine": platform.machine(),
         "processors": os.cpu_count(),
     }
-    # Asked only where something has loaded PyTorch, which takes seconds
+    # Importing PyTorch takes seconds: ask it only if it is loaded
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         count = torch.cuda.device_count()
@@ -265,8 +272,8 @@ def environment() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Of contstim, Python and every library that computes and is installed."""
-    installed = {name: _installed(name) for name in _LIBRARIES}
+    """Return the versions of contstim, Python and the installed numerical libraries."""
+    installed = {name: _library_version(name) for name in _LIBRARIES}
     return {
         "contstim": __version__,
         "python": platform.python_version(),
@@ -275,16 +282,16 @@ def versions() -> dict[str, str]:
 
 
 @cache
-def _installed(library: str) -> str | None:
-    """The version of a library, from the metadata of what is installed, without importing it."""
+def _library_version(library: str) -> str | None:
+    """Return the version of a library from its metadata, without importing it."""
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:
-        return None  # of an extra, such as kenlm
+        return None  # an optional library, such as kenlm
 
 
 def total_memory() -> int | None:
-    """Bytes of memory of this machine; None where the system does not tell, as Windows."""
+    """Return the memory of this machine in bytes; None if unknown, as on Windows."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

@@ -1,8 +1,8 @@
-"""Tables on disk: CSV, TSV, Parquet or JSON lines, by the ending of the file's name.
+"""Tables on disk: CSV, TSV, Parquet or JSON Lines, depending on the file's suffix.
 
-CSV is read as spreadsheets of all countries write it: cells separated by commas, semicolons or
-tabs, in UTF-8 or, with a byte order mark, UTF-16; decimal commas where cells are not separated by
-commas. TSV is written with tabs between quoted cells, and also read where nothing is quoted.
+CSV is read as spreadsheets in all countries write it: with commas, semicolons or tabs, in UTF-8, or
+in UTF-16 with a byte order mark; decimal commas are accepted if commas do not separate cells. TSV
+is written with quotes and read with or without them.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _Row = TypeVar("_Row", bound="DataclassInstance")
 
 
 FORMULA_SIGNS = "=+-@\t\r\n＝＋－＠"
-"""A cell that begins with one may be a formula to a spreadsheet, quoted or not.
+"""First characters of cells that a spreadsheet may run as formulas, even in quotes.
 
-Those of OWASP's page on CSV injection, with the full-width forms that some systems take alike.
+They follow OWASP's page on CSV injection, with full-width forms that some systems treat as equal.
 """
 
 _Value = TypeVar("_Value")
@@ -57,36 +57,36 @@ TABLE_KINDS = (".csv", ".tsv", ".parquet", ".jsonl")
 
 
 def columns_of(kind: type[DataclassInstance], rows: Iterable[object]) -> dict[str, list[Any]]:
-    """The fields of a dataclass as columns; sentences and members of enums as their texts.
+    """Convert instances of a dataclass to columns; sentences and enum members become texts.
 
-    None in a field `Sentence | None` is an empty text.
+    None in a field `Sentence | None` becomes an empty text.
 
     Args:
-        kind: the dataclass, which names the columns where there are no rows.
-        rows: its instances.
+        kind: dataclass, which names the columns even if there are no rows.
+        rows: instances of the dataclass.
     """
-    every = list(rows)
+    instances = list(rows)
     return {
-        field.name: [_as_cell(getattr(row, field.name), field.type) for row in every]
+        field.name: [_to_cell(getattr(row, field.name), field.type) for row in instances]
         for field in fields(kind)
     }
 
 
-def _as_cell(value: object, annotation: object) -> object:
-    if is_dataclass(value):  # such as a sentence, which is written as its text
+def _to_cell(value: object, annotation: object) -> object:
+    if is_dataclass(value):  # such as a sentence
         return str(value)
-    if value is None and annotation == "Sentence | None":  # texts, as `read_rows` has them
+    if value is None and annotation == "Sentence | None":  # empty text, as `read_rows` reads it
         return ""
     return value.value if isinstance(value, Enum) else value
 
 
 class ShownAsTable:
-    """Results that a notebook shows as the table that `to_frame` makes."""
+    """Base class of results that notebooks show as the table of `to_frame`."""
 
     __slots__ = ()
 
     def to_frame(self) -> DataFrame:
-        """The table of pandas; each result says which."""
+        """Return the result as a pandas table; subclasses document its columns."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -94,7 +94,7 @@ class ShownAsTable:
 
 
 def frame_of(columns: Mapping[str, Column]) -> DataFrame:
-    """Named columns of equal length, such as those of `columns_of`, as a table of pandas."""
+    """Convert named columns of equal length, such as those of `columns_of`, to pandas."""
     from pandas import DataFrame
 
     return DataFrame(dict(columns))
@@ -103,11 +103,11 @@ def frame_of(columns: Mapping[str, Column]) -> DataFrame:
 def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
     """Write named columns of equal length.
 
-    CSV is UTF-8 with a header, texts quoted, and numbers in the shortest form that reads back
-    exactly; `.tsv`, `.parquet` and `.jsonl` are recognised by the name.
+    The suffix selects the format. CSV is UTF-8 with a header, quoted texts, and numbers in the
+    shortest form that reads back exactly.
 
     Raises:
-        InputError: the file cannot be written, or its name is not a table's.
+        InputError: if the file cannot be written, or its suffix is not that of a table.
     """
     kind = table_kind(path)
     with writing(path) as partial:
@@ -118,8 +118,8 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
             pq.write_table(pa.table(dict(columns)), partial)
         elif kind == ".jsonl":
             with partial.open("w", encoding="utf-8", newline="\n") as file:
-                # -inf is written as -Infinity, which Python reads back and JSON does not have
-                for row in zip(*map(_plain, columns.values()), strict=True):
+                # -inf becomes -Infinity, which Python reads although JSON does not have it
+                for row in zip(*map(_as_python, columns.values()), strict=True):
                     cells = dict(zip(columns, row, strict=True))
                     file.write(json.dumps(cells, ensure_ascii=False) + "\n")
         else:
@@ -129,19 +129,19 @@ def write_table(path: Path | str, columns: Mapping[str, Column]) -> None:
 
 def write_csv(file: TextIO, columns: Mapping[str, Column], delimiter: str = ",") -> None:
     """Write named columns of equal length as CSV; see `write_table`."""
-    # Programs that look at quotation marks then do not take the text 1984 for a number
+    # Quotes keep the text 1984 from being read as a number
     writer = csv.writer(
         file, delimiter=delimiter, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n"
     )
     writer.writerow(columns)
-    writer.writerows(zip(*map(_plain, columns.values()), strict=True))
+    writer.writerows(zip(*map(_as_python, columns.values()), strict=True))
 
 
 def table_kind(path: Path | str, kinds: Sequence[str] = TABLE_KINDS) -> str:
-    """The ending of a table's name in lower case.
+    """Return the suffix of a table's path in lower case.
 
     Raises:
-        InputError: the ending is none of `kinds`.
+        InputError: if the suffix is not one of `kinds`.
     """
     kind = Path(path).suffix.lower()
     if kind not in kinds:
@@ -150,15 +150,15 @@ def table_kind(path: Path | str, kinds: Sequence[str] = TABLE_KINDS) -> str:
 
 
 def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[Any]]:
-    """Read named columns; the values of a CSV file are all texts, decimals with a point.
+    """Read named columns; all values of a CSV file are texts, with decimal points.
 
     Args:
-        path: the file.
-        may_be_empty: whether there may be columns without rows.
+        path: path of the table.
+        may_be_empty: whether a table without rows is accepted.
 
     Raises:
-        InputError: the file is missing, empty, not UTF-8 or UTF-16, cut off, ragged, names a column
-            twice, leaves open which sign its decimals have, or its name is not a table's.
+        InputError: if the file is missing, empty, not UTF-8 or UTF-16, truncated or ragged, names
+            a column twice, has ambiguous decimal signs, or does not have the suffix of a table.
     """
     return _read(Path(path), table_kind(path), may_be_empty)
 
@@ -166,12 +166,12 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
 def read_csv(
     path: Path | str, *, footer: str | None = None, may_be_empty: bool = False
 ) -> dict[str, list[Any]]:
-    """Read named columns of texts from a CSV file, whatever its name.
+    """Read named columns of texts from a CSV file with any suffix.
 
     Args:
-        path: the file.
-        footer: a first cell that ends the table; its row is left out.
-        may_be_empty: whether there may be columns without rows.
+        path: path of the file.
+        footer: first cell of the row that ends the table; this row is left out.
+        may_be_empty: whether a table without rows is accepted.
 
     Raises:
         InputError: see `read_table`.
@@ -186,28 +186,28 @@ def read_rows(
     *,
     may_be_empty: bool = False,
 ) -> tuple[_Row, ...]:
-    """Read what was written from `columns_of`: a dataclass of each row; other columns are ignored.
+    """Read the rows of a table, as `columns_of` writes them, into instances of a dataclass.
 
-    Cells are read by functions of our own, not by pydantic, which takes `1_000`, `true` and `nan`
-    for numbers and refuses `1e3`: these functions would read every cell first all the same.
+    Other columns are ignored. Cells are not parsed by pydantic, which accepts `1_000`, `true` and
+    `nan` as numbers and refuses `1e3`.
 
     Args:
-        path: of the table.
-        kind: the dataclass, whose name, or TABLE, is what messages call the rows; a column whose
-            field has a default may be missing and is then null.
-        readers: how a cell is read, and what it must be (see `parsed`), by the name of the field
-            or, for all fields of a type, by the name of the type.
-        may_be_empty: whether there may be columns without rows.
+        path: path of the table.
+        kind: dataclass of the rows; messages use its name or its TABLE. A missing column whose
+            field has a default is read as null.
+        readers: parser and description of cells (see `parsed`), by name of the field or, for all
+            fields of a type, by name of the type.
+        may_be_empty: whether a table without rows is accepted.
 
     Raises:
-        InputError: the file cannot be read or lacks a column, or a cell is something else.
+        InputError: if the file cannot be read, lacks a column, or a cell cannot be parsed.
     """
     columns = _read(Path(path), table_kind(path), may_be_empty)
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in columns]
     if missing:
         rows = getattr(kind, "TABLE", _INNER_CAPITAL.sub(" ", kind.__name__).lower() + "s")
         raise InputError(f"{path} is not a table of {rows}: it lacks {', '.join(missing)}.")
-    # A column that may be missing: as many empty cells as there are rows
+    # Cells of a missing optional column
     nulls = [None] * max(map(len, columns.values()))
     typed = [
         parsed(
@@ -224,28 +224,28 @@ def read_rows(
 def needed_columns(
     path: Path | str, table: Mapping[str, _Column], names: Iterable[str]
 ) -> list[_Column]:
-    """Columns of a table, in the order of their names.
+    """Return named columns of a table, in the order of the names.
 
     Raises:
-        InputError: the table lacks one; names all that it lacks.
+        InputError: if columns are missing; names all of them.
     """
-    wanted = list(names)
-    if lacking := [name for name in wanted if name not in table]:
+    column_names = list(names)
+    if missing := [name for name in column_names if name not in table]:
         raise InputError(
-            f"{path} lacks the columns {', '.join(lacking)}; its columns are {listed(table)}."
+            f"{path} lacks the columns {', '.join(missing)}; its columns are {listed(table)}."
         )
-    return [table[name] for name in wanted]
+    return [table[name] for name in column_names]
 
 
 def parsed_columns(
     path: Path | str, table: Mapping[str, Sequence[Any]], readers: Mapping[str, Reader]
 ) -> list[list[Any]]:
-    """Values of columns of a table, in the order of their readers.
+    """Parse columns of a table, in the order of the readers.
 
     Args:
-        path: of the table, for messages.
-        table: what `read_table` gives.
-        readers: how a cell is read, and what it must be (see `parsed`), by the column's name.
+        path: path of the table, for messages.
+        table: table from `read_table`.
+        readers: parser and description of cells (see `parsed`), by name of the column.
 
     Raises:
         InputError: see `needed_columns` and `parsed`.
@@ -256,7 +256,7 @@ def parsed_columns(
 
 
 def cells_by_name(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Rows of a table: cells by the names of columns."""
+    """Convert columns to rows: mappings from column name to cell."""
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
@@ -265,7 +265,7 @@ def _read(
 ) -> dict[str, list[Any]]:
     record = Path(f"{path}.meta.json")
     if is_file(record):
-        # A table whose record names another format is refused; a damaged record is no hindrance
+        # A record of another format is an error, a damaged record is ignored
         content: dict[str, Any] = {}
         with suppress(InputError):
             content = read_json_object(record, constants=True)
@@ -274,10 +274,10 @@ def _read(
         if kind == ".parquet":
             columns = _read_parquet(path)
         else:
-            with path.open("rb") as start:
-                wide = start.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE)
-            # newline="": line ends inside a quoted cell are the reader's to keep
-            with path.open(encoding="utf-16" if wide else "utf-8-sig", newline="") as file:
+            with path.open("rb") as beginning:
+                is_utf16 = beginning.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE)
+            # newline="" keeps line ends inside quoted cells
+            with path.open(encoding="utf-16" if is_utf16 else "utf-8-sig", newline="") as file:
                 if kind == ".jsonl":
                     columns = _read_jsonl(path, file)
                 else:
@@ -291,35 +291,37 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if path.is_dir():  # which pyarrow would read as a table in parts
+    if path.is_dir():  # pyarrow would read it as a partitioned table
         raise IsADirectoryError(None, "Is a directory")
     try:
-        table = pq.read_table(path, partitioning=None)  # else `a=1/x.parquet` has a column a
+        table = pq.read_table(
+            path, partitioning=None
+        )  # otherwise `a=1/x.parquet` would get a column a
         columns: dict[str, list[Any]] = table.to_pydict()
     except pa.ArrowException as error:
         raise InputError(f"{path} is not a readable Parquet file: {error}.") from error
     return columns
 
 
-def _plain(column: Column) -> Sequence[Any]:
-    """Python numbers instead of NumPy's: their text reads back to the same double."""
+def _as_python(column: Column) -> Sequence[Any]:
+    """Convert NumPy numbers to Python's, whose text reads back to the same double."""
     return column.tolist() if hasattr(column, "tolist") else column
 
 
 def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, list[Any]]:
     lines = iter(file)
-    first = next(lines, "")
-    # The most frequent in the header outside quotation marks, a comma where none is more frequent
-    delimiter = max(",;\t", key=_QUOTED.sub("", first).count)
-    rest: Iterable[str] = chain([first], lines)
+    first_line = next(lines, "")
+    # The most frequent one outside quotes in the header; a comma in case of ties
+    delimiter = max(",;\t", key=_QUOTED.sub("", first_line).count)
+    text_lines: Iterable[str] = chain([first_line], lines)
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL
     if delimiter == "\t":
-        rest = list(rest)
-        quoting = csv.QUOTE_NONE if _is_unquoted(rest) else csv.QUOTE_MINIMAL
-    reader = csv.reader(rest, delimiter=delimiter, quoting=quoting, strict=True)
+        text_lines = list(text_lines)
+        quoting = csv.QUOTE_NONE if _is_unquoted(text_lines) else csv.QUOTE_MINIMAL
+    reader = csv.reader(text_lines, delimiter=delimiter, quoting=quoting, strict=True)
     header: list[str] = []
     columns: list[list[Any]] = []
-    line = 1  # of the row's beginning: a quoted cell may run over several
+    line = 1  # first line of the row, since a quoted cell may span several
     try:
         for row in reader:
             if not header:
@@ -329,7 +331,7 @@ def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, 
             elif len(row) == len(header):
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)
-            elif row:  # not a blank line, such as editors leave at the end
+            elif row:  # not a blank line, as at the end of a file
                 raise InputError(
                     f"{path}, line {line}: {len(row)} values for {len(header)} columns."
                 )
@@ -341,14 +343,14 @@ def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, 
         ) from error
     if not header:
         raise InputError(f"{path} is empty; expected a header and rows.")
-    if twice := sorted(repeated(header)):
-        raise InputError(f"{path} names these columns twice: {listed(twice)}.")
+    if duplicates := sorted(repeated(header)):
+        raise InputError(f"{path} names these columns twice: {listed(duplicates)}.")
     table = dict(zip(header, columns, strict=True))
-    return table if delimiter == "," else _with_points(path, table, delimiter)
+    return table if delimiter == "," else _replace_commas(path, table, delimiter)
 
 
 def _is_unquoted(lines: Sequence[str]) -> bool:
-    """Whether quotation marks of a table with tabs belong to the texts, as in many corpora."""
+    """Return True if quotes in a tab-separated table belong to the texts, as in many corpora."""
     try:
         for _ in csv.reader(lines, delimiter="\t", strict=True):
             pass
@@ -364,25 +366,27 @@ _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|\d{1,3}([.,]\d{3})+([.,]\d+)?)([eE][+-]
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
-def _with_points(path: Path, table: dict[str, list[str]], delimiter: str) -> dict[str, list[str]]:
-    """The table with points for decimal commas, in columns of numbers alone.
+def _replace_commas(
+    path: Path, table: dict[str, list[str]], delimiter: str
+) -> dict[str, list[str]]:
+    """Replace decimal commas by points in columns that hold only numbers.
 
     Raises:
-        InputError: the numbers have commas and points, or commas that may separate thousands.
+        InputError: if numbers have commas and points, or commas that may separate thousands.
     """
     filled = {name: [*filter(None, cells)] for name, cells in table.items()}
     numbers = {name: c for name, c in filled.items() if all(map(_NUMBER.fullmatch, c))}
     signed = [(name, cell) for name, c in numbers.items() for cell in c if {*",."} & {*cell}]
     commas = {name: cell for name, cell in signed if "," in cell}
-    odd = [each for each in signed if each[1].count(",") + each[1].count(".") > 1]
-    odd = odd or [each for each in signed if "." in each[1]]
-    if not odd and delimiter == "\t" and all(_THOUSANDS.fullmatch(c) for _, c in signed):
-        odd = signed
-    if commas and odd:
+    mixed = [entry for entry in signed if entry[1].count(",") + entry[1].count(".") > 1]
+    mixed = mixed or [entry for entry in signed if "." in entry[1]]
+    if not mixed and delimiter == "\t" and all(_THOUSANDS.fullmatch(c) for _, c in signed):
+        mixed = signed
+    if commas and mixed:
         name, cell = next(iter(commas.items()))
         raise InputError(
             f"{path} does not say whether its numbers have decimal commas or points: {cell} under "
-            f"{name}, {odd[0][1]} under {odd[0][0]}. Save it with one decimal sign and nothing "
+            f"{name}, {mixed[0][1]} under {mixed[0][0]}. Save it with one decimal sign and nothing "
             "between thousands."
         )
     points = {name: [cell.replace(",", ".") for cell in table[name]] for name in commas}
@@ -391,8 +395,8 @@ def _with_points(path: Path, table: dict[str, list[str]], delimiter: str) -> dic
 
 def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
-    for line, row in parse_json_lines(file, path, constants=True):  # as impossible sentences have
-        # Compared as sets: the order of names in an object means nothing
+    for line, row in parse_json_lines(file, path, constants=True):  # scores of -inf
+        # Compared as sets, since names in an object have no order
         if columns and row.keys() != columns.keys():
             raise InputError(f"{path}, line {line}: expected the same columns in every row.")
         for name, value in row.items():
@@ -403,7 +407,7 @@ def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def listed(names: Iterable[object], most: int = 12) -> str:
-    """Names with commas between them, as messages give them: the first dozen."""
+    """Join the first dozen names with commas, for messages."""
     texts = [str(name) for name in names]
     return ", ".join(texts[:most]) + (f", … ({len(texts):,} in all)" if len(texts) > most else "")
 
@@ -411,38 +415,38 @@ def listed(names: Iterable[object], most: int = 12) -> str:
 def parsed(
     path: Path | str, name: str, cells: Iterable[Any], parse: Callable[[Any], _Value], what: str
 ) -> list[_Value]:
-    """The values of a column.
+    """Parse the cells of a column.
 
     Args:
-        path: of the table, for messages.
-        name: of the column.
-        cells: what `read_table` gives under that name.
-        parse: reads a cell, such as `number`, `text` or `Sentence.parse`; its ValueError is told as
-            an error of this row.
-        what: what a cell must be, after "is not a".
+        path: path of the table, for messages.
+        name: name of the column.
+        cells: cells from `read_table`.
+        parse: parser of a cell, such as `number`, `text` or `Sentence.parse`; its ValueError is
+            reported with the row.
+        what: expected content of a cell, as a phrase after "is not a".
 
     Raises:
-        InputError: a cell is something else (names row and column; rows count from 0).
+        InputError: if a cell cannot be parsed (names row, from 0, and column).
     """
     values = []
     for row, cell in enumerate(cells):
         try:
             values.append(parse(cell))
         except ValueError as error:
-            why = f" {error}" if isinstance(error, InputError) else ""
+            detail = f" {error}" if isinstance(error, InputError) else ""
             raise InputError(
-                f"{path}, row {row}: {shortened(cell)} under {name} is not a {what}.{why}"
+                f"{path}, row {row}: {shortened(cell)} under {name} is not a {what}.{detail}"
             ) from None
     return values
 
 
 def whole_number(value: Any) -> int:
-    """The whole number of a cell; see `number`."""
+    """Parse a whole number; see `number`."""
     return int(number(value, whole=True))
 
 
 def count(value: Any) -> int:
-    """The whole number from 0 of a cell; see `number`."""
+    """Parse a whole number of at least 0; see `number`."""
     whole = whole_number(value)
     if whole < 0:
         raise ValueError(f"{whole} is not a count")
@@ -450,39 +454,38 @@ def count(value: Any) -> int:
 
 
 def number(value: Any, *, whole: bool = False, infinite: bool = False) -> int | float:
-    """The number of a cell, which may be a text as files write it; `2.0` is whole.
+    """Parse a number from a number or a text; `2.0` counts as whole.
 
     Args:
-        value: the cell.
-        whole: whether it must be a whole number.
-        infinite: whether it may be infinite.
+        value: cell of a table.
+        whole: whether the number must be whole.
+        infinite: whether the number may be infinite.
 
     Raises:
-        ValueError: it is not a number written in ASCII digits without underscores (Python's own
-            readers take `1_000` and digits of other scripts), it is true or false, not a number,
-            not finite or not whole where it must be.
+        ValueError: if the cell is not a number in ASCII digits without underscores (Python accepts
+            `1_000` and digits of other scripts), is true, false or nan, or is not finite or whole
+            as required.
     """
     if isinstance(value, str):
-        plain = value.isascii() and "_" not in value
+        is_plain = value.isascii() and "_" not in value
     else:
-        plain = isinstance(value, Real) and not isinstance(value, bool)
+        is_plain = isinstance(value, Real) and not isinstance(value, bool)
     try:
-        parsed = float(value) if plain else math.nan
+        result = float(value) if is_plain else math.nan
     except (TypeError, ValueError, OverflowError):
-        parsed = math.nan
-    allowed = math.isfinite(parsed) or (infinite and math.isinf(parsed))
-    if not allowed or (whole and not parsed.is_integer()):
+        result = math.nan
+    allowed = math.isfinite(result) or (infinite and math.isinf(result))
+    if not allowed or (whole and not result.is_integer()):
         raise ValueError(f"{shortened(value)} is not a {'whole ' if whole else ''}number")
-    # Whole numbers pass through a float: exact up to 2**53, far above any count of ours
-    return int(parsed) if whole else parsed
+    # Converted from a float, which is exact up to 2**53
+    return int(result) if whole else result
 
 
 def text(value: object) -> str:
-    """The text of a cell; a number as it is written.
+    """Return the text of a cell that holds a text or a number.
 
     Raises:
-        ValueError: it is empty (null), true or false, or a list or an object, whose text in Python
-            is nothing that anybody wrote.
+        ValueError: if the cell is null, true or false, a list or an object.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{shortened(value)} is not a text")

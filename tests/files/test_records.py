@@ -90,11 +90,11 @@ def test_versions_are_those_of_what_is_installed(monkeypatch: pytest.MonkeyPatch
         return "1.0"
 
     monkeypatch.setattr(metadata, "version", version)
-    records._installed.cache_clear()
+    records._library_version.cache_clear()
     try:
         assert {*records._LIBRARIES} - {*records.versions()} == {"kenlm"}
     finally:
-        records._installed.cache_clear()
+        records._library_version.cache_clear()
 
 
 def test_an_input_on_another_drive_is_named_by_its_whole_path(
