@@ -1,4 +1,4 @@
-"""Signs in the tags of a sentence that it is a question or a part of a sentence (English).
+"""Detection of questions and incomplete sentences from tags (English).
 
     How might you decide who should be admitted     a question: no subject before the verb
     But is a major shift in our future              the subject is missing
@@ -6,7 +6,7 @@
     By his control extended across the region       the number after `By` was cut out
     What he said was true                           a statement, whose subject is a clause
 
-Tags are those of the British National Corpus (C5), found by `TagTable.tags`.
+Tags are those of the British National Corpus (C5), as `TagTable.tags` assigns them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Forms of be, do, have and of other verbs, modal verbs
+# Finite forms of be, do, have and other verbs, and modal verbs
 FINITE = frozenset("VBB VBD VBZ VDB VDD VDZ VHB VHD VHZ VVB VVD VVZ VM0".split())
 INFINITIVE = frozenset("VBI VDI VHI VVI".split())
 _AUXILIARY = FINITE - {"VVB", "VVD", "VVZ"}
@@ -31,7 +31,7 @@ _BEFORE_NOUN = frozenset("AJ0 AJC AJS CRD ORD".split()) | _DETERMINER
 _NOMINAL = _NOUN | _BEFORE_NOUN | {"PNP", "PNI", "PNX", "EX0"}
 _ADVERB = frozenset({"AV0", "XX0"})
 
-# Compounds, unless of a prefix as in re-register and co-occurs; endings of nouns and adjectives
+# Compounds, except with prefixes (re-register, co-occurs); endings of nouns and adjectives
 _NO_VERB = re.compile(
     r"^(?!(?:co|re|de|pre|out|over|under)-).+-"
     r"|(?:[st]ion|ic|al|ity|ness|ism|ist|logy|ous|ive|[ai]ble|ly)s?$"
@@ -48,28 +48,28 @@ _QUANTITY = frozenset("CRD DT0 AT0 AJ0 ORD DTQ".split())
 
 
 def is_finite(tag: str) -> bool:
-    """True for verbs in the present or past tense and modal verbs; isn't is VBZ+XX0."""
+    """Return True for tags of the present or past tense and of modal verbs; isn't is VBZ+XX0."""
     return not FINITE.isdisjoint(tag.split("+"))
 
 
 def may_be_verb(word: str) -> bool:
-    """True if a rare word may be a finite verb: no name, compound or noun by its ending."""
+    """Return True if a rare word may be a finite verb: not a name, compound or noun by its form."""
     return word == word.lower() and _NO_VERB.search(word) is None
 
 
 def has_order_of_question(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """True if a verb or a question word stands where questions have it, or the subject is missing.
+    """Return True if a sentence has the word order of a question or lacks its subject.
 
     Args:
-        words: of the sentence, in lower case.
-        tags: of each word.
+        words: words of the sentence, in lower case.
+        tags: tag of each word.
     """
-    start = _lead(words, tags)
+    start = _count_lead_words(words, tags)
     tags = [tag.split("+")[0] for tag in tags]
     if start == len(tags):
         return False
     if tags[start] in _WH:
-        return _asks(words[start:], tags[start:])
+        return _is_wh_question(words[start:], tags[start:])
     if words[start] in ("do", "have") and tags[start] in _BASE_FORM | INFINITIVE:
         return _is_question_with_do(words[start:], tags[start:])
     if start:
@@ -77,15 +77,15 @@ def has_order_of_question(words: Sequence[str], tags: Sequence[str]) -> bool:
     return False
 
 
-def _lead(words: Sequence[str], tags: Sequence[str]) -> int:
-    """Number of words before the clause, such as `But` or the `So` of `So what`."""
+def _count_lead_words(words: Sequence[str], tags: Sequence[str]) -> int:
+    """Count the words before the clause, such as `But`, or `So` in `So what`."""
     if tags[0] == "CJC" and words[0] not in _NO_LEADS:
         return 1
     return int(words[0] in _QUESTION_LEADS and len(tags) > 1 and tags[1] in _WH)
 
 
-def _asks(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """True if a clause that begins with a question word asks, or is no main clause."""
+def _is_wh_question(words: Sequence[str], tags: Sequence[str]) -> bool:
+    """Return True if a clause that begins with a wh-word is a question or not a main clause."""
     if words[0] == "that":
         return False
     if is_exclamation(words):
@@ -104,19 +104,19 @@ def _asks(words: Sequence[str], tags: Sequence[str]) -> bool:
         if tags[0] == "AVQ" and verb == 1:
             return True
         following = next((tag for tag in tags[verb + 1 :] if tag not in _ADVERB), "")
-        # What was surprising may be a subject, and what are we not
+        # "What was surprising" may be a subject, "what are we" may not
         if following == "PNP" or (following in _NOMINAL and (verb > 1 or tags[verb] not in _BE)):
             return True
     return n_main_verbs(words, tags) < 2
 
 
 def is_exclamation(words: Sequence[str]) -> bool:
-    """True of What a day it was."""
+    """Return True for exclamations such as "What a day it was"."""
     return words[0] == "what" and words[1:2] in (("a",), ("an",))
 
 
 def _is_question_with_do(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """True of Do you, Have they and Do people learn; not of commands, such as Do your best."""
+    """Return True for "Do you", "Have they" and "Do people learn", but not for "Do your best"."""
     if words[1:2] and words[1] in _SUBJECTS:
         return True
     verb = 1
@@ -126,41 +126,41 @@ def _is_question_with_do(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def n_main_verbs(words: Sequence[str], tags: Sequence[str]) -> int:
-    """Number of finite verbs less those of subordinate clauses inside the sentence."""
+    """Count finite verbs, minus one for each subordinate clause inside the sentence."""
     finite = [is_finite(tag) for tag in tags]
     inner = sum(
         tag.split("+")[0] in _SUBORDINATE
-        and words[place] not in _OF_COMPARISON
-        and tags[place + 1 : place + 2] != ["TO0"]  # how to swim
-        and any(finite[place:])
-        for place, tag in enumerate(tags)
-        if place > 0
+        and words[index] not in _OF_COMPARISON
+        and tags[index + 1 : index + 2] != ["TO0"]  # how to swim
+        and any(finite[index:])
+        for index, tag in enumerate(tags)
+        if index > 0
     )
     return sum(finite) - inner
 
 
 def is_subordinate(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """True if a sentence that begins so needs a main clause; not of That seemed right."""
+    """Return True if a sentence begins with a subordinate clause, unlike "That seemed right"."""
     is_pronoun = words[0] == "that" and is_finite(tags[1] if len(tags) > 1 else "")
     return tags[0].split("+")[0] in _SUBORDINATE and not is_pronoun
 
 
 def lacks_a_part(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """True if a number was cut out, or what follows a preposition.
+    """Return True if a sentence lost a number or the object of a preposition.
 
     Args:
-        words: of the sentence, in lower case.
-        tags: of each word.
+        words: words of the sentence, in lower case.
+        tags: tag of each word.
     """
     return (
         _lacks_date(words, tags)
-        or any(_lacks_number(words, tags, place) for place in range(len(words)))
-        or any(_lacks_object(words, tags, place) for place in range(len(words) - 1))
+        or any(_lacks_number(words, tags, index) for index in range(len(words)))
+        or any(_lacks_object(words, tags, index) for index in range(len(words) - 1))
     )
 
 
 def _lacks_date(words: Sequence[str], tags: Sequence[str]) -> bool:
-    """True of By his control extended across: one noun phrase where two are needed."""
+    """Return True for "By his control extended across": one noun phrase instead of two."""
     if words[0] not in _BEFORE_DATES or len(words) < 2:
         return False
     if words[0] == "by" and words[1:2] == ("however",):
@@ -175,37 +175,37 @@ def _lacks_date(words: Sequence[str], tags: Sequence[str]) -> bool:
         return False
     while verb < len(tags) and tags[verb] in _ADVERB:
         verb += 1
-    # Of the past tense and the participle, which look alike, a sentence needs the past tense
+    # A participle without another finite verb may be a past tense of the same form
     may_be_past = verb < len(tags) and tags[verb] == "VVN" and not any(map(is_finite, tags))
     if verb >= len(tags) or not (is_finite(tags[verb]) or may_be_past):
         return False
     if tags[verb] in ("VHB", "VHD", "VHZ", "VM0"):
         return True
-    # In the corner sat a man: the subject may follow
+    # The subject may follow the verb: "In the corner sat a man"
     return not {*tags[verb + 1 : verb + 2]} <= _NOMINAL
 
 
-def _lacks_number(words: Sequence[str], tags: Sequence[str], place: int) -> bool:
-    word, before = words[place], tags[place - 1] if place else ""
+def _lacks_number(words: Sequence[str], tags: Sequence[str], index: int) -> bool:
+    word, before = words[index], tags[index - 1] if index else ""
     if word in _LARGE_NUMBERS or word == "percent":
         return before not in _QUANTITY
     if word not in _COUNTED:
         return False
-    is_ago = words[place + 1 : place + 2] in (("ago",), ("old",)) or words[
-        place + 1 : place + 3
+    is_ago = words[index + 1 : index + 2] in (("ago",), ("old",)) or words[
+        index + 1 : index + 3
     ] == ("of", "age")
-    is_counted = before != "PRP" and words[place - 1] not in _ABOUT
-    return (is_ago and not is_counted) or words[max(place - 2, 0) : place] in (
+    is_counted = before != "PRP" and words[index - 1] not in _ABOUT
+    return (is_ago and not is_counted) or words[max(index - 2, 0) : index] in (
         ("age", "of"),
         ("ages", "of"),
     )
 
 
-def _lacks_object(words: Sequence[str], tags: Sequence[str], place: int) -> bool:
-    """True of from to, in and, to was."""
-    if tags[place] != "PRP":
+def _lacks_object(words: Sequence[str], tags: Sequence[str], index: int) -> bool:
+    """Return True for a preposition without its object, as in "from to" or "between and"."""
+    if tags[index] != "PRP":
         return False
-    following = tags[place + 1]
+    following = tags[index + 1]
     if following == "TO0":
-        return place + 2 == len(tags)
-    return words[place : place + 2] in (("from", "to"), ("between", "and"), ("around", "to"))
+        return index + 2 == len(tags)
+    return words[index : index + 2] in (("from", "to"), ("between", "and"), ("around", "to"))

@@ -21,29 +21,31 @@ if TYPE_CHECKING:
 
     from contstim.words.text_notes import TextNotes
 
-_CLINGING = "\"'“”‘’«»()[]{}<>,;:*_…–—!?"  # a hyphen may be a minus, a stop an abbreviation's
-# Scripts whose end marks Punkt does not know do not shorten words by a full stop either
-_COMPLETE = regex.compile(
+_PUNCTUATION = (
+    "\"'“”‘’«»()[]{}<>,;:*_…–—!?"  # no hyphen (may be a minus), no full stop (abbreviation)
+)
+# End marks that Punkt does not know; their scripts do not abbreviate words with them
+_SENTENCE_SPAN = regex.compile(
     r"(?V1s).+?(?:[\p{Sentence_Break=STerm}--[!?]][\p{Sentence_Break=Close}--\p{Ps}]*|\Z)"
 )
 
 
 def read_lines(path: Path | str, notes: TextNotes | None = None) -> Iterator[str]:
-    """The non-blank lines of a UTF-8 text, stripped and normalised, read as a stream.
+    """Yield the non-blank lines of a UTF-8 text, stripped and normalised (`normalise_text`).
 
-    `-` reads standard input; a name that ends in `.gz` is decompressed. See `normalise_text`.
+    `-` reads standard input; files with the suffix `.gz` are decompressed.
 
     Args:
-        path: the file.
-        notes: receives the counts of odd lines.
+        path: path of the text.
+        notes: counter of changed and tokenised lines.
 
     Raises:
-        CorpusError: the file is missing, unreadable or damaged, a line is not UTF-8 or holds a null
-            character (names it), or nothing but white space was found.
+        CorpusError: if the file is missing, unreadable or damaged, a line is not UTF-8 or holds a
+            null character (names the line), or the text is blank.
     """
     empty = True
     with _open(path) as file:
-        for number, raw in enumerate(_whole(file, path), start=1):
+        for number, raw in enumerate(_split_lines(file, path), start=1):
             line = _decode(raw, path, number).strip()
             normal = (notes.normalise if notes and line else normalise_text)(line).strip()
             if normal:
@@ -56,29 +58,29 @@ def read_lines(path: Path | str, notes: TextNotes | None = None) -> Iterator[str
 def read_sentences(
     path: Path | str, *, prose: bool = False, notes: TextNotes | None = None
 ) -> Iterator[Sentence]:
-    """The sentences of a text, in order: one a line, or split out of running prose.
+    """Yield the sentences of a text in order: one a line, or split from running prose.
 
-    Prose is split by NLTK's unsupervised Punkt algorithm (Kiss & Strunk 2006), trained on the text
-    itself, so that nothing is downloaded; and after the end marks of other scripts, such as `。`.
-    Around words, commas, colons, quotes, brackets, dashes and end marks are dropped; the full stops
-    of abbreviations inside a sentence stay.
+    NLTK's unsupervised Punkt algorithm (Kiss & Strunk 2006) splits prose. It is trained on the text
+    itself, without a download. End marks of other scripts, such as `。`, also split it. Commas,
+    colons, quotes, brackets, dashes and end marks around words are removed; full stops of
+    abbreviations inside a sentence are kept.
 
     Args:
-        path: the file.
+        path: path of the text.
         prose: whether the text is running prose.
-        notes: receives the counts of odd lines.
+        notes: counter of changed and tokenised lines.
 
     Raises:
         CorpusError: see `read_lines`.
     """
     lines = read_lines(path, notes)
-    return _split_prose(lines) if prose else _one_a_line(lines, path)
+    return _split_prose(lines) if prose else _parse_lines(lines, path)
 
 
-def _one_a_line(lines: Iterable[str], path: Path | str) -> Iterator[Sentence]:
+def _parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[Sentence]:
     empty = True
     for line in lines:
-        if any(map(str.isalnum, line)):  # not an ellipsis or a rule between paragraphs
+        if any(map(str.isalnum, line)):  # skips ellipses and lines between paragraphs
             empty = False
             yield Sentence.parse(line)
     if empty:
@@ -88,20 +90,20 @@ def _one_a_line(lines: Iterable[str], path: Path | str) -> Iterator[Sentence]:
 def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
     from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTrainer
 
-    # The whole text at once: Punkt learns abbreviations from all of it before it splits any
+    # Punkt learns abbreviations from the whole text before it splits it
     text = "\n".join(lines)
     trainer = PunktTrainer()
     trainer.train(text, finalize=True)
     splitter = PunktSentenceTokenizer(trainer.get_params())
-    pieces = (splitter.tokenize(part) for part in _COMPLETE.findall(text))
+    pieces = (splitter.tokenize(part) for part in _SENTENCE_SPAN.findall(text))
     for piece in chain.from_iterable(pieces):
         if not any(map(str.isalnum, piece)):
             continue
-        # The end mark may stand inside quotation marks or brackets: He said "Go!"
+        # The end mark may be inside quotation marks or brackets: He said "Go!"
         sentence = Sentence.parse(piece)
-        # A full stop is taken from the last word alone: inside it belongs to an abbreviation
+        # Only the last word loses its full stop; others belong to abbreviations
         *inner, last = sentence.words
-        stripped = [*(word.strip(_CLINGING) for word in inner), last.strip(_CLINGING + ".")]
+        stripped = [*(word.strip(_PUNCTUATION) for word in inner), last.strip(_PUNCTUATION + ".")]
         words = [word for word in stripped if any(map(str.isalnum, word))]
         if words:
             yield Sentence(tuple(words), sentence.end[0])
@@ -117,24 +119,24 @@ def _open(path: Path | str) -> AbstractContextManager[IO[bytes]]:
         return Path(path).open("rb")
 
 
-def _whole(file: IO[bytes], path: Path | str) -> Iterator[bytes]:
-    """Lines, whether they end in LF, CR LF or, as on old Macintoshes, CR alone."""
+def _split_lines(file: IO[bytes], path: Path | str) -> Iterator[bytes]:
+    """Yield lines that end in LF, CR LF or, as on old Macintoshes, CR alone."""
     try:
         for line in file:
-            yield from line.splitlines()  # bytes end a line at LF and CR only
-    except (OSError, EOFError, zlib.error) as error:  # also a gzip file that is damaged or none
+            yield from line.splitlines()  # bytes.splitlines splits at LF and CR only
+    except (OSError, EOFError, zlib.error) as error:  # also for invalid gzip files
         raise CorpusError(f"Cannot read {path}: {error}.") from error
 
 
 def _decode(raw: bytes, path: Path | str, number: int) -> str:
-    # UTF-16 read as UTF-8 may decode, with a null character between any two letters
+    # UTF-16 may decode as UTF-8, with a null character between letters
     if b"\0" in raw:
         raise CorpusError(
             f"{path} is not a text in UTF-8: line {number} holds a null character. Convert it, for "
             f"instance with 'iconv -f UTF-16 -t UTF-8'."
         )
     try:
-        # A byte order mark stands before the first line only; elsewhere it would be part of a word
+        # Only the first line can have a byte order mark; elsewhere it would be part of a word
         return raw.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise CorpusError(

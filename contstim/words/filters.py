@@ -1,7 +1,7 @@
-"""Rules for sentences of a corpus that may serve as natural sentences, combined freely.
+"""Rules that select natural sentences from a corpus, in any combination.
 
-A text from books or the web has lines that are not sentences: titles, references, parts of lists,
-what stands beside a picture. `whole_sentence_rules` see the signs of that, one each.
+Texts from books or the web have lines that are not sentences: titles, references, parts of lists,
+captions. Each of the `whole_sentence_rules` detects one sign of such lines.
 """
 
 from __future__ import annotations
@@ -35,20 +35,19 @@ if TYPE_CHECKING:
     from contstim.words.word_rules import WordRules
 
 _BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"), ("“", "”"), ("«", "»"))
-_SURELY, _MOSTLY = 0.9, 0.5
+_HIGH_PROBABILITY, _MAIN_SHARE = 0.9, 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class SentenceRule:
-    """A rule that leaves sentences out.
+    """A rule that rejects sentences.
 
     Attributes:
-        reason: completes "left out because …".
-        rejects: true for a sentence that is to be left out.
-        loosened_by: the setting without which there is no such rule.
-        looser: makes rules that might stand in its place, by the setting; None: it can only be
-            left out.
-        fresh: makes a rule that remembers what it was asked as it was before; None: it does not.
+        reason: end of the message "left out because …".
+        rejects: function that returns True for a rejected sentence.
+        loosened_by: setting that removes or loosens the rule, for messages.
+        looser: function that makes looser rules, by setting; None if the rule can only be removed.
+        fresh: function that makes a copy in the initial state; None for rules without a state.
     """
 
     reason: str
@@ -59,10 +58,10 @@ class SentenceRule:
 
 
 def word_count(words: int, most: int | None = None) -> SentenceRule:
-    """This many words, or from this many to `most`.
+    """Require exactly `words` words, or `words` to `most` words.
 
     Raises:
-        InputError: fewer than one word is asked for, or the most are fewer than the fewest.
+        InputError: if `words` is below 1 or above `most`.
     """
     most = words if most is None else most
     if not 1 <= words <= most:
@@ -77,14 +76,14 @@ def word_count(words: int, most: int | None = None) -> SentenceRule:
 
 
 def distinct_words(repeatable: frozenset[str] = frozenset()) -> SentenceRule:
-    """No word twice, compared in lower case, other than those that may repeat."""
+    """Require that no word occurs twice, compared in lower case, except `repeatable` words."""
     return SentenceRule(
         "a word occurs twice", lambda sentence: repeats(sentence.words, repeatable), "`repeats`"
     )
 
 
 def in_vocabulary(vocabulary: Vocabulary) -> SentenceRule:
-    """Every word stands where the vocabulary lets it stand."""
+    """Require that the vocabulary allows every word at its position."""
     return SentenceRule(
         "a word is not in the vocabulary",
         lambda sentence: bool(vocabulary.missing(sentence)),
@@ -93,8 +92,8 @@ def in_vocabulary(vocabulary: Vocabulary) -> SentenceRule:
 
 
 def without(phrases: Iterable[str]) -> SentenceRule:
-    """None of these words or phrases, compared in lower case and as whole words."""
-    # Spaces on both sides, so that "art" is not found in "start" or "artist"
+    """Exclude words or phrases, compared in lower case and as whole words."""
+    # Spaces on both sides, so that "art" does not match "start" or "artist"
     spaced = [f" {' '.join(phrase.lower().split())} " for phrase in phrases]
 
     def rejects(sentence: Sentence) -> bool:
@@ -105,7 +104,7 @@ def without(phrases: Iterable[str]) -> SentenceRule:
 
 
 def not_in(sentences: Iterable[Sentence]) -> SentenceRule:
-    """Not a sentence of another text, such as a model's training text; end marks do not count."""
+    """Exclude sentences of another text, such as training text; ignore end marks."""
     seen = {sentence.words for sentence in sentences}
     return SentenceRule(
         "it stands in an excluded text, such as one that a model learned from",
@@ -115,39 +114,39 @@ def not_in(sentences: Iterable[Sentence]) -> SentenceRule:
 
 
 def finite_verb(table: TagTable) -> SentenceRule:
-    """A word is likely a verb in the present or past tense, or a modal verb (English).
+    """Require a verb in the present or past tense, or a modal verb (English).
 
     Args:
-        table: of tags of the basic tagset of the British National Corpus.
+        table: table of tags of the British National Corpus (basic tagset).
     """
 
     def rejects(sentence: Sentence) -> bool:
-        # A word that the table lacks may be the verb; a name is none
+        # An unlisted word may be the verb, unless it is a name
         if any(may_be_verb(word) and not table.lists(word) for word in sentence.words):
             return False
-        return table.prob_without(sentence, is_finite) > _SURELY
+        return table.prob_without(sentence, is_finite) > _HIGH_PROBABILITY
 
     return SentenceRule("it has no finite verb", rejects)
 
 
 def whole_statement(table: TagTable) -> SentenceRule:
-    """Not the order of a question without its mark, no part left out, not a subordinate clause.
+    """Exclude subordinate clauses, incomplete sentences, and questions without question mark.
 
     Args:
-        table: as of `finite_verb`.
+        table: table of tags, as for `finite_verb`.
     """
 
     def rejects(sentence: Sentence) -> bool:
-        words, tags = tuple(map(str.lower, sentence.words)), _with_modal(table, sentence)
+        words, tags = tuple(map(str.lower, sentence.words)), _tag_modal(table, sentence)
         if lacks_a_part(words, tags):
             return True
         if sentence.is_question:
             return False
         shares = table.shares(sentence.words[0], initial=True)
-        # The infinitive is also the form of commands
+        # An infinitive may be a command
         if tags[0] in FINITE and INFINITIVE.isdisjoint(shares):
             return True
-        if shares.get("AV0", 0) >= _MOSTLY and tags[0] in ("AVQ", "CJS"):  # however
+        if shares.get("AV0", 0) >= _MAIN_SHARE and tags[0] in ("AVQ", "CJS"):  # however
             return False
         if is_subordinate(words, tags) and not is_exclamation(words):
             return n_main_verbs(words, tags) < 2 or has_order_of_question(words, tags)
@@ -156,33 +155,35 @@ def whole_statement(table: TagTable) -> SentenceRule:
     return SentenceRule("it begins as questions or parts of sentences do", rejects)
 
 
-def _with_modal(table: TagTable, sentence: Sentence) -> tuple[str, ...]:
-    """Tags of a sentence; of Will incumbents win, the first word is the verb and not a noun."""
+def _tag_modal(table: TagTable, sentence: Sentence) -> tuple[str, ...]:
+    """Tag a sentence; the first word of "Will incumbents win" is a modal verb, not a noun."""
     first, *rest = table.tags(sentence)
     shares = table.shares(sentence.words[0], initial=True)
-    if shares.get("VM0", 0) > _SURELY and not any(is_finite(tag) and tag != "VVB" for tag in rest):
+    if shares.get("VM0", 0) > _HIGH_PROBABILITY and not any(
+        is_finite(tag) and tag != "VVB" for tag in rest
+    ):
         first = "VM0"
     return first, *rest
 
 
 def _starts_small(sentence: Sentence) -> bool:
-    # The first letter, behind quotation marks; a letter without case is not small
+    # The first letter after quotation marks; a letter without case is not lower case
     return next(filter(str.isalpha, sentence.words[0]), "").islower()
 
 
 def _lacks_partner(sentence: Sentence) -> bool:
     signs = Counter(sentence.text)
-    if signs["„"]:  # closed by the sign that opens in English
+    if signs["„"]:  # closed by the English opening quotation mark
         return signs["„"] != signs["“"] + signs["”"]
-    # Straight quotation marks open and close alike: there must be an even number
+    # Straight quotation marks both open and close: their number must be even
     return signs['"'] % 2 == 1 or any(signs[a] != signs[b] for a, b in _BRACKETS)
 
 
 def few_names(names: frozenset[str], most: int) -> SentenceRule:
-    """At most so many names.
+    """Require at most `most` names.
 
     Raises:
-        InputError: fewer than no names are asked for.
+        InputError: if `most` is below 0.
     """
     if most < 0:
         raise InputError(f"`names` must be 0 or more, not {most}.")
@@ -194,9 +195,9 @@ def few_names(names: frozenset[str], most: int) -> SentenceRule:
 
 
 def unlike_earlier() -> SentenceRule:
-    """Different from every earlier sentence of its length by two words or more.
+    """Require at least two different words from every earlier sentence of the same length.
 
-    To be asked last: a sentence that it lets pass counts as an earlier one.
+    Use it as the last rule: every sentence that it accepts counts as an earlier one.
     """
     seen: set[tuple[int, tuple[str, ...]]] = set()
 
@@ -214,20 +215,20 @@ def unlike_earlier() -> SentenceRule:
 def whole_sentence_rules(
     rules: WordRules, names: Iterable[str], *, most_names: int = 1, tags: TagTable | None = None
 ) -> list[SentenceRule]:
-    """Rules that leave whole sentences of a text, in the order in which to ask them.
+    """Make rules that accept only whole sentences, in the order of their use.
 
     Args:
-        rules: what counts as a word.
-        names: the names of the text, as `sort_words` finds them.
-        most_names: how many of them a sentence may hold.
-        tags: of English words, for rules about verbs; None: no such rules.
+        rules: rules of words.
+        names: names in the text, as `sort_words` finds them.
+        most_names: maximum number of names in a sentence.
+        tags: tags of English words, for rules about verbs; None for no such rules.
     """
     names = frozenset(names)
-    # Cheap rules first; the last one remembers whatever reaches it
+    # Fast rules first; the last one stores all sentences that reach it
     return [
         SentenceRule("it does not start with a capital letter", _starts_small),
         SentenceRule(
-            "its last word asks for another one",  # as `the` or `of` does
+            "its last word asks for another one",  # such as `the` or `of`
             lambda sentence: sentence.words[-1].lower() in rules.unfinished,
         ),
         SentenceRule(
@@ -241,7 +242,7 @@ def whole_sentence_rules(
             "a shorter list `blocked`, as far as that goes",
         ),
         SentenceRule(
-            "a word that is not a name is capitalised inside it",  # headings have more
+            "a word that is not a name is capitalised inside it",  # as in headings
             lambda sentence: any(
                 rules.is_capitalised(word) and word not in names for word in sentence.words[1:]
             ),
@@ -257,18 +258,18 @@ def filter_sentences(
     rules: Sequence[SentenceRule],
     left_out: Counter[str] | None = None,
 ) -> Iterator[Sentence]:
-    """The distinct sentences that no rule rejects, in order of first occurrence.
+    """Yield the distinct sentences that no rule rejects, in order of first occurrence.
 
     Args:
-        sentences: any stream.
-        rules: asked in order; the first that rejects gives the reason.
-        left_out: counts sentences by reason, where given.
+        sentences: stream of sentences.
+        rules: rules in order; the first rule that rejects a sentence gives the reason.
+        left_out: counter of rejected sentences by reason, which is updated.
     """
     counts: Counter[str] = Counter() if left_out is None else left_out
     seen: set[tuple[str, ...]] = set()
     for sentence in sentences:
         reason = next((rule.reason for rule in rules if rule.rejects(sentence)), None)
-        # Only sentences that stay are remembered: what a rule rejects does not count as earlier
+        # Only accepted sentences count as earlier ones
         if reason is None and sentence.words in seen:
             reason = "it occurred before"
         if reason is None:
@@ -281,19 +282,20 @@ def filter_sentences(
 def costs_of_rules(
     sentences: Iterable[Sentence], rules: Sequence[SentenceRule]
 ) -> list[tuple[int, str, str]]:
-    """Number of distinct sentences gained by loosening each single rule, most first.
-
-    Each with the reason for which they are left out, and the setting that loosens the rule.
+    """Compute how many distinct sentences are gained if a single rule is loosened.
 
     Args:
-        sentences: the same as were filtered.
-        rules: that they were filtered by.
+        sentences: unfiltered sentences.
+        rules: rules that filter them.
+
+    Returns:
+        Number of gained sentences, reason of the rule, and setting that loosens it; most first.
     """
     loosenings: dict[SentenceRule, Mapping[str, SentenceRule | None]] = {
         rule: rule.looser() if rule.looser else {rule.loosened_by: None} for rule in rules
     }
-    # Rules that remember are asked again for every loosening; for the others it suffices to know
-    # which single one rejects a sentence: the second tells that loosening one does not help.
+    # Rules with a state are applied again for every loosening. For the others it is enough to know
+    # whether a single rule rejects a sentence: if two do, loosening one does not help.
     lasting = [rule for rule in rules if rule.fresh is None]
     candidates: list[tuple[Sentence, SentenceRule | None]] = []
     for sentence in sentences:
@@ -306,14 +308,16 @@ def costs_of_rules(
             candidates.append((sentence, broken[0]))
 
     def stay(loosened: SentenceRule | None = None, instead: SentenceRule | None = None) -> int:
-        asked = [r.fresh() for r in rules if r.fresh is not None and r is not loosened]
+        fresh_rules = [r.fresh() for r in rules if r.fresh is not None and r is not loosened]
         passing = (sentence for sentence, broken in candidates if broken in (None, loosened))
-        return sum(1 for _ in filter_sentences(passing, [*([instead] if instead else []), *asked]))
+        return sum(
+            1 for _ in filter_sentences(passing, [*([instead] if instead else []), *fresh_rules])
+        )
 
     before = stay()
     costs = [
         (stay(rule, instead) - before, rule.reason, name)
-        for rule, ways in loosenings.items()
-        for name, instead in ways.items()
+        for rule, alternatives in loosenings.items()
+        for name, instead in alternatives.items()
     ]
     return sorted(costs, key=lambda cost: -cost[0])

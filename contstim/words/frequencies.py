@@ -1,10 +1,10 @@
-"""Frequencies of words: one measure for all that asks, the Zipf scale.
+"""Word frequencies on the Zipf scale.
 
     Zipf = log10((count + 1) / (tokens in millions + types in millions)) + 3
 
-which is log10 of the frequency in a thousand million words, smoothed after Laplace: 1 to 3 are rare
+is log10 of the frequency in a thousand million words, with Laplace smoothing: 1 to 3 are rare
 words, 4 to 7 frequent ones (van Heuven, Mandera, Keuleers & Brysbaert 2014, *SUBTLEX-UK*, Quarterly
-Journal of Experimental Psychology 67). Capital and small letters are the same.
+Journal of Experimental Psychology 67). Case is ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 _MILLION = 1_000_000
-_COUNTS_OF_MODELS = ("initial", "inner")  # where a word stands in a sentence
+_COUNT_COLUMNS = ("initial", "inner")  # of a word-level model
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class WordFrequencies:
     """Counts of words.
 
     Attributes:
-        counts: by word, as it was written; 0 or more.
-        source: the name of what they were counted in.
+        counts: count of each word, as written; 0 or more.
+        source: name of the text in which they were counted.
 
     Raises:
-        InputError: there is no word.
+        InputError: if there is no word.
     """
 
     counts: Mapping[str, int]
@@ -54,55 +54,55 @@ class WordFrequencies:
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence], source: str = "") -> WordFrequencies:
-        """Of the words of some sentences, which `source` names.
+        """Count the words of sentences.
 
         Raises:
-            InputError: there is no sentence.
+            InputError: if there is no sentence.
         """
         return cls(Counter(word for sentence in sentences for word in sentence.words), source)
 
     def zipf(self, word: str) -> float:
-        """A word's place on the Zipf scale; words that were never counted have the lowest."""
+        """Return the Zipf value of a word; words without a count have the lowest one."""
         return self._zipfs.get(word.lower(), self._lowest)
 
     def mean_zipf(self, sentence: Sentence) -> float:
-        """The mean over a sentence's words."""
+        """Return the mean Zipf value of a sentence's words."""
         return math.fsum(map(self.zipf, sentence.words)) / len(sentence.words)
 
     @cached_property
     def _zipfs(self) -> dict[str, float]:
-        return {word: self._zipf_of(n) for word, n in self._folded.items()}
+        return {word: self._zipf_of(n) for word, n in self._lower_counts.items()}
 
     @cached_property
     def _lowest(self) -> float:
         return self._zipf_of(0)
 
     def _zipf_of(self, n: int) -> float:
-        # + 1: Laplace's; + 3: from a million words to a thousand million
+        # + 1: Laplace smoothing; + 3: from a million to a thousand million words
         return math.log10((n + 1) / self._millions) + 3
 
     @cached_property
-    def _folded(self) -> Counter[str]:
-        folded: Counter[str] = Counter()
+    def _lower_counts(self) -> Counter[str]:
+        lower_counts: Counter[str] = Counter()
         for word, occurrences in self.counts.items():
-            folded[normalise_text(word).lower()] += occurrences
-        return folded
+            lower_counts[normalise_text(word).lower()] += occurrences
+        return lower_counts
 
     @cached_property
     def _millions(self) -> float:
-        """Tokens and types, which Laplace's rule adds to the count of all words."""
-        return (self._folded.total() + len(self._folded)) / _MILLION
+        """Tokens and, for Laplace smoothing, types, in millions."""
+        return (self._lower_counts.total() + len(self._lower_counts)) / _MILLION
 
     def sample(self, n: int, *, seed: int) -> list[str]:
-        """Distinct words, all equally likely, in alphabetical order.
+        """Draw n distinct words with equal probability, in alphabetical order.
 
-        Only words of small letters are drawn: names and first words look different inside a
-        sentence. All of them where there are no more than n.
+        Only lower-case words are drawn, since names and first words look different inside a
+        sentence. If there are fewer than n, all are returned.
 
         Raises:
-            InputError: there is no such word.
+            InputError: if there is no lower-case word.
         """
-        # Sorted before drawing: the order of a table must not change which words a seed draws
+        # Sorted first, so that the draw does not depend on the order of the table
         words = sorted(word for word in self.counts if word.isalpha() and word.islower())
         if not words:
             raise InputError("The frequencies have no word of small letters only.")
@@ -110,15 +110,15 @@ class WordFrequencies:
 
 
 def read_frequencies(path: Path | str) -> WordFrequencies:
-    """Frequencies from a text, from a table, or from the text of a model of words.
+    """Read frequencies from a text, from a table, or from a trained word-level model.
 
     Args:
-        path: a text, one sentence a line; a table with the columns word and count; or the ARPA file
-            or folder of a model that contstim trained, which has such counts.
+        path: text with one sentence a line; table with the columns word and count; or ARPA file or
+            folder of a model that contstim trained, which stores such counts.
 
     Raises:
-        InputError: the file cannot be read, lacks a column, names a word twice, or a count is not a
-            whole number from 0.
+        InputError: if the file cannot be read, lacks a column, names a word twice, or a count is
+            not a whole number of at least 0.
     """
     file, name = frequency_file(path), Path(path).name
     if file.suffix.lower() in TABLE_KINDS:
@@ -127,7 +127,7 @@ def read_frequencies(path: Path | str) -> WordFrequencies:
 
 
 def frequency_file(path: Path | str) -> Path:
-    """File that `read_frequencies` reads: the path itself, or the counts of a model of words."""
+    """Return the file that `read_frequencies` reads: the path, or a word-level model's counts."""
     of_model = (Path(f"{path}.counts.csv"), Path(path) / "vocabulary.csv")
     is_table = Path(path).suffix.lower() in TABLE_KINDS
     return Path(path) if is_table else next(filter(is_file, of_model), Path(path))
@@ -135,9 +135,9 @@ def frequency_file(path: Path | str) -> Path:
 
 def _read_counts(path: Path, source: str) -> WordFrequencies:
     table = read_table(path)
-    # Models of words count first words and others apart, and have no sum of both
-    of_model = "count" not in table and {*_COUNTS_OF_MODELS} <= table.keys()
-    columns = _COUNTS_OF_MODELS if of_model else ("count",)
+    # Word-level models have separate counts of first and other words
+    of_model = "count" not in table and {*_COUNT_COLUMNS} <= table.keys()
+    columns = _COUNT_COLUMNS if of_model else ("count",)
     readers: dict[str, Reader] = {"word": (text, "word")}
     readers |= dict.fromkeys(columns, (count, "count; expected a whole number from 0"))
     counts: dict[str, int] = {}

@@ -1,15 +1,15 @@
-"""Parts of speech without a tagger: how often words have each tag, and how tags follow each other.
+"""Parts of speech without a tagger, from counts of words with tags and of tag pairs.
 
-A table of words is counted once, in a text that a tagger or people have tagged. With it the tags of
-a sentence are found by a hidden Markov model: of all rows of tags the likeliest, by how often each
-tag follows another and how often a word has each tag.
+The table is counted once in a tagged text. A hidden Markov model then finds the likeliest tag
+sequence of a sentence, from the frequencies of tag pairs and of each word's tags.
 
     The      dog      sleeps
-    AT0      NN1      VVZ 97 %, NN2 3 %        how often each word has which tag
-       often    often, after NN1 NN2 seldom    how often the tags follow one another
+    AT0      NN1      VVZ 97 %, NN2 3 %           frequency of each word's tags
+       often    VVZ often, NN2 rarely after NN1   frequency of tag pairs
 
-The tags are those of the text. The embedded English has the basic tagset of the British National
-Corpus (C5), which tells `is` from `sleeps`, and `speak` in "they speak" from "to speak".
+The tagset is that of the text. The included English table uses the basic tagset of the British
+National Corpus (C5). It distinguishes `is` from `sleeps`, and `speak` in "they speak" and "to
+speak".
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 START, END = "^", "$"
-"""In place of a tag before the first word and after the last."""
+"""Tags before the first word and after the last word."""
 
-_OWN = 0.5  # share of a word's occurrences that have the tag of a word that it may replace
+_MIN_TAG_SHARE = 0.5  # of a word's occurrences with the tag of the word that it replaces
 SELDOM = 20
-"""Times that tags follow one another less often than by chance before they seldom do."""
-_SENTENCES = 10_000  # whose tags are kept
-_WORDS = 200_000  # whose shares are kept
-_LISTED = 0.5  # share of words that a table of their language has
-_UNSEEN = 0.1  # occurrences that any tag is taken to have after any other besides those counted
+"""A tag pair is odd if it is more than this many times rarer than by chance."""
+_MAX_CACHED_SENTENCES = 10_000  # tags
+_MAX_CACHED_WORDS = 200_000  # shares
+_MIN_SHARE_LISTED = 0.5  # of words that a table in their language lists
+_PSEUDOCOUNT = 0.1  # added to the count of every tag pair
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class TaggedWord:
     """A word with one of its tags; fields are the columns of a table of tags.
 
     Attributes:
-        word: names as they are written, all other words in lower case.
-        tag: a part of speech, as finely divided as the text has it.
-        count: how often the word has the tag.
-        lemma: the word as dictionaries list it; empty where that is the word itself.
-        kinds: what tells apart words of the tag that do not stand in each other's place, with
-            spaces between them, the main one first: of nouns person, animal or time, of
-            verbs what they often take; empty for any other.
+        word: word; names as written, all others in lower case.
+        tag: part of speech in the tagset of the text.
+        count: number of occurrences with this tag.
+        lemma: dictionary form; empty if it is the word itself.
+        kinds: subclasses of words with the tag that cannot replace each other, separated by spaces,
+            the main one first: for nouns person, animal or time, for verbs frequent complements;
+            empty for other words.
     """
 
     word: str
@@ -72,12 +72,12 @@ class TaggedWord:
 
 @dataclass(frozen=True)
 class TagPair:
-    """Two tags that follow one another; fields are the columns of a table of pairs.
+    """Two adjacent tags; fields are the columns of a table of pairs.
 
     Attributes:
-        tag: the first, or `START`.
-        next: the second, or `END`.
-        count: how often they do.
+        tag: first tag, or `START`.
+        next: second tag, or `END`.
+        count: number of occurrences.
     """
 
     tag: str
@@ -91,7 +91,7 @@ def _word_or_tag(cell: object) -> str:
     return normalise_text(text(cell))
 
 
-def _occurrences(cell: object) -> int:
+def _positive_count(cell: object) -> int:
     if not count(cell):
         raise ValueError("it is 0")
     return count(cell)
@@ -99,7 +99,7 @@ def _occurrences(cell: object) -> int:
 
 _READERS: dict[str, Reader] = {
     "str": (_word_or_tag, "word or tag"),
-    "int": (_occurrences, "whole number from 1"),
+    "int": (_positive_count, "whole number from 1"),
     "lemma": (lambda cell: text(cell or ""), "lemma"),
     "kinds": (lambda cell: text(cell or ""), "text"),
 }
@@ -107,13 +107,13 @@ _READERS: dict[str, Reader] = {
 
 @dataclass(frozen=True, eq=False)
 class TagTable:
-    """How often words have each tag in a text, and how often tags follow one another.
+    """Counts of each word's tags and of tag pairs in a text.
 
     Attributes:
-        name: in messages.
+        name: name for messages.
         words: each word with each of its tags.
-        pairs: of tags that follow one another; without them a word's tag is its most frequent one.
-        names: of tags, in words; others are shown as they are.
+        pairs: pairs of adjacent tags; without them each word gets its most frequent tag.
+        names: names of tags for display; tags without a name are shown unchanged.
     """
 
     name: str
@@ -131,11 +131,11 @@ class TagTable:
         return f"<TagTable {self.name}: {len(self._counts):,} words>"
 
     def shares(self, word: str, *, initial: bool = False) -> Mapping[str, float]:
-        """Shares of a word's occurrences with each tag; empty for a word that is not listed.
+        """Return the share of each tag among a word's occurrences; empty for an unlisted word.
 
         Args:
-            word: as it is written.
-            initial: whether it starts a sentence, where a capital does not tell a name.
+            word: word as written.
+            initial: whether it starts a sentence, where a capital does not indicate a name.
         """
         key = word, initial
         if key in self._shares:
@@ -145,36 +145,36 @@ class TagTable:
             counts.update(self._counts.get(word.lower()))
         total = counts.total()
         shares = {tag: count / total for tag, count in counts.items()}
-        if len(self._shares) < _WORDS:
+        if len(self._shares) < _MAX_CACHED_WORDS:
             self._shares[key] = shares
         return shares
 
     def kinds(self, word: str, tag: str) -> list[str]:
-        """The kinds of a word with a tag, the main one first; none for words like most."""
+        """Return the kinds of a word with a tag, the main one first; most words have none."""
         return (self._kinds.get((word, tag)) or self._kinds.get((word.lower(), tag), "")).split()
 
     def main_kind(self, word: str, tag: str) -> str:
-        """The main kind of a word with a tag; empty for words like most."""
+        """Return the main kind of a word with a tag; empty for most words."""
         return next(iter(self.kinds(word, tag)), "")
 
     def fitting(
         self, kind: str, tag: str, words: tuple[str, ...], *, initial: bool = False
     ) -> BoolArray:
-        """Words that may stand in place of one of a kind with a tag, (n_words,).
+        """Return a mask of words that may replace a word of a kind with a tag, (n_words,).
 
-        They have the tag in half of their occurrences or more, and the kind among their kinds; in
-        place of a word without a kind they have none.
+        At least half of their occurrences have the tag, and they have the kind. A word without a
+        kind is replaced only by words without a kind.
 
         Args:
-            kind: of the word that is replaced.
-            tag: that it has.
-            words: to choose from.
-            initial: whether it starts a sentence.
+            kind: kind of the replaced word.
+            tag: tag of the replaced word.
+            words: candidates.
+            initial: whether the word starts a sentence.
         """
         key = kind, tag, words, initial
         if key not in self._fitting:
             fits = (
-                self.shares(new, initial=initial).get(tag, 0.0) >= _OWN
+                self.shares(new, initial=initial).get(tag, 0.0) >= _MIN_TAG_SHARE
                 and kind in (self.kinds(new, tag) or [""])
                 for new in words
             )
@@ -182,37 +182,37 @@ class TagTable:
         return self._fitting[key]
 
     def lists(self, word: str) -> bool:
-        """True if the table has the word, whatever its capital."""
+        """Return True if the table has the word, as written or in lower case."""
         return word in self._counts or word.lower() in self._counts
 
     def share_listed(self, words: Collection[str]) -> float:
-        """Share of some words that the table has; 1 for no words."""
+        """Return the share of words that the table has; 1 for no words."""
         return sum(map(self.lists, words)) / len(words) if words else 1.0
 
     def fits(self, words: Collection[str]) -> bool:
-        """True if the table has half of some words or more: it is of their language, perhaps."""
-        return self.share_listed(words) >= _LISTED
+        """Return True if the table has at least half of the words, as in the same language."""
+        return self.share_listed(words) >= _MIN_SHARE_LISTED
 
     def lemma(self, word: str) -> str:
-        """The lemma of a word with its most frequent tag; an unlisted word, in lower case."""
+        """Return the lemma of a word with its most frequent tag; else the word in lower case."""
         return self._lemmas.get(word) or self._lemmas.get(word.lower()) or word.lower()
 
     @cached_property
-    def _tags_of(self) -> Callable[[Sentence], tuple[str, ...]]:
-        return lru_cache(maxsize=_SENTENCES)(self._likeliest_row)
+    def _cached_tags(self) -> Callable[[Sentence], tuple[str, ...]]:
+        return lru_cache(maxsize=_MAX_CACHED_SENTENCES)(self._viterbi)
 
     @cached_property
     def _kinds(self) -> dict[tuple[str, str], str]:
-        return {(each.word, each.tag): each.kinds for each in self.words if each.kinds}
+        return {(tagged.word, tagged.tag): tagged.kinds for tagged in self.words if tagged.kinds}
 
     @cached_property
     def _lemmas(self) -> dict[str, str]:
-        # The most frequent tag comes last, and stays
-        rows = sorted(self.words, key=lambda each: each.count)
-        return {each.word: (each.lemma or each.word).lower() for each in rows}
+        # Sorted, so that the most frequent tag overwrites the others
+        rows = sorted(self.words, key=lambda tagged: tagged.count)
+        return {tagged.word: (tagged.lemma or tagged.word).lower() for tagged in rows}
 
     def forms(self, lemma: str) -> frozenset[str]:
-        """The words of a lemma, in lower case; a lemma that is not listed is its only word."""
+        """Return the words of a lemma, in lower case; an unlisted lemma has only itself."""
         return self._forms.get(lemma) or frozenset({lemma})
 
     @cached_property
@@ -224,25 +224,25 @@ class TagTable:
 
     @cached_property
     def frequencies(self) -> WordFrequencies:
-        """How often each word is in the text, whatever its tag."""
+        """Count of each word in the text, over all tags."""
         counts = {word: sum(tags.values()) for word, tags in self._counts.items()}
         return WordFrequencies(counts, self.name)
 
     def tags(self, sentence: Sentence) -> tuple[str, ...]:
-        """The likeliest tags of a sentence's words; empty for a word that is not listed.
+        """Return the likeliest tags of a sentence's words; an unlisted word has an empty tag.
 
-        The row of tags of largest probability under a hidden Markov model of the first order
-        (Viterbi 1967, IEEE Transactions on Information Theory 13, 260-269).
+        This is the most probable tag sequence under a first-order hidden Markov model (Viterbi
+        1967, IEEE Transactions on Information Theory 13, 260-269).
         """
-        return self._tags_of(sentence)
+        return self._cached_tags(sentence)
 
     def prob_without(self, sentence: Sentence, kind: Callable[[str], bool]) -> float:
-        """Probability, under the same model, that no word has a tag of some kind."""
-        every = self._log_total(sentence, lambda _: True)
-        return exp(self._log_total(sentence, lambda tag: not kind(tag)) - every)
+        """Return the model's probability that no word has a tag for which `kind` is true."""
+        log_total = self._log_total(sentence, lambda _: True)
+        return exp(self._log_total(sentence, lambda tag: not kind(tag)) - log_total)
 
     def _log_total(self, sentence: Sentence, allowed: Callable[[str], bool]) -> float:
-        """Log-probability of all rows of allowed tags together, up to a constant."""
+        """Compute the log of the total probability of allowed tag sequences, up to a constant."""
         totals = {START: 0.0}
         for index, word in enumerate(sentence.words):
             shares = self.shares(word, initial=index == 0) or {"": 1.0}
@@ -257,67 +257,67 @@ class TagTable:
         return float(np.logaddexp.reduce([p + self._log_share(t, tag) for t, p in totals.items()]))
 
     def tag_name(self, tag: str) -> str:
-        """A tag in words, and those of a word that holds two, such as `it's`; else as it is."""
+        """Return the display name of a tag, or of both tags of a word such as `it's`."""
         parts = [self.names.get(part, part) for part in tag.split("+")]
         return " + ".join(parts) if self.names else tag
 
     def part_of_speech(self, tag: str) -> str:
-        """A tag in words without its features: `noun` for `noun, singular` and `NOUN Case=Nom`.
+        """Return a tag's name without features: `noun` for `noun, singular` and `NOUN Case=Nom`.
 
-        `not listed` for the empty tag of a word that is not.
+        The empty tag of an unlisted word gives `not listed`.
         """
         parts = (self.names.get(part, part) for part in tag.split("+"))
         main = (part.partition("," if self.names else " ")[0] for part in parts)
         return " + ".join(main) or "not listed"
 
     def odd_sequences(self, sentence: Sentence) -> set[tuple[int, str]]:
-        """Places, from 0, before which tags follow that seldom do, if ever, and both in words."""
-        total, row = self._after.get("", Counter()).total(), [START, *self.tags(sentence), END]
+        """Return each odd tag pair as the position, from 0, of its second word, and its names."""
+        total, tags = self._after.get("", Counter()).total(), [START, *self.tags(sentence), END]
         odd = set()
-        for place, (tag, following) in enumerate(pairwise(row)):
+        for position, (tag, following) in enumerate(pairwise(tags)):
             after = self._after.get(tag, Counter()) if tag else Counter()
             by_chance = after.total() * self._after.get("", after)[following] / max(total, 1)
             if max(after[following], 1) * SELDOM < by_chance:
-                odd.add((place, f"{self.tag_name(tag)} before {self.tag_name(following)}"))
+                odd.add((position, f"{self.tag_name(tag)} before {self.tag_name(following)}"))
         return odd
 
-    def _likeliest_row(self, sentence: Sentence) -> tuple[str, ...]:
-        # Of each last tag: the log-probability of the likeliest row that ends in it, and the row
+    def _viterbi(self, sentence: Sentence) -> tuple[str, ...]:
+        # Log-probability and tags of the likeliest sequence that ends in each tag
         rows: dict[str, tuple[float, tuple[str, ...]]] = {START: (0.0, ())}
         for index, word in enumerate(sentence.words):
             shares = self.shares(word, initial=index == 0) or {"": 1.0}
-            rows = {tag: self._likeliest(rows, tag, share) for tag, share in shares.items()}
-        return self._likeliest(rows, END, 1.0)[1][:-1]
+            rows = {tag: self._extend_best(rows, tag, share) for tag, share in shares.items()}
+        return self._extend_best(rows, END, 1.0)[1][:-1]
 
-    def _likeliest(
+    def _extend_best(
         self, rows: Mapping[str, tuple[float, tuple[str, ...]]], tag: str, share: float
     ) -> tuple[float, tuple[str, ...]]:
-        """The likeliest row with one more tag, and its log-probability up to a constant."""
+        """Return the best sequence extended by a tag, after its log-probability (+ constant)."""
         log_prob, row = max(
             (p + self._log_share(last, tag), row) for last, (p, row) in rows.items()
         )
-        # p(word | tag) is p(tag | word) / p(tag), times p(word), which is the same for every row
+        # p(word | tag) is p(tag | word) / p(tag) times p(word), which is equal for all sequences
         return log_prob + log(share) - self._log_share("", tag), (*row, tag)
 
     def _log_share(self, last: str, tag: str) -> float:
-        """Log-probability of a tag after another one; after none, among all tags."""
+        """Return the log-probability of a tag after another tag, or without context after ""."""
         after = self._after.get(last, Counter())
-        return log((after[tag] + _UNSEEN) / (after.total() + _UNSEEN * self._n_tags))
+        return log((after[tag] + _PSEUDOCOUNT) / (after.total() + _PSEUDOCOUNT * self._n_tags))
 
     @cached_property
     def _counts(self) -> dict[str, dict[str, int]]:
         counts: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        for each in self.words:
-            counts[each.word][each.tag] = counts[each.word].get(each.tag, 0) + each.count
+        for tagged in self.words:
+            counts[tagged.word][tagged.tag] = counts[tagged.word].get(tagged.tag, 0) + tagged.count
         return dict(counts)
 
     @cached_property
     def _n_tags(self) -> int:
-        return len({each.tag for each in self.words})
+        return len({tagged.tag for tagged in self.words})
 
     @cached_property
     def _after(self) -> dict[str, Counter[str]]:
-        """How often each tag follows another; after none, how often there is each."""
+        """Counts of the tags that follow each tag; under "" counts of all tags."""
         after: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for pair in self.pairs:
             after[pair.tag][pair.next] += pair.count
@@ -326,30 +326,30 @@ class TagTable:
 
 
 def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:
-    """A table of tags from a treebank or from tables.
+    """Read a table of tags from a treebank or from tables.
 
     Args:
-        path: a treebank in the format of Universal Dependencies, `.conllu`, of which a tag is the
-            part of speech with its features, such as `NOUN Case=Nom|Number=Sing`; or a table with
-            the columns word, tag and count, and lemma and kinds, which may be left out.
-        pairs: a table of the pairs of tags with the columns tag, next and count.
+        path: treebank in the format of Universal Dependencies, `.conllu`, whose tags are parts of
+            speech with features, such as `NOUN Case=Nom|Number=Sing`; or table with the columns
+            word, tag and count, and optional columns lemma and kinds.
+        pairs: table of tag pairs with the columns tag, next and count.
 
     Raises:
-        InputError: a file cannot be read, or a line is not of its format.
+        InputError: if a file cannot be read, or a line has another format.
     """
     path = Path(path)
     if path.name.removesuffix(".gz").endswith(".conllu"):
-        return _of_treebank(path)
+        return _read_treebank(path)
     rows = read_rows(path, TaggedWord, _READERS)
     followers = () if pairs is None else read_rows(pairs, TagPair, _READERS)
     return TagTable(str(path), rows, followers)
 
 
-def _of_treebank(path: Path) -> TagTable:
-    """Counts of a treebank; its words are in lower case but for proper names (PROPN)."""
+def _read_treebank(path: Path) -> TagTable:
+    """Count a treebank's tags; words are in lower case, except proper names (PROPN)."""
     words: Counter[tuple[str, str, str]] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
-    for tagged in _sentences_of(path):
+    for tagged in _treebank_sentences(path):
         words.update(tagged)
         pairs.update(pairwise([START, *(tag for _, tag, _ in tagged), END]))
     return TagTable(
@@ -359,8 +359,8 @@ def _of_treebank(path: Path) -> TagTable:
     )
 
 
-def _sentences_of(path: Path) -> Iterator[list[tuple[str, str, str]]]:
-    """The word, the tag and the lemma of each word of each sentence, without punctuation."""
+def _treebank_sentences(path: Path) -> Iterator[list[tuple[str, str, str]]]:
+    """Yield each sentence as (word, tag, lemma) of its words, without punctuation."""
     sentence: list[tuple[str, str, str]] = []
     for line in read_lines(path):
         if line.startswith("#"):
@@ -372,9 +372,9 @@ def _sentences_of(path: Path) -> Iterator[list[tuple[str, str, str]]]:
         if number == "1" and sentence:
             yield sentence
             sentence = []
-        # 3-4 is a word that is written as one, and 3.1 one that is not written: their parts follow
+        # Skip multiword tokens (3-4), whose words follow, and empty nodes (3.1)
         if number.isdigit() and upos != "PUNCT":
             tag = upos if features == "_" else f"{upos} {features}"
-            named = word if upos == "PROPN" else word.lower()
-            sentence.append((named, tag, "" if lemma == "_" else lemma))
+            spelling = word if upos == "PROPN" else word.lower()
+            sentence.append((spelling, tag, "" if lemma == "_" else lemma))
     yield sentence

@@ -1,7 +1,7 @@
-"""Oddities of texts, counted while they are read: other spellings, and tokenised text.
+"""Counts of changed and tokenised lines, made while a text is read.
 
-Treebanks and older corpora write punctuation and clitics as words of their own: `I did n't go , he
-said .` A model of sub-words has seldom read such text, and scores it far lower than running text.
+Treebanks and older corpora write punctuation and clitics as separate words: `I did n't go , he
+said .` A sub-word model has rarely read such text and scores it far lower than running text.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from contstim.words.sentence import normalise_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LEAST_SHARE = 0.01
-"""Share of tokenised lines from which a text counts as tokenised; below it, lines are misprints."""
+_MIN_SHARE = 0.01
+"""Minimum share of tokenised lines in a tokenised text; fewer lines are misprints."""
 
-# All of the first lines are examined and one in ten of the others, which is fast and enough
+# For speed, all first lines are examined, but only one in ten of the others
 _FIRST_LINES, _STRIDE = 10_000, 10
-_LONGEST_EXAMPLE = 60
+_MAX_EXAMPLE_LENGTH = 60
 
-# Looked for before the pattern, which takes longer than parsing the line
+# A fast test before the slow pattern
 _PARTS = (" ,", " .", " n't", " n’t", " '", " ’", "``", "-LRB-", "-RRB-", "@-@", " 、", " 。")
-# Not `. . .`, which books write for an ellipsis, nor signs that French has spaces before
+# Neither the ellipsis `. . .` nor signs that follow a space in French
 _TOKENISED = re.compile(
     r"(?<=[^\s.,]) [,.、。](?! \.)(?!\S)"
     r"|(?<=\w) (?:n['’]t|['’](?:s|re|ve|ll|d|m))(?!\S)"
@@ -35,20 +35,20 @@ _TOKENISED = re.compile(
 
 
 def is_tokenised(line: str) -> bool:
-    """True if a line has punctuation or clitics as words of their own."""
+    """Return True if a line has punctuation or clitics as separate words."""
     return any(part in line for part in _PARTS) and _TOKENISED.search(line) is not None
 
 
 @dataclass
 class TextNotes:
-    """Counts of a text's odd lines, or of the odd cells of a table.
+    """Counts of changed and tokenised lines of a text, or cells of a table.
 
     Attributes:
-        lines: number of all.
-        examined: number of those that were examined for tokenisation.
-        normalised: number of those that `normalise_text` changed.
-        tokenised: number of those examined that are tokenised.
-        example: the first tokenised line.
+        lines: number of lines.
+        examined: number of lines examined for tokenisation.
+        normalised: number of lines that `normalise_text` changed.
+        tokenised: number of examined lines that are tokenised.
+        example: first tokenised line.
     """
 
     lines: int = 0
@@ -73,17 +73,17 @@ class TextNotes:
 
     @property
     def is_tokenised(self) -> bool:
-        """True if a considerable share of the lines is tokenised."""
-        return self.tokenised > 0 and self.tokenised >= _LEAST_SHARE * self.examined
+        """True if at least 1 % of the examined lines are tokenised."""
+        return self.tokenised > 0 and self.tokenised >= _MIN_SHARE * self.examined
 
     @property
     def facts(self) -> dict[str, float]:
-        """Number of normalised lines and share of tokenised ones, if not 0, for a record."""
+        """Number of normalised lines, if any, and share of tokenised lines, for a record."""
         facts: dict[str, float] = {"normalised": self.normalised} if self.normalised else {}
         return facts | ({"tokenised": self.tokenised / self.examined} if self.is_tokenised else {})
 
     def remarks(self, name: object) -> Iterator[str]:
-        """A line about the sentences of a text that were changed; none if no sentence was."""
+        """Yield a line about normalised sentences, if there are any."""
         if self.normalised:
             yield (
                 f"{name}: {counted(self.normalised, 'sentence')} of {self.lines:,} changed: "
@@ -91,9 +91,9 @@ class TextNotes:
             )
 
     def warnings(self, name: object) -> Iterator[str]:
-        """A warning about a tokenised text; none for other texts."""
+        """Yield a warning if the text is tokenised."""
         if self.is_tokenised:
-            example = self.example[:_LONGEST_EXAMPLE]
+            example = self.example[:_MAX_EXAMPLE_LENGTH]
             yield (
                 f"{name} is tokenised: {self.tokenised / self.examined:.0%} of the sentences have "
                 f"spaces before punctuation or parts of words, such as {example!r}. Sub-word "

@@ -1,4 +1,4 @@
-"""The words that may stand in a sentence: first, elsewhere, and twice."""
+"""Vocabulary: the words allowed at the start of a sentence, inside it, and twice in it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray
     from contstim.words.sentence import Sentence
 
-#: English articles and prepositions: words that a sentence may well hold twice.
+#: English articles and prepositions, which may occur twice in a sentence.
 REPEATABLE_ENGLISH = frozenset(
     Path(__file__).with_name("repeatable_english.txt").read_text(encoding="utf-8").split()
 )
@@ -28,7 +28,7 @@ _HEADINGS = ("[initial]", "[inner]", "[repeatable]")
 
 
 class WordTuple(tuple[str, ...]):
-    """Words that compute their hash once: caches are asked about all of them at every visit."""
+    """Tuple of words that stores its hash, since caches use it as a key at every visit."""
 
     @cached_property
     def _hash(self) -> int:
@@ -38,21 +38,21 @@ class WordTuple(tuple[str, ...]):
         return self._hash
 
     def __reduce__(self) -> tuple[type[WordTuple], tuple[tuple[str, ...]]]:
-        # Without the hash, which is another one in another process
+        # Without the hash, which differs between processes
         return WordTuple, (tuple(self),)
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words by where they may stand, in a fixed order without duplicates.
+    """Words by allowed position, in a fixed order without duplicates.
 
     Attributes:
-        initial: words that may start a sentence, written as they stand there.
-        inner: words that may stand anywhere else.
+        initial: words that may start a sentence, spelled as there.
+        inner: words that may occur at all other positions.
         repeatable: words that may occur twice in a sentence, in lower case.
 
     Raises:
-        VocabularyError: there is no word at all, or one contains white space or is a sign of
+        VocabularyError: if there is no word, or a word contains white space or a special token of
             models, such as `<unk>` or `[MASK]`.
     """
 
@@ -61,7 +61,7 @@ class Vocabulary:
     repeatable: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        # A frozen dataclass: its own fields are normalised once, before anybody sees them
+        # A frozen dataclass cannot assign fields
         for name in ("initial", "inner"):
             words = dict.fromkeys(map(normalise_text, getattr(self, name)))
             object.__setattr__(self, name, WordTuple(words))
@@ -87,11 +87,11 @@ class Vocabulary:
         return tuple(dict.fromkeys(self.initial + self.inner))
 
     def at(self, position: int) -> tuple[str, ...]:
-        """The words that may stand at a 0-based position of a sentence."""
+        """Return the words allowed at a 0-based position of a sentence."""
         return self.initial if position == 0 else self.inner
 
     def missing(self, sentence: Sentence) -> tuple[str, ...]:
-        """The words of a sentence that may not stand where they stand, in order."""
+        """Return the words of a sentence that are not allowed at their positions, in order."""
         first, *rest = sentence.words
         initial, inner = self._sets
         return tuple([first] * (first not in initial) + [w for w in rest if w not in inner])
@@ -103,10 +103,10 @@ class Vocabulary:
     def restrict(
         self, are_known: Callable[[Sequence[str]], BoolArray]
     ) -> tuple[Vocabulary, tuple[str, ...]]:
-        """Keep the words for which `are_known` holds; also return the words dropped, in order.
+        """Keep the words for which `are_known` is True; also return the dropped words, in order.
 
         Raises:
-            VocabularyError: no word is left.
+            VocabularyError: if no word is left.
         """
         words = self.words
         known = dict(zip(words, are_known(words), strict=True))
@@ -121,10 +121,10 @@ class Vocabulary:
         return self.intersect(Vocabulary(usable, usable, self.repeatable)), dropped
 
     def intersect(self, other: Vocabulary) -> Vocabulary:
-        """The words that stand in both, in this one's order.
+        """Keep the words that are also in another vocabulary, in order.
 
         Raises:
-            VocabularyError: no word does.
+            VocabularyError: if no word is left.
         """
         initial, inner = other._sets
         return Vocabulary(
@@ -135,15 +135,15 @@ class Vocabulary:
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence], *, min_count: int = 1) -> Vocabulary:
-        """Words by how often they start a sentence, and by how often they stand elsewhere.
+        """Make a vocabulary from the words of sentences.
 
-        A word is `initial` when it starts at least `min_count` sentences and `inner` when it stands
-        at least `min_count` times elsewhere; most frequent first, ties in order of occurrence.
-        English articles and prepositions may repeat (`REPEATABLE_ENGLISH`). Signs of models, such
-        as `<unk>` or `[MASK]`, are left out.
+        A word is `initial` if it starts at least `min_count` sentences, and `inner` if it occurs at
+        least `min_count` times elsewhere; most frequent first, ties in order of occurrence. English
+        articles and prepositions are repeatable (`REPEATABLE_ENGLISH`). Special tokens of models,
+        such as `<unk>` or `[MASK]`, are left out.
 
         Raises:
-            VocabularyError: `min_count` is below 1, or no word is that frequent.
+            VocabularyError: if `min_count` is below 1, or no word is that frequent.
         """
         return cls.from_counts(*count_words(sentences), min_count=min_count)
 
@@ -151,11 +151,11 @@ class Vocabulary:
     def from_counts(
         cls, initial: Counter[str], inner: Counter[str], *, min_count: int = 1
     ) -> Vocabulary:
-        """The same from counts of words that start a sentence and of words elsewhere."""
+        """Make a vocabulary from counts of first words and of other words."""
         if min_count < 1:
             raise VocabularyError(f"The least count must be 1 or more, not {min_count}.")
         starts, others = (
-            # most_common sorts stably, so that ties stay in order of occurrence
+            # most_common sorts stably: ties stay in order of occurrence
             tuple(w for w, n in counts.most_common() if n >= min_count and special_sign(w) is None)
             for counts in (initial, inner)
         )
@@ -163,20 +163,20 @@ class Vocabulary:
             raise VocabularyError(
                 f"No word occurs {min_count} times or more; lower --min-count or give more text."
             )
-        # Only words that are there: the file lists what holds for this vocabulary
+        # Only words of this vocabulary, since its file lists them
         repeatable = REPEATABLE_ENGLISH.intersection(map(str.lower, starts + others))
         return cls(starts, others, repeatable)
 
     @classmethod
     def load(cls, path: Path | str) -> Vocabulary:
-        """Read a vocabulary file: a word a line, under optional headings.
+        """Read a vocabulary file: one word a line, under optional headings.
 
         `[initial]`, `[inner]` and `[repeatable]` start the three lists. Without headings every word
-        may stand anywhere and starts a sentence capitalised, and no word may repeat.
+        is allowed at all positions, capitalised at the start, and no word may repeat.
 
         Raises:
-            CorpusError: the file is missing, empty or not UTF-8.
-            VocabularyError: a line holds several words, or there is no word at all.
+            CorpusError: if the file is missing, empty or not UTF-8.
+            VocabularyError: if a line holds several words, or there is no word.
         """
         lists: dict[str, list[str]] = {name: [] for name in (*_HEADINGS, "")}
         heading = ""
@@ -190,17 +190,17 @@ class Vocabulary:
         # Words above the first heading
         anywhere = lists[""]
         return cls(
-            # not str.capitalize, which would write `iPhone` as `Iphone`
+            # str.capitalize would turn `iPhone` into `Iphone`
             tuple(lists["[initial]"] + [w[:1].upper() + w[1:] for w in anywhere]),
             tuple(lists["[inner]"] + anywhere),
             frozenset(lists["[repeatable]"]),
         )
 
     def save(self, path: Path | str) -> None:
-        """Write the vocabulary file that `load` reads back to an equal vocabulary.
+        """Write a vocabulary file, which `load` reads back as an equal vocabulary.
 
         Raises:
-            InputError: the file cannot be written.
+            InputError: if the file cannot be written.
         """
         parts = (self.initial, self.inner, sorted(self.repeatable))
         lines = [
@@ -212,7 +212,7 @@ class Vocabulary:
 
 
 def count_words(sentences: Iterable[Sentence]) -> tuple[Counter[str], Counter[str]]:
-    """Counts of words that start a sentence, and of words elsewhere."""
+    """Count the words that start a sentence, and the words at other positions."""
     initial: Counter[str] = Counter()
     inner: Counter[str] = Counter()
     for sentence in sentences:
@@ -222,11 +222,11 @@ def count_words(sentences: Iterable[Sentence]) -> tuple[Counter[str], Counter[st
 
 
 def read_repeatable(path: Path | str) -> frozenset[str]:
-    """The words that may occur twice, in lower case: a plain list, or a vocabulary file's.
+    """Read repeatable words, in lower case, from a plain list or a vocabulary file.
 
     Raises:
-        CorpusError: the file is missing, empty or not UTF-8.
-        VocabularyError: it has headings but none of its words may repeat, or is not a word list.
+        CorpusError: if the file is missing, empty or not UTF-8.
+        VocabularyError: if the file has headings but no repeatable words, or is not a word list.
     """
     lines = list(read_lines(path))
     if not set(lines) & set(_HEADINGS):

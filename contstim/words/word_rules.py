@@ -1,19 +1,18 @@
-"""Selection of those words of a text that one can put before people.
+"""Selection of the words of a text that are suitable for participants.
 
-Text from the web or from books holds much besides words: initials, parts of addresses, what a
-tokenizer cut off, words in capitals. Whether something is a word is told from three things:
+Text from the web or from books contains non-words: initials, parts of addresses, fragments from a
+tokenizer, words in capitals. Three criteria decide whether a string is a word:
 
     spelling   letters of one script, with apostrophes and hyphens inside; no digits, no addresses
-    case       capitals only where a word begins, all small inside a sentence unless it is a name
-    use        how often a word stands capitalised *inside* sentences, where common words do not
+    case       capitals only at the start of a word, and inside a sentence only for names
+    use        number of times that a word is capitalised *inside* sentences, as names are
 
-        "Congress"  inside sentences: 1,013 times so, 20 times as "congress"   -> a name
-        "The"       inside sentences: 1,111 times so, 120,267 times as "the"   -> a common word; its
-                    capitalised form may start a sentence and stand nowhere else
+        "Congress"  inside sentences: 1,013 times, 20 times as "congress"   -> a name
+        "The"       inside sentences: 1,111 times, 120,267 times as "the"   -> a common word; its
+                    capitalised form may only start a sentence
 
-Rules of spelling and case rest on Unicode's properties and hold for every script; what is known of
-one language alone (its words of one letter, its abbreviations) is in `WordRules`, which
-`contstim.english` fills for English.
+Rules of spelling and case use Unicode's properties and apply to every script. `WordRules` holds
+facts about a language, such as its abbreviations; `contstim.english` fills it for English.
 """
 
 from __future__ import annotations
@@ -42,18 +41,21 @@ APOSTROPHES = "'’ʼ׳״"
 _JOINERS = f"{APOSTROPHES}-‐·\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 _BETWEEN_PARTS = re.compile(f"[{re.escape(_JOINERS)}]")
 _WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
-_OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}  # first words of the names of signs that any letter takes
+_OF_NO_SCRIPT = {
+    "MODIFIER",
+    "COMBINING",
+}  # first words of the names of signs for letters of any script
 NAMES_ARE_CAPITALISED = 0.95
-"""A word is a name if at least this share of its occurrences inside sentences is capitalised."""
+"""Minimum share of capitalised occurrences inside sentences for a word to be a name."""
 MANY_NAMES = 0.12
-"""Share of all words inside sentences above which capitals do not tell names, as in German.
+"""Share of capitalised words inside sentences above which capitals do not indicate names.
 
-English textbooks have half of that.
+German is above it, since nouns are capitalised; English textbooks have half of it.
 """
 
 
 class Reason(StrEnum):
-    """Why a word is left out of a vocabulary."""
+    """Reason why a word is left out of a vocabulary."""
 
     SIGN = "a sign of language models"
     DIGIT = "holds a digit"
@@ -74,26 +76,27 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class WordRules:
-    """Rules by which something counts as a word.
+    """Rules that decide whether a string is a suitable word.
+
+    All sets except `single_letters` are in lower case.
 
     Attributes:
-        single_letters: words of one letter, as they are spelled inside a sentence; None: every
-            letter may be a word.
-        abbreviations: in lower case; words that are only ever shortened others.
-        addresses: in lower case; what is left of web addresses.
-        vowels: letters without accents, in lower case, of which every word in their script has one;
-            empty: words need none.
-        onsets: two consonants with which words begin; empty: any do. Other beginnings are left
-            where a word was cut, such as `ndez` of a name with an accent.
-        short_words: in lower case, the words of as many letters as these have; empty: every
-            spelling may be one.
-        common: in lower case; words that are not names, even where a text has them only at the
-            start of sentences, as a small text has `Why`.
-        unfinished: in lower case; words after which a sentence goes on, such as `the`.
-        blocked: in lower case; words that nobody should meet in an experiment.
-        excluded: in lower case; words that the user does not want.
-        names: whether names stay.
-        zipf: lowest and highest frequency, on the Zipf scale (see `contstim.words.frequencies`).
+        single_letters: one-letter words, spelled as inside a sentence; None if every letter may be
+            a word.
+        abbreviations: words that are always abbreviations.
+        addresses: fragments of web addresses.
+        vowels: letters without accents; every word in their script needs one. Empty for no such
+            rule.
+        onsets: pairs of consonants that may begin a word; empty for no such rule. Other pairs
+            indicate a fragment, such as `ndez` from a name with an accent.
+        short_words: complete list of words of these lengths; empty for no such rule.
+        common: words that are not names, even if a text has them only at the start of sentences,
+            such as `Why` in a small text.
+        unfinished: words that cannot end a sentence, such as `the`.
+        blocked: words that are unsuitable for experiments.
+        excluded: words that the user excludes.
+        names: whether names are accepted.
+        zipf: minimum and maximum frequency on the Zipf scale (see `contstim.words.frequencies`).
     """
 
     single_letters: frozenset[str] | None = None
@@ -115,29 +118,29 @@ class WordRules:
             raise VocabularyError(f"No word is rarer than Zipf {high:g} and not below {low:g}.")
 
     def misspelled(self, word: str) -> Reason | None:
-        """Why a word is not one by its spelling, wherever it stands; None where it is."""
+        """Return the reason why a string is not spelled like a word; None if it is."""
         folded = word.lower()
         if special_sign(word) is not None:
             return Reason.SIGN
         if not word.isalpha() and any(unicodedata.category(sign)[0] == "N" for sign in word):
             return Reason.DIGIT
-        # An address has its own signs, and is recognised before these are held against it.
+        # Before the test of characters, since addresses contain other signs
         if self._address.search(word):
             return Reason.ADDRESS
-        if not _is_lettered(word):
+        if not _has_only_letters(word):
             return Reason.CHARACTER
         scripts = _scripts(word)
         if len(scripts) > 1:
             return Reason.SCRIPTS
-        if len(word) == 1 and folded != word.upper():  # scripts without case have words of one sign
+        if len(word) == 1 and folded != word.upper():  # scripts without case have one-letter words
             letters = self.single_letters
             is_word_of_one = letters is None or word in letters or folded in letters
             return None if is_word_of_one else Reason.SINGLE_LETTER
-        # Decomposed, an accent is a sign of its own: "é" begins with e
+        # Decomposition separates the accent: "é" begins with e
         bare = unicodedata.normalize("NFD", folded)
         has_vowels = bool(self.vowels) and scripts == _scripts("".join(self.vowels))
         is_shortened = folded in self.abbreviations or (has_vowels and not self.vowels & {*bare})
-        if word == folded:  # names have beginnings and shortness of their own
+        if word == folded:  # names may have other onsets and be shorter
             start = bare[:2]
             odd_start = (
                 bool(self.onsets) and not self.vowels & {*start} and start not in self.onsets
@@ -146,32 +149,31 @@ class WordRules:
             is_shortened |= odd_start or (is_short and word not in self.short_words)
         if is_shortened or (len(word) > 1 and word.isupper()):
             return Reason.ABBREVIATION
-        return None if _capitals_lead(word) else Reason.CAPITALS
+        return None if _is_well_capitalised(word) else Reason.CAPITALS
 
     def is_capitalised(self, word: str) -> bool:
-        """True if a word has a capital that it does not have everywhere, as I has."""
+        """Return True if a word has a capital that it can lose, unlike I."""
         return word[0] != word[0].lower() and _parts(word)[0] not in (self.single_letters or ())
 
     def is_name(self, word: str, inside: Counter[str]) -> bool:
-        """True if a word is a name: hardly ever small inside sentences, or never seen there.
+        """Return True if a word is a name: almost always capitalised inside sentences, or absent.
 
         Args:
-            word: as it is written.
-            inside: how often each word stands inside sentences.
+            word: word as written.
+            inside: count of each word inside sentences.
         """
         if not self.is_capitalised(word) or word.lower() in self.common:
             return False
         capitalised, small = inside[word], inside[word[0].lower() + word[1:]]
-        # Never seen inside a sentence, 0 >= 0 holds: capitalised at the start alone, it counts as a
-        # name
+        # 0 >= 0 for a word that is never inside a sentence: it counts as a name
         return capitalised >= NAMES_ARE_CAPITALISED * (capitalised + small)
 
     def has_address(self, sentence: Sentence) -> bool:
-        """True if a sentence holds a web address, or what is left of one."""
+        """Return True if a sentence contains a web address or a fragment of one."""
         return self._address.search(sentence.bare) is not None
 
     def unwanted(self, word: str) -> Reason | None:
-        """Reason to leave out a word that is on a list, alone or as a part; None for others."""
+        """Return the reason why a word, or a part of it, is excluded by a list; else None."""
         parts = {word.lower(), *_parts(word.lower())}
         if parts & self.excluded:
             return Reason.EXCLUDED
@@ -179,7 +181,7 @@ class WordRules:
 
     @cached_property
     def _address(self) -> re.Pattern[str]:
-        """Finds parts of addresses, as whole words, and the beginnings of whole ones."""
+        """Pattern of address fragments as whole words, and of the start of an address."""
         parts = "|".join(map(re.escape, sorted(self.addresses)))
         return re.compile(rf"(?<!\S)(?:{parts})(?!\S)|://|(?<!\S)www\.", re.IGNORECASE)
 
@@ -190,13 +192,13 @@ class WordRules:
 
 @dataclass(frozen=True)
 class DroppedWord:
-    """A word that a vocabulary does not have.
+    """A word that was left out of a vocabulary.
 
     Attributes:
-        word: as it was written.
-        place: `initial` where it starts a sentence, else `inner`.
-        count: how often it stands there.
-        reason: why it was left out.
+        word: word as written.
+        place: position, `initial` at the start of a sentence, else `inner`.
+        count: number of occurrences at this position.
+        reason: reason for leaving it out.
     """
 
     word: str
@@ -207,15 +209,15 @@ class DroppedWord:
 
 @dataclass(frozen=True)
 class TextWords:
-    """The words of a text: those for sentences, and the others.
+    """The words of a text, sorted into suitable words and others.
 
     Attributes:
-        vocabulary: the words for sentences.
-        names: the names of the text, whether they stayed or not, most frequent first.
-        name_share: the share of names among all words inside sentences. Where nouns are
-            capitalised, as in German, it is far above a tenth: then case does not tell names.
-        with_address: how many sentences hold a web address, and were not read.
-        dropped: what was left out, most frequent first.
+        vocabulary: suitable words.
+        names: all names in the text, most frequent first.
+        name_share: share of names among all words inside sentences. Far above 0.1, as in German
+            with its capitalised nouns, case does not indicate names.
+        with_address: number of sentences that were skipped because of a web address.
+        dropped: words left out, most frequent first.
     """
 
     vocabulary: Vocabulary
@@ -225,22 +227,22 @@ class TextWords:
     dropped: tuple[DroppedWord, ...] = field(repr=False)
 
     def counts(self) -> dict[Reason, int]:
-        """Number of words left out for each reason, of either place, most frequent reason first."""
-        return dict(Counter(each.reason for each in self.dropped).most_common())
+        """Count dropped words by reason, over both positions, most frequent reason first."""
+        return dict(Counter(word.reason for word in self.dropped).most_common())
 
 
 def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: int = 1) -> TextWords:
-    """Sort the words of a text into those for sentences and those to leave out.
+    """Sort the words of a text into suitable words and words to leave out.
 
-    Sentences with a web address count for nothing: what stands beside one is seldom language.
+    Sentences with a web address are skipped, since text near an address is rarely language.
 
     Args:
-        sentences: the text.
-        rules: what counts as a word.
-        min_count: how often a word must stand in a place to stand there again.
+        sentences: sentences of the text.
+        rules: rules for suitable words.
+        min_count: minimum number of occurrences of a word at a position.
 
     Raises:
-        VocabularyError: `min_count` is below 1, or no word is left.
+        VocabularyError: if `min_count` is below 1, or no word is left.
     """
     if min_count < 1:
         raise VocabularyError(f"The least count must be 1 or more, not {min_count}.")
@@ -253,14 +255,14 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
         counts["initial"][sentence.words[0]] += 1
         counts["inner"].update(sentence.words[1:])
 
-    every = counts["initial"] + counts["inner"]
-    if not every:
+    all_counts = counts["initial"] + counts["inner"]
+    if not all_counts:
         raise VocabularyError("The text has no sentence without a web address.")
-    # Once for each word: spelling is the same in every place
-    misspelled = {word: rules.misspelled(word) for word in every}
+    # Once a word, since spelling does not depend on position
+    misspelled = {word: rules.misspelled(word) for word in all_counts}
     inside = Counter({w: n for w, n in counts["inner"].items() if misspelled[w] is None})
-    names = {w for w in every if misspelled[w] is None and rules.is_name(w, inside)}
-    frequencies, (low, high) = WordFrequencies(every), rules.zipf
+    names = {w for w in all_counts if misspelled[w] is None and rules.is_name(w, inside)}
+    frequencies, (low, high) = WordFrequencies(all_counts), rules.zipf
 
     def reason_against(word: str, place: str) -> Reason | None:
         reason = misspelled[word] or rules.unwanted(word)
@@ -268,7 +270,7 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
             return reason
         if counts[place][word] < min_count:
             return Reason.RARE
-        # "Journal of …", "Bureau of …": such a word at the start is mostly the first of a name
+        # Such a word at the start is usually part of a name: "Journal of …", "Bureau of …"
         mostly_capitalised = (
             inside[word] > inside[word.lower()]
             and word.lower() not in rules.common
@@ -284,15 +286,15 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
         return None if low <= frequencies.zipf(word) <= high else Reason.FREQUENCY
 
     dropped: list[DroppedWord] = []
-    for place, of_place in counts.items():
-        # A copy, since words that are left out are deleted from the counter on the way
-        for word, count in list(of_place.items()):
+    for place, position_counts in counts.items():
+        # A copy, since the loop deletes words from the counter
+        for word, count in list(position_counts.items()):
             reason = reason_against(word, place)
             if reason is not None:
                 dropped.append(DroppedWord(word, place, count, reason))
-                del of_place[word]
+                del position_counts[word]
     if not any(counts.values()):
-        reasons = Counter(each.reason for each in dropped).most_common()
+        reasons = Counter(word.reason for word in dropped).most_common()
         raise VocabularyError(
             f"No word that occurs {min_count} times or more is left of {len(dropped):,}: "
             + ", ".join(f"{n:,} {reason}" for reason, n in reasons)
@@ -300,19 +302,19 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
         )
     return TextWords(
         Vocabulary.from_counts(counts["initial"], counts["inner"]),
-        tuple(sorted(names, key=lambda word: (-every[word], word))),
+        tuple(sorted(names, key=lambda word: (-all_counts[word], word))),
         sum(inside[word] for word in names) / max(1, inside.total()),
         with_address,
-        tuple(sorted(dropped, key=lambda each: -each.count)),
+        tuple(sorted(dropped, key=lambda word: -word.count)),
     )
 
 
 def read_words(path: Path | str) -> frozenset[str]:
-    """A list of words, one a line, in lower case; lines that begin with # are remarks.
+    """Read a list of words, one a line, in lower case; skip lines that begin with #.
 
     Raises:
-        CorpusError: the file is missing, empty or not UTF-8.
-        VocabularyError: a line holds several words.
+        CorpusError: if the file is missing, empty or not UTF-8.
+        VocabularyError: if a line holds several words.
     """
     words = [line for line in read_lines(path) if not line.startswith("#")]
     for word in words:
@@ -321,25 +323,25 @@ def read_words(path: Path | str) -> frozenset[str]:
     return frozenset(map(str.lower, words))
 
 
-def _is_lettered(word: str) -> bool:
-    """True if a word is letters and the marks on them, with joiners only between letters."""
-    if word.isascii() and word.isalpha():  # most words: looking up categories takes longer
+def _has_only_letters(word: str) -> bool:
+    """Return True if a word has only letters with their marks, and joiners between letters."""
+    if word.isascii() and word.isalpha():  # fast path for most words
         return True
     categories = [unicodedata.category(sign)[0] for sign in word]
-    for place, (sign, category) in enumerate(zip(word, categories, strict=True)):
-        if category == "L" or (category == "M" and place > 0):
+    for index, (sign, category) in enumerate(zip(word, categories, strict=True)):
+        if category == "L" or (category == "M" and index > 0):
             continue
         if (
             sign not in _JOINERS
-            or not 0 < place < len(word) - 1
-            or categories[place - 1] not in "LM"
+            or not 0 < index < len(word) - 1
+            or categories[index - 1] not in "LM"
         ):
             return False
     return True
 
 
 def _scripts(word: str) -> set[str]:
-    """The scripts of a word's letters, by the first word of their names in Unicode."""
+    """Return the scripts of a word's letters: the first words of the letters' Unicode names."""
     if word.isascii():
         return {"LATIN"}
     scripts = {
@@ -348,19 +350,19 @@ def _scripts(word: str) -> set[str]:
         if unicodedata.category(sign).startswith("L")
     }
     written_together = scripts & _WRITTEN_TOGETHER
-    # Japanese and Korean mix their scripts inside a word: these count as one
+    # Japanese and Korean words mix scripts, which count as one
     return scripts - _OF_NO_SCRIPT - written_together | ({"CJK"} if written_together else set())
 
 
 def _parts(word: str) -> list[str]:
-    """Parts of a word between apostrophes and hyphens."""
+    """Split a word at apostrophes and hyphens."""
     return [word] if word.isalpha() else _BETWEEN_PARTS.split(word)
 
 
-def _capitals_lead(word: str) -> bool:
-    """True if capitals stand only where a part of the word begins; Mc and Mac begin one too.
+def _is_well_capitalised(word: str) -> bool:
+    """Return True if only parts of the word begin with capitals, also after Mc and Mac.
 
-    The first part has one where any has: not so `vi-Strauss`, which a tokenizer cut.
+    If any part has a capital, the first part must have one; `vi-Strauss` is a fragment.
     """
     if word[0].islower() and word != word.lower():
         return False
