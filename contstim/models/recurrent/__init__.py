@@ -1,9 +1,9 @@
 """Recurrent networks over words: RNN, LSTM and BiLSTM.
 
-The parts, from what the rest of the package uses to what it rests on:
+The modules, from the interface to its foundations:
 
     folder         load_recurrent; configuration, weights and words on disk
-    adapter        RNN and LSTM: words given those before them, and the end; BiLSTM: words given
-                   those before and after them
-    network        the torch modules: layers and output layers
+    adapter        RNN and LSTM: words given the words before, and the end; BiLSTM: words given the
+                   words before and after
+    network        the torch modules: recurrent layers and output layers
 """

@@ -1,8 +1,8 @@
-"""Recurrent models on disk: a folder of three files, none of which can run code.
+"""Recurrent models on disk: a folder of three files, none of which can execute code.
 
-recurrent.json     the kind and the sizes
-model.safetensors  the weights
-vocabulary.csv     the words in the order of their numbers, and how often each occurred
+recurrent.json     kind and sizes
+model.safetensors  weights
+vocabulary.csv     words in the order of their numbers, with their counts
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ def load_recurrent(
     device: Device = "auto",
     end_mark: bool = True,
 ) -> RecurrentModel:
-    """Load the model of a folder that `contstim train` wrote.
+    """Load a model from a folder that `contstim train` wrote.
 
     Args:
-        location: the folder.
-        name: the model's name, by default the folder's.
-        family: the kind that the model must be, `rnn`, `lstm` or `bilstm`; empty for any.
-        device: `auto` is a GPU where there is one.
-        end_mark: whether an end mark is read that is a word of the vocabulary.
+        location: path of the folder.
+        name: name of the model; by default the folder's.
+        family: required kind, `rnn`, `lstm` or `bilstm`; empty for any.
+        device: device; `auto` is a GPU if there is one.
+        end_mark: whether end marks in the vocabulary are read.
 
     Raises:
-        ModelError: the folder holds no complete model, or one of another kind; or there is no
-            such device.
+        ModelError: if the folder has no complete model or one of another kind, or the device does
+            not exist.
     """
     network, words = read_folder(location)
     kind = network.shape.kind
@@ -75,10 +75,10 @@ def load_recurrent(
 
 
 def write_folder(folder: Path, network: RecurrentNetwork, words: WordList) -> None:
-    """Write a model; the configuration comes last, so that an incomplete folder has none.
+    """Write a model; the configuration is written last, so that an incomplete folder has none.
 
     Raises:
-        InputError: a file cannot be written.
+        InputError: if a file cannot be written.
     """
     words.write(folder / _WORDS)
     write_tensors(folder / _WEIGHTS, dict(network.state_dict()))
@@ -89,7 +89,7 @@ def read_folder(folder: Path | str) -> tuple[RecurrentNetwork, WordList]:
     """Read a model, in evaluation mode, on the CPU.
 
     Raises:
-        ModelError: a file is missing, damaged, or does not fit the others.
+        ModelError: if a file is missing, damaged, or does not fit the others.
     """
     folder = Path(folder)
     shape = _read_shape(folder)
@@ -103,16 +103,16 @@ def read_folder(folder: Path | str) -> tuple[RecurrentNetwork, WordList]:
 
 
 def _read_network(path: Path, shape: Shape) -> RecurrentNetwork:
-    """The weights, compared with the sizes before memory is reserved for any."""
+    """Read the weights; their sizes are checked before memory is allocated."""
     try:
         weights = safetensors.torch.load_file(path)
-        # a network without memory, whose shapes the weights must have, and which takes them over
+        # A network without memory checks the shapes of the weights, and takes them over
         with torch.device("meta"):
             network = RecurrentNetwork(shape)
         network.load_state_dict(weights, assign=True)
     except (OSError, RuntimeError, ValueError, TypeError, SafetensorError) as error:
-        what = " ".join(str(error).split())[:200].rstrip(".:") or type(error).__name__
-        raise ModelError(f"Cannot read the weights in {path}: {what}. Train anew.") from error
+        problem = " ".join(str(error).split())[:200].rstrip(".:") or type(error).__name__
+        raise ModelError(f"Cannot read the weights in {path}: {problem}. Train anew.") from error
     for name, weight in network.named_parameters():
         if weight.dtype != torch.float32:
             raise ModelError(f"{path} is damaged: {name} is {weight.dtype}, not torch.float32.")
@@ -134,7 +134,7 @@ def _read_shape(folder: Path) -> Shape:
         if repr(facts.pop("format", None)) != str(_FORMAT):
             raise ValueError("written by another version of contstim")
         shape = _SHAPE.validate_json(json.dumps(facts), strict=True, extra="forbid")
-        # clusters end at rising numbers, below that of classes; a BiLSTM has no boundary class
+        # Clusters end at rising numbers below the number of classes; a BiLSTM has no boundary class
         ends = (0, *shape.cutoffs, shape.words - shape.reads_both_sides)
         if len(ends) > _MOST_CLUSTERS or any(b <= a for a, b in pairwise(ends)):
             raise ValueError(f"cutoffs: {shortened(shape.cutoffs)} do not rise to below {ends[-1]}")
@@ -144,6 +144,6 @@ def _read_shape(folder: Path) -> Shape:
             f"{path} does not describe a recurrent model: {first['loc'][0]}: {first['msg']}, not "
             f"{shortened(first['input'])}."
         ) from error
-    except ValueError as error:  # also what is no JSON
+    except ValueError as error:  # also invalid JSON
         raise ModelError(f"{path} does not describe a recurrent model ({error}).") from error
     return shape

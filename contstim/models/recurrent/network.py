@@ -1,7 +1,7 @@
-"""Recurrent networks over words: the words that they read, and those that each state predicts.
+"""Recurrent networks over words: the words that they read, and the words that states predict.
 
 Words are numbers. Number 0 is the boundary: it is read before a sentence, and a left-to-right
-network predicts it after the last word. Number 1 stands for every word outside the vocabulary. For
+network predicts it after the last word. Number 1 represents every word outside the vocabulary. For
 `The dog sleeps`, with numbers 7, 4 and 9, the terms of a left-to-right network are
 
     read      0  7  4  9      state i has read the first i + 1 numbers
@@ -10,13 +10,13 @@ network predicts it after the last word. Number 1 stands for every word outside 
 and those of a bidirectional network, which predicts word i from a state of either stack,
 
     forwards   0  7  4        before words 0, 1, 2
-    backwards  4  9  0        after words 0, 1, 2: the last number that was read, reading 0 9 4
+    backwards  4  9  0        after words 0, 1, 2: the last number read, in the order 0 9 4
     predicts   7  4  9
 
-Over many words a softmax costs more than all the rest of the network. The adaptive softmax (Grave
+With many words, a softmax takes more time than the rest of the network. The adaptive softmax (Grave
 et al. 2017, *Efficient softmax approximation for GPUs*) is a softmax over the frequent words and a
-few clusters of rarer ones, times a softmax of smaller width within the cluster. It approximates no
-other model: it is exact in training and in scoring.
+few clusters of rarer ones, times a smaller softmax within the cluster. It is exact in training and
+in scoring, because it is the definition of the model.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from torch import Tensor, nn
 from contstim.models.vocabularies import BOUNDARY
 
 Kind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
-State: TypeAlias = Any  # of an LSTM two tensors, of an RNN one, each (layers, b, hidden)
+State: TypeAlias = Any  # LSTM: two tensors, RNN: one tensor, each (layers, b, hidden)
 
 _WEIGHT_RANGE = 0.1
 _Size: TypeAlias = Annotated[int, Ge(1), Le(10**6)]
 
 
 class _Scores(nn.Linear):
-    """Scores of all classes; of a class of its own, so that `use_onednn` leaves the layer alone.
+    """Scores of all classes; a separate class, so that `use_onednn` does not change the layer.
 
-    Through oneDNN the sums are rounded otherwise, and a training with the same seed would end with
+    With oneDNN the sums are rounded differently, and a training with the same seed would end with
     other weights.
     """
 
@@ -51,12 +51,12 @@ class Shape:
 
     Attributes:
         kind: `rnn` (Elman's, with tanh), `lstm`, or `bilstm`.
-        words: how many numbers it reads, boundary and unknown words included.
+        words: number of inputs, including the boundary and the unknown word.
         embedding: width of a word's vector.
         hidden: width of a state.
         layers: number of recurrent layers.
-        dropout: share of embeddings and states that training hides.
-        cutoffs: where the output layer's clusters end; empty for a plain softmax.
+        dropout: share of embeddings and states that are dropped in training.
+        cutoffs: ends of the output layer's clusters; empty for a plain softmax.
     """
 
     kind: Kind
@@ -69,7 +69,7 @@ class Shape:
 
     @property
     def reads_both_sides(self) -> bool:
-        """True if a word is predicted from the words on both sides of it."""
+        """True if a word is predicted from the words on both sides."""
         return self.kind == "bilstm"
 
 
@@ -79,11 +79,10 @@ class RecurrentNetwork(nn.Module):
     A left-to-right network predicts each word, and then the boundary, from the state after the
     words before it.
 
-    A bidirectional network has two stacks of layers, which share nothing but the embedding. Word i
-    is predicted from two states side by side: one stack has read the boundary and words 0 to i-1,
-    the other the boundary and the words from the last down to i+1. Neither has read word i, and no
-    layer of one stack sees a state of the other, so no state can leak the word that it predicts.
-    The boundary is not predicted.
+    A bidirectional network has two stacks of layers, which share only the embedding. Word i is
+    predicted from two concatenated states. One stack has read the boundary and words 0 to i-1, the
+    other the boundary and the words from the last down to i+1. No layer of one stack uses a state
+    of the other, so no state contains the word that it predicts. The boundary is not predicted.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -104,33 +103,33 @@ class RecurrentNetwork(nn.Module):
         nn.init.uniform_(self.embedding.weight, -_WEIGHT_RANGE, _WEIGHT_RANGE)
 
     def forward(self, ids: Tensor, present: Tensor) -> Tensor:
-        """Log p (n,), nats, of all words (and ends) of a batch, sentence after sentence.
+        """Compute log p (n,), nats, of all words (and ends) of a batch, sentence by sentence.
 
         Args:
-            ids: (b, l) the words of each sentence, padded on the right.
-            present: (b, l) bool, which of them are words.
+            ids: (b, l) words of each sentence, padded on the right.
+            present: (b, l) bool, mask of the words.
         """
         if self.shape.reads_both_sides:
             return self.log_probs(self._around(ids, present)[present], ids[present])
         states, _ = self.read(_shifted(ids, extend=True))
-        # the padding after the last word is the boundary, which is what the network predicts there
-        followed = nn.functional.pad(ids.masked_fill(~present, BOUNDARY), (0, 1), value=BOUNDARY)
+        # Padding after the last word becomes the boundary, which the network predicts there
+        targets = nn.functional.pad(ids.masked_fill(~present, BOUNDARY), (0, 1), value=BOUNDARY)
         scored = nn.functional.pad(present, (1, 0), value=True)
-        return self.log_probs(states[scored], followed[scored])
+        return self.log_probs(states[scored], targets[scored])
 
     def read(
         self, ids: Tensor, state: State = None, *, backwards: bool = False
     ) -> tuple[Tensor, State]:
-        """States (b, l, hidden) after each of the numbers (b, l), and the state to read on from."""
+        """Return states (b, l, hidden) after each number (b, l), and the final state."""
         layers = self.backwards if backwards else self.forwards
         states, last = layers(self.dropout(self.embedding(ids)), state)
         return states, last
 
     def log_probs(self, states: Tensor, numbers: Tensor) -> Tensor:
-        """Log p (n,) of one number after each state (n, width), nats, in float32."""
+        """Compute log p (n,) of one number after each state (n, width), nats, in float32."""
         with torch.autocast(states.device.type, enabled=False):
             hidden = self.dropout(states.float())
-            # a bidirectional network has no output for the boundary: its class i is number i + 1
+            # A bidirectional network has no output for the boundary: class i is number i + 1
             classes = numbers - int(self.shape.reads_both_sides)
             if isinstance(self.output, nn.Linear):
                 scores = self.output(hidden)
@@ -139,7 +138,7 @@ class RecurrentNetwork(nn.Module):
         return result
 
     def distributions(self, states: Tensor) -> Tensor:
-        """Log p (n, words) of every number after each state (n, width), nats, in float32."""
+        """Compute log p (n, words) of every number after each state (n, width), nats, float32."""
         states = states.float()
         if isinstance(self.output, nn.Linear):
             result: Tensor = self.output(states).log_softmax(dim=1)
@@ -150,15 +149,17 @@ class RecurrentNetwork(nn.Module):
         return result
 
     def _around(self, ids: Tensor, present: Tensor) -> Tensor:
-        """States (b, l, 2 * hidden) from the words before and the words after each word."""
-        before, _ = self.read(_shifted(ids))
-        # Place i of n words mirrors to n-1-i; places of padding go to 0 and are never scored. The
-        # same indices turn the words round for reading and the states back into sentence order
-        places = torch.arange(ids.shape[1], device=ids.device)
-        mirrored = (present.sum(1, keepdim=True) - 1 - places).clamp(min=0)  # (b, l)
-        after, _ = self.read(_shifted(ids.gather(1, mirrored)), backwards=True)
-        after = after.gather(1, mirrored[:, :, None].expand(-1, -1, after.shape[2]))
-        return torch.cat([before, after], dim=2)
+        """Return states (b, l, 2 * hidden) from the words before and after each word."""
+        states_before, _ = self.read(_shifted(ids))
+        # Position i of n words is mirrored to n-1-i; padding goes to 0 and is never scored. The
+        # same indices reverse the words for reading and return the states to sentence order
+        positions = torch.arange(ids.shape[1], device=ids.device)
+        mirrored = (present.sum(1, keepdim=True) - 1 - positions).clamp(min=0)  # (b, l)
+        states_after, _ = self.read(_shifted(ids.gather(1, mirrored)), backwards=True)
+        states_after = states_after.gather(
+            1, mirrored[:, :, None].expand(-1, -1, states_after.shape[2])
+        )
+        return torch.cat([states_before, states_after], dim=2)
 
 
 def _layers(shape: Shape) -> nn.RNNBase:
@@ -168,5 +169,5 @@ def _layers(shape: Shape) -> nn.RNNBase:
 
 
 def _shifted(ids: Tensor, *, extend: bool = False) -> Tensor:
-    """The boundary before the numbers: all of them (b, l + 1), or all but the last (b, l)."""
+    """Put the boundary before the numbers; keep all (b, l + 1), or all but the last (b, l)."""
     return nn.functional.pad(ids, (1, 0 if extend else -1), value=BOUNDARY)
