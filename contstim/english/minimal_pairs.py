@@ -229,7 +229,7 @@ class Generator:
 def _prefix(
     paradigm: Paradigm,
     twins: Sequence[Sentence],
-    shown: Iterable[tuple[Sequence[Item], Derivation]],
+    items_and_trees: Iterable[tuple[Sequence[Item], Derivation]],
 ) -> tuple[str, ...]:
     """Return the fields of the paradigm's prefix method; empty without such a method.
 
@@ -240,12 +240,14 @@ def _prefix(
     if paradigm.prefix == "one":
         # Index of the first word that differs; 0 if one sentence is the beginning of the other
         word_pairs = enumerate(zip(good, bad, strict=False))
-        if index := next((i for i, (word, other) in word_pairs if word != other), 0):
+        if index := next(
+            (i for i, (good_word, bad_word) in word_pairs if good_word != bad_word), 0
+        ):
             return " ".join(good[:index]), good[index], bad[index]
         requirement = "begin alike and go on with different words"
     elif paradigm.prefix == "two":
         parts = []
-        for (items, tree), sentence in zip(shown, twins, strict=True):
+        for (items, tree), sentence in zip(items_and_trees, twins, strict=True):
             # The prefix has the words of all constituents before the critical one
             index = [item.name for item in items].index(paradigm.critical)
             lengths = [sum(len(e.words) for e in child.entries()) for child in tree.children]
@@ -319,13 +321,13 @@ def _read_paradigm_rules(text: str) -> tuple[GrammarRule, ...]:
     return own_rules
 
 
-def _read_rules(text: str, what: str) -> tuple[GrammarRule, ...]:
+def _read_rules(text: str, problem: str) -> tuple[GrammarRule, ...]:
     try:
         return further_rules(text)
     except ValueError as error:
         # Without the rule, which NLTK's message repeats
         reason = str(error).splitlines()[-1].strip(" ^")
-        raise InputError(f"{what}: {reason}.") from error
+        raise InputError(f"{problem}: {reason}.") from error
 
 
 def write_pairs(folder: Path | str, pairs: Iterable[LabelledPair]) -> list[Path]:
@@ -351,10 +353,10 @@ def refuse_other_pairs(folder: Path | str, paradigms: Sequence[str]) -> None:
     """
     # Files of this run's own paradigms are replaced, so that the same command may be repeated.
     expected = {f"{uid}.jsonl" for uid in paradigms}
-    others = sorted({path.name for path in Path(folder).glob("*.jsonl")} - expected)
-    if others:
+    extra = sorted({path.name for path in Path(folder).glob("*.jsonl")} - expected)
+    if extra:
         raise InputError(
-            f"{Path(folder) / others[0]} is not a paradigm of this run, yet an evaluation of the "
+            f"{Path(folder) / extra[0]} is not a paradigm of this run, yet an evaluation of the "
             "folder would read it too. Give --out a new folder, or remove the file"
-            + (f" and {len(others) - 1} more like it." if others[1:] else ".")
+            + (f" and {len(extra) - 1} more like it." if extra[1:] else ".")
         )

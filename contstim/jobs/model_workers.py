@@ -54,9 +54,9 @@ def remote_scorers(
         WorkerError: if workers cannot be started, or die three times with the same chunk.
     """
     models = parse_models(specifications)
-    for named in models:
-        check_model(named, context.loading)
-    names = {named.specification: named.name for named in models}
+    for model in models:
+        check_model(model, context.loading)
+    names = {model.specification: model.name for model in models}
     if not models:
         yield []
         return
@@ -64,14 +64,14 @@ def remote_scorers(
     with worker_pool(executor, context, say=say, task_limit=task_limit) as pool:
         # Load each model once, to get its convention and its training text
         facts: dict[str, tuple[Convention, Path | None]] = {}
-        loading = [ModelTask(ModelCall(named.specification, "facts", ())) for named in models]
+        loading = [ModelTask(ModelCall(model.specification, "facts", ())) for model in models]
         work_off(pool, loading, lambda task, result: facts.update({task.model: result}), names)
 
         def answer(calls: Iterable[ModelCall], receive: Callable[[ModelCall, Any], None]) -> None:
             tasks = [ModelTask(c, facts[c.model][0].fingerprint) for c in calls]
             work_off(pool, tasks, lambda task, answer: receive(task.call, answer), names)
 
-        yield [RemoteModel(named, *facts[named.specification], answer) for named in models]
+        yield [RemoteModel(model, *facts[model.specification], answer) for model in models]
 
 
 @dataclass(frozen=True, eq=False)

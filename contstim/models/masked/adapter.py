@@ -118,10 +118,10 @@ class MaskedModel(SubwordModel):
         # Tokens that the tokenizer adds before every text, such as [CLS]
         probe = self._encode([Sentence(("a",))])[0]
         first = next(i for i, word in enumerate(probe.word_of) if word != SPECIAL)
-        before = self.checkpoint.tokenizer.convert_ids_to_tokens(list(probe.ids[:first]))
+        first_tokens = self.checkpoint.tokenizer.convert_ids_to_tokens(list(probe.ids[:first]))
         return Convention(
             rule=self.rule.name,
-            context=" ".join(before),
+            context=" ".join(first_tokens),
             end_scored=self.rule.end_scored,
             fingerprint=f"{kind}-{digest}",
             sampling=sampling,
@@ -174,7 +174,7 @@ class MaskedModel(SubwordModel):
         self._check_window(len(encoding) - encoding.word_of.count(position) + longest, sentence)
         estimates = estimate(self._network, self._plan, self.rule.context, encoding, position, cut)
         # The estimates are valid for words that do not change the tokens of the rest
-        _, rest = word_and_rest(encoding, position)
+        _, rest_tokens = word_and_rest(encoding, position)
         if not self._words_are_independent:
             rewritten = self._rewritten(sentence, position, words)
             unchanged = [
@@ -182,7 +182,7 @@ class MaskedModel(SubwordModel):
                 for e, t in zip(rewritten, cut.tokens, strict=True)
             ]
         elif position == len(sentence) - 1:  # the end mark may join the word
-            unchanged = [tokens == rest for tokens in cut.rest]
+            unchanged = [tokens == rest_tokens for tokens in cut.rest]
         else:
             return estimates
         fits = np.array(unchanged, np.bool_)
@@ -218,11 +218,11 @@ class MaskedModel(SubwordModel):
     def knows(self, words: Sequence[str]) -> BoolArray:
         """See `LanguageModel.knows`: words that can be scored without the unknown token."""
         unknown = self.checkpoint.tokenizer.unk_token_id
-        place = kind_of_place(inner=True)
+        kind_of_position = kind_of_place(inner=True)
         try:
-            tokens = self._in_place(words, place).tokens
+            tokens = self._in_place(words, kind_of_position).tokens
         except ModelError:  # some words have no tokens, or special ones; retry without them
-            frame, position = place
+            frame, position = kind_of_position
             reasons = self.unscorable([frame.replace(position, word) for word in words])
             scorable = np.array([reason is None for reason in reasons], np.bool_)
             scorable[scorable] = self.knows(list(compress(words, scorable)))

@@ -109,10 +109,10 @@ def estimate(
     all_tokens = [tokens for _, tokens in groups.values()]
     if any(frame.plan.mixture is not None for frame in frames):
         pairs = zip(frames, all_tokens, strict=True)
-        known = [_of_mixture(network, frame, tokens) for frame, tokens in pairs]
+        values = [_of_mixture(network, frame, tokens) for frame, tokens in pairs]
     else:
-        known = list(_of_means(network, frames, all_tokens))
-    for (chosen, _), frame, (estimate, bound) in zip(groups.values(), frames, known, strict=True):
+        values = list(_of_means(network, frames, all_tokens))
+    for (chosen, _), frame, (estimate, bound) in zip(groups.values(), frames, values, strict=True):
         estimates[chosen], upper[chosen] = estimate, bound
         if len(frame.number) == len(frame.plan.row):  # no context shows the word
             exact[chosen] = bound
@@ -191,21 +191,21 @@ def _sums(
     def use(logits: Tensor, questions: IntArray, spots: IntArray) -> Write:
         log_probs = network.normaliser.log_softmax(logits)
         about_word = group[questions] != _OTHER_WORD
-        asked, spots_of_word = questions[about_word], spots[about_word]
+        selected, spots_of_word = questions[about_word], spots[about_word]
         parts = {}
-        for i in np.unique(frame_of[asked]).tolist():
-            in_frame = frame_of[asked] == i
-            parts[i] = sums_of_words(i, log_probs, asked[in_frame], spots_of_word[in_frame])
-        asked, spots = questions[~about_word], spots[~about_word]
+        for i in np.unique(frame_of[selected]).tolist():
+            in_frame = frame_of[selected] == i
+            parts[i] = sums_of_words(i, log_probs, selected[in_frame], spots_of_word[in_frame])
+        selected, spots = questions[~about_word], spots[~about_word]
         device = log_probs.device
-        log_p_of_tokens = log_probs[to_device(spots, device), to_device(token[asked], device)]
-        return partial(add, parts, asked, log_p_of_tokens.double())
+        log_p_of_tokens = log_probs[to_device(spots, device), to_device(token[selected], device)]
+        return partial(add, parts, selected, log_p_of_tokens.double())
 
-    def sums_of_words(i: int, log_probs: Tensor, asked: IntArray, spots: IntArray) -> Tensor:
+    def sums_of_words(i: int, log_probs: Tensor, selected: IntArray, spots: IntArray) -> Tensor:
         # Entry (g, s): weight of the s-th spot of the word in group g
         used, index = np.unique(spots, return_inverse=True)
         weights = np.zeros((len(totals[i]), len(used)), np.float32)
-        np.add.at(weights, (group[asked], index), weight[asked])
+        np.add.at(weights, (group[selected], index), weight[selected])
         first, last = int(used[0]), int(used[-1])
         # Spots are numbered frame by frame, so that those of a frame are mostly a slice (no copy)
         is_slice = last - first + 1 == len(used)
@@ -219,11 +219,11 @@ def _sums(
         # Group g is about mask g modulo k; select its sums at the words' tokens
         return sums.gather(1, to_device(np.tile(tokens[i].T, (2, 1)), device))
 
-    def add(parts: dict[int, Tensor], asked: IntArray, log_p: Tensor) -> None:
+    def add(parts: dict[int, Tensor], selected: IntArray, log_p: Tensor) -> None:
         # Only after a batch has succeeded, because a retried batch must not count twice
         for i, part in parts.items():
             totals[i] += part.cpu().numpy()
-        np.add.at(others, frame_of[asked], weight[asked] * log_p.cpu().numpy())
+        np.add.at(others, frame_of[selected], weight[selected] * log_p.cpu().numpy())
 
     network.ask(rows, row, place, use)
     for total, of_others in zip(totals, others.tolist(), strict=True):
@@ -283,9 +283,9 @@ def _mixture_answers(
             return torch.from_numpy(indices).to(log_probs.device)
 
         about_other = questions < len(others)
-        asked = others[questions[about_other]]
-        of_token = log_probs[there(spots[about_other]), there(frame.ids[frame.place[asked]])]
-        answers[frame.number[asked]] = of_token.double().cpu().numpy()
+        selected = others[questions[about_other]]
+        of_token = log_probs[there(spots[about_other]), there(frame.ids[frame.place[selected]])]
+        answers[frame.number[selected]] = of_token.double().cpu().numpy()
         of_masks = log_probs[there(spots[~about_other])].index_select(1, there(used))
         at_masks[questions[~about_other] - len(others)] = of_masks.double().cpu().numpy()
 

@@ -230,12 +230,12 @@ class Mixture:
         """Build the walks of a plan from its hidden tokens and the weights of its questions."""
         n_questions = len(plan.row)
         sample = np.zeros(n_questions, np.int64) if plan.sample_of is None else plan.sample_of
-        before = plan.hidden[plan.row]  # (n_questions, n_tokens)
-        after = before.copy()
-        after[np.arange(n_questions), plan.token] = False
+        hidden_before = plan.hidden[plan.row]  # (n_questions, n_tokens)
+        hidden_after = hidden_before.copy()
+        hidden_after[np.arange(n_questions), plan.token] = False
         # A node is identified by the number of hidden tokens (most first), the sample, and the set
         # of hidden tokens
-        hidden = np.concatenate([before, after])
+        hidden = np.concatenate([hidden_before, hidden_after])
         keys = np.column_stack(
             [-hidden.sum(axis=1), np.tile(sample, 2), np.packbits(hidden, axis=1)]
         )
