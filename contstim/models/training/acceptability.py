@@ -1,4 +1,4 @@
-"""Fine-tuning classifiers of acceptability on sentences that experts accept or not."""
+"""Fine-tuning of acceptability classifiers on sentences that experts accept or reject."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LabelledSentence(Sentence):
 
     @property
     def plain(self) -> Sentence:
-        """The sentence alone."""
+        """The sentence without its label."""
         return Sentence(self.words, self.end)
 
     def __str__(self) -> str:
@@ -59,13 +59,13 @@ class LabelledSentence(Sentence):
 def read_cola(path: Path | str) -> list[LabelledSentence]:
     """Read labelled sentences.
 
-    CoLA's files as published have four columns between tabs and no header: source, label (1 or 0),
-    the author's mark, sentence. A table (.csv, .tsv, .parquet, .jsonl), or tabs with a header,
-    needs the columns `label` and `sentence`.
+    CoLA's published files have four tab-separated columns and no header: source, label (1 or 0),
+    the author's mark, sentence. A table (.csv, .tsv, .parquet, .jsonl), or tab-separated text with
+    a header, needs the columns `label` and `sentence`.
 
     Raises:
-        InputError: the file cannot be read, lacks a column (names it), has another label, or all
-            its labels are the same.
+        InputError: if the file cannot be read, lacks a column (names it), has another label, or
+            all its labels are the same.
     """
     path = Path(path)
     sentences = _read_labelled(path, _columns(path))
@@ -77,15 +77,15 @@ def read_cola(path: Path | str) -> list[LabelledSentence]:
 def read_annotations(
     path: Path | str,
 ) -> tuple[list[LabelledSentence], dict[str, tuple[bool, ...]]]:
-    """Read labelled sentences and, by the name of a feature, whether each has it.
+    """Read labelled sentences and, by feature name, whether each sentence has the feature.
 
-    Such are CoLA's grammatical annotations. The file has a header, a column of sentences, one of
-    labels (`label` or `acceptability`, in upper or lower case), and a column of 1 and 0 for each
+    CoLA's grammatical annotations have this format. The file has a header, a column of sentences, a
+    column of labels (`label` or `acceptability`, in any case), and a column of 1 and 0 for each
     feature.
 
     Raises:
-        InputError: the file cannot be read, lacks a column (names it), has no feature, or another
-            number in one.
+        InputError: if the file cannot be read, lacks a column (names it), has no feature, or has
+            another number in one.
     """
     path = Path(path)
     columns = _columns(path)
@@ -98,7 +98,7 @@ def read_annotations(
             continue
         if strange is None:
             features[name] = tuple(value == "1" for value in values)
-        # a column of texts is not a feature and is passed over; one of other numbers is a mistake
+        # Columns of text are not features and are skipped; columns of other numbers are errors
         elif all(value.lstrip("-").isdigit() for value in values):
             raise InputError(
                 f"{path}, row {strange + 1}: {shortened(values[strange])} under {name} is neither "
@@ -110,20 +110,20 @@ def read_annotations(
 
 
 def _read_labelled(path: Path, columns: Mapping[str, Sequence[Any]]) -> list[LabelledSentence]:
-    # annotated files may write the names of columns with capitals
+    # Annotated files may have column names with capitals
     lower = {name.lower(): values for name, values in columns.items()}
     label = next((name for name in _LABELS if name in lower), _LABELS[0])
     cells = needed_columns(path, lower, (label, "sentence"))
     sentences = []
     for row, (mark, text) in enumerate(zip(*cells, strict=True), start=1):
-        given = str(mark).strip()
-        if isinstance(mark, bool) or given not in ("0", "1"):
+        label_text = str(mark).strip()
+        if isinstance(mark, bool) or label_text not in ("0", "1"):
             raise InputError(f"{path}, row {row}: the label {shortened(mark)} is neither 0 nor 1.")
         try:
             sentence = Sentence.parse(text)
         except SentenceError as error:
             raise InputError(f"{path}, row {row}: {error}") from error
-        sentences.append(LabelledSentence(sentence.words, sentence.end, given == "1"))
+        sentences.append(LabelledSentence(sentence.words, sentence.end, label_text == "1"))
     return sentences
 
 
@@ -133,15 +133,15 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
         return read_table(path)
     rows = [line.split("\t") for line in read_text(path).split("\n") if line]
     if kind == ".tsv" and rows and any(name.startswith('"') for name in rows[0]):
-        return read_table(path)  # texts of CoLA's files are not quoted
+        return read_table(path)  # a real CSV file, because texts in CoLA's files are not quoted
     if not rows:
         raise InputError(f"{path} is empty; expected {', '.join(_COLA)} between tabs.")
-    # CoLA's files as published have no header
+    # CoLA's published files have no header
     has_header = "sentence" in (name.lower() for name in rows[0])
     names = tuple(rows.pop(0)) if has_header else _COLA
     if not rows or len(set(names)) < len(names):
         raise InputError(f"{path} has a header and no rows, or names a column twice.")
-    # lines of the file, from 1: a header is the first of them
+    # Line numbers start at 1, and a header is line 1
     for number, row in enumerate(rows, start=1 + has_header):
         if len(row) != len(names):
             raise InputError(
@@ -163,46 +163,46 @@ def train_acceptability(
     trust_remote_code: bool = False,
     on_progress: Callable[[int, Progress], None] | None = None,
 ) -> list[Training]:
-    """Fine-tune classifiers and leave them in the folders `restart-1`, `restart-2`, ….
+    """Fine-tune classifiers and save them in the folders `restart-1`, `restart-2`, ….
 
-    All are trained and validated on the same sentences, see `split_sentences`. Seeds count up from
-    that of the settings and decide the first weights of the head, the order of sentences, and
+    All are trained and validated on the same sentences, see `split_sentences`. The seed increases
+    by 1 per restart. It determines the initial weights of the head, the order of sentences, and
     dropout. Each folder also gets `training.json` and `curve.png`; losses are those of the labels.
     A finished restart is not repeated; an interrupted one resumes from its last checkpoint.
 
     Args:
-        sentences: the text, of which a share is for validation.
-        out: the folder of the restarts' folders.
+        sentences: labelled sentences, including those for validation.
+        out: folder that contains the folders of the restarts.
         restarts: number of restarts.
-        network: the network to fine-tune.
-        training: how it is trained.
-        device: `auto` is a GPU where there is one.
-        precision: `auto` is bfloat16 on a GPU that has it, else float32.
-        trust_remote_code: whether the base may run code that comes with it.
-        on_progress: called after every step with the number of the restart, from 1.
+        network: network to fine-tune.
+        training: settings of the training.
+        device: device to use; `auto` is a GPU if there is one.
+        precision: float format; `auto` is bfloat16 on a GPU that supports it, else float32.
+        trust_remote_code: whether the base may execute code that comes with it.
+        on_progress: callback after every step, with the number of the restart, from 1.
 
     Returns:
-        The trainings in order of their seeds, each in a folder that `classifier:DIR` reads.
+        The trainings in order of their seeds; `classifier:DIR` loads the classifier in a folder.
 
     Raises:
-        InputError: less than one restart, fewer sentences than a batch; a folder holds something
-            else or a training with other settings, or cannot be written.
-        ModelError: the network cannot be loaded, there is no such device, a sentence holds a
-            special token of the tokenizer, or the loss is no longer a number.
+        InputError: if there is less than one restart or there are fewer sentences than a batch, a
+            folder contains something else or a training with other settings, or cannot be written.
+        ModelError: if the network cannot be loaded, the device does not exist, a sentence contains
+            a special token of the tokenizer, or the loss is no longer a number.
     """
     if restarts < 1:
         raise InputError(f"`restarts` must be 1 or more, not {restarts}.")
-    chosen = network or ClassifierSettings()
-    texts, apart = split_sentences(sentences, training)
+    settings = network or ClassifierSettings()
+    texts, held_out = split_sentences(sentences, training)
     with silence():
         return [
             train_task(
-                lambda text: classifier_task(text, chosen, trust_remote_code=trust_remote_code),
+                lambda text: classifier_task(text, settings, trust_remote_code=trust_remote_code),
                 texts,
                 Path(out) / f"restart-{number}",
-                chosen,
+                settings,
                 replace(training, seed=training.seed + number - 1),
-                validation=apart,
+                validation=held_out,
                 device=device,
                 precision=precision,
                 on_progress=None if on_progress is None else partial(on_progress, number),
@@ -217,24 +217,24 @@ def classifier_task(
     *,
     trust_remote_code: bool = False,
 ) -> TrainingTask:
-    """A pretrained network with a new head; it reads a label and then a sentence's tokens."""
+    """Prepare a pretrained network with a new head; it reads a label and a sentence's tokens."""
     loading = Loading(device="cpu", trust_remote_code=trust_remote_code)
     checkpoint = load_checkpoint(settings.base, loading, classifier=True, labels=LABELS)
     network, tokenizer = checkpoint.model, checkpoint.tokenizer
-    # networks without a token to pad with (GPT-2) pad with the end of a text
+    # Networks without a padding token (GPT-2) use the end of text
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     network.config.pad_token_id = tokenizer.pad_token_id
     pad = int(tokenizer.pad_token_id)
 
     def log_probs(rows: Tensor, present: Tensor) -> Tensor:
-        # rows (b, 1 + l): the label stands before the tokens, see `_rows`
+        # rows (b, 1 + l): the label precedes the tokens, see `_rows`
         labels, ids, read = rows[:, 0], rows[:, 1:], present[:, 1:]
-        ids = ids.masked_fill(~read, pad)  # some networks count places from the padding
+        ids = ids.masked_fill(~read, pad)  # some networks derive positions from the padding
         logits = network(input_ids=ids, attention_mask=read.long()).logits
         return -torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")
 
-    # before they are cut to the window
+    # Lengths before truncation to the window
     lengths = np.array([len(row) for row in tokens_of_texts(tokenizer, text)])
     return TrainingTask(
         network=network,
@@ -250,13 +250,13 @@ def classifier_task(
 
 
 def _rows(checkpoint: Checkpoint, sentences: Sequence[LabelledSentence]) -> list[IntArray]:
-    """Rows of a label and the tokens that the network reads, cut to its window."""
+    """Encode sentences as rows of a label and the tokens, truncated to the network's window."""
     special = set(checkpoint.tokenizer.all_special_ids)
     rows = []
     read = tokens_of_texts(checkpoint.tokenizer, sentences)
     for sentence, tokens in zip(sentences, read, strict=True):
         row = tokens[: checkpoint.window or len(tokens)]
         if len(row) < len(tokens) and tokens[-1] in special:
-            row[-1] = tokens[-1]  # a row that is cut still ends as the network has learnt to read
+            row[-1] = tokens[-1]  # a truncated row also ends with the special token
         rows.append(np.array([sentence.acceptable, *row], np.int64))
     return rows

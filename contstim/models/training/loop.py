@@ -1,9 +1,9 @@
 """The training loop: AdamW, clipped gradients, a learning rate that rises and falls.
 
-An epoch depends only on the weights and the optimizer's moments at its beginning, the settings, and
-its number, which seeds its random numbers. So a run that is resumed after an epoch equals one that
-was never interrupted. A run that is resumed within an epoch does so too, on a CPU, when the state
-of torch's random generator is restored.
+An epoch depends only on the weights and optimizer state at its beginning, the settings, and its
+number, which seeds its random numbers. A run that is resumed after an epoch therefore equals an
+uninterrupted one. On a CPU, so does a run that is resumed within an epoch, because the state of
+torch's random generator is restored.
 """
 
 from __future__ import annotations
@@ -32,22 +32,23 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 _SAVE_EVERY = 300.0  # seconds between two checkpoints within an epoch
-_LARGEST_LOSS = 700.0  # nats; e to the power of more is not a float
-_POOL = 64  # batches that are sorted by length together
-# Stages of a run, each with its own random numbers; epoch i is stage _EPOCHS + i
+_LARGEST_LOSS = 700.0  # nats; the perplexity of a larger loss exceeds the range of floats
+_POOL = 64  # number of batches that are sorted by length together
+# Stages of a run, each with separate random numbers; epoch i is stage _EPOCHS + i
 BUILDING, _VALIDATION, _EPOCHS = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingTask:
-    """A network, how it reads sentences, and its predictions.
+    """A network, its encoding of sentences, and its predictions.
 
     Attributes:
-        network: the network whose weights are trained.
-        encode: turns sentences into rows of numbers.
-        log_probs: log p (n,), nats, of all predictions in a batch, from the numbers (b, l) and a
-            mask (b, l) that is False for padding. Its random numbers come from torch's generator.
-        save: writes the trained model into a folder.
+        network: network whose weights are trained.
+        encode: function that encodes sentences as rows of numbers.
+        log_probs: function that returns log p (n,), nats, of all predictions in a batch, from the
+            numbers (b, l) and a mask (b, l) that is False for padding. It draws random numbers from
+            torch's generator.
+        save: function that writes the trained model into a folder.
         facts: facts about the data for the record, such as the size of the vocabulary.
     """
 
@@ -63,12 +64,12 @@ class Epoch:
     """Losses and times of one pass over the text.
 
     Attributes:
-        training_loss: mean over all predictions while the weights changed, nats.
-        validation_loss: mean over the validation sentences, after the epoch, nats.
-        predictions: how many tokens or words (and ends) were predicted in training.
-        cpu_seconds: of all threads, validation included.
-        wall_seconds: validation included.
-        training_seconds: wall time of training alone.
+        training_loss: mean over all predictions while the weights change, nats.
+        validation_loss: mean over the validation sentences after the epoch, nats.
+        predictions: number of tokens or words (and ends) that were predicted in training.
+        cpu_seconds: processor time of all threads, including validation.
+        wall_seconds: wall time, including validation.
+        training_seconds: wall time without validation.
     """
 
     training_loss: float
@@ -84,12 +85,12 @@ class Progress:
     """Progress of a run after a step.
 
     Attributes:
-        step: steps done, of all epochs.
-        steps: steps of all epochs.
-        epoch: number of the present epoch, from 1.
-        epochs: number of epochs at most.
+        step: number of finished steps, over all epochs.
+        steps: number of steps of all epochs.
+        epoch: number of the current epoch, from 1.
+        epochs: maximum number of epochs.
         loss: mean training loss of the epoch so far, nats.
-        validation_loss: of the epoch before; None in the first epoch.
+        validation_loss: validation loss of the previous epoch; None in the first epoch.
     """
 
     step: int
@@ -101,22 +102,22 @@ class Progress:
 
 
 class Trainer:
-    """The training loop; its state is that of the weights and the optimizer, and its attributes.
+    """The training loop; its state is the weights, the optimizer state, and its attributes.
 
     Args:
-        task: the network and its predictions.
+        task: network and its predictions.
         training: sentences to train on.
         validation: sentences to validate on.
-        settings: how it is trained.
-        device: where the network runs.
-        bf16: whether it computes in bfloat16 where that is safe; weights stay float32.
+        settings: settings of the training.
+        device: device on which the network runs.
+        bf16: whether to compute in bfloat16 where that is safe; weights are always float32.
 
     Attributes:
-        curve: the finished epochs.
-        best: the weights after the best of them, by name.
-        part: of an epoch that has begun: steps done, the sum of losses, nats, and the number of
-            predictions so far, seconds of the processor and of the clock.
-        generators: within an epoch, the states of torch's random generators, the CPU's first.
+        curve: finished epochs.
+        best: weights after the best epoch, by name.
+        part: state of an unfinished epoch: finished steps, sum of losses (nats), number of
+            predictions, processor time and wall time (seconds).
+        generators: states of torch's random generators within an epoch, the CPU's first.
     """
 
     def __init__(
@@ -143,7 +144,7 @@ class Trainer:
             bound_onednn_memory()
             use_onednn(task.network)
         task.network.to(device)
-        # no decay of biases and of the scales of layer norms, which are vectors
+        # No weight decay for biases and scales of layer norms, which are vectors
         weights = list(task.network.parameters())
         groups: list[dict[str, Any]] = [
             {"params": [w for w in weights if w.dim() > 1], "weight_decay": settings.weight_decay},
@@ -154,26 +155,26 @@ class Trainer:
         self.steps = self.steps_an_epoch * settings.epochs
 
     def run(self, report: Callable[[Progress], None], save: Callable[[], None]) -> str:
-        """Train to the end, and load the best weights; returns why it ended, as a clause.
+        """Train to the end, and load the best weights; return the reason for the end, as a clause.
 
         Args:
-            report: called after every step.
-            save: called when the state is worth keeping: after every epoch, and every few minutes.
+            report: callback after every step.
+            save: callback that saves the state: after every epoch, and every few minutes.
 
         Raises:
-            ModelError: the loss is no longer a number, or the weights are not finite.
+            ModelError: if the loss is no longer a number, or the weights are not finite.
         """
-        while (ended := self._end()) is None:
+        while (reason := self._end()) is None:
             epoch = self._epoch(report, save)
             self.curve = (*self.curve, epoch)
             self.part, self.generators = (0, 0.0, 0, 0.0, 0.0), ()
             if best_of(self.curve) == len(self.curve) - 1:
-                # copies, since the next epoch changes the network's weights in place
+                # Copies, because the next epoch changes the network's weights in place
                 weights = self.task.network.named_parameters()
                 self.best = {name: weight.detach().clone() for name, weight in weights}
             save()
-        # A finite validation loss does not tell: it does not depend on every weight, such as the
-        # vectors of words that only the training text has.
+        # The validation loss may be finite even if weights are not, because it does not depend on
+        # all of them, such as the vectors of words that only the training text contains.
         with torch.no_grad():
             for name, weight in self.task.network.named_parameters():
                 weight.copy_(self.best[name])
@@ -183,10 +184,10 @@ class Trainer:
                         f"model: lower `learning_rate` or `clip`, in another folder."
                     )
         self.task.network.eval()
-        return ended
+        return reason
 
     def _end(self) -> str | None:
-        """Reason why the run ends now; None if it goes on."""
+        """Return the reason to stop now; None to continue."""
         if len(self.curve) >= self.settings.epochs:
             return "all epochs are done"
         if self.curve and len(self.curve) - 1 - best_of(self.curve) >= self.settings.patience:
@@ -194,11 +195,11 @@ class Trainer:
         return None
 
     def _epoch(self, report: Callable[[Progress], None], save: Callable[[], None]) -> Epoch:
-        """Run the next epoch, or the rest of it."""
+        """Run the next epoch, or the rest of an unfinished one."""
         seed, epochs, number = self.settings.seed, self.settings.epochs, len(self.curve)
         last = self.curve[-1].validation_loss if self.curve else None
         done, total, count, cpu_seconds, seconds = self.part
-        # as if it had begun that much earlier
+        # Include the time before an interruption
         start, cpu_start = perf_counter() - seconds, process_time() - cpu_seconds
         rng = np.random.default_rng([seed, number])
         batches = shuffled_batches(_lengths(self._training), self.settings.batch_size, rng)
@@ -206,18 +207,18 @@ class Trainer:
         with seeded(seed, _EPOCHS + number, self._device):
             _restore_generators(self.generators, self._device)
             self.task.network.train()
-            for place, batch in enumerate(batches[done:], start=done + 1):
-                step = number * self.steps_an_epoch + place
+            for epoch_step, batch in enumerate(batches[done:], start=done + 1):
+                step = number * self.steps_an_epoch + epoch_step
                 log_probs = self._log_probs(self._training, batch)
                 self._update(-log_probs.mean(), step - 1)
                 total -= float(log_probs.detach().sum())
                 count += len(log_probs)
                 self._check(total / count, step)
                 report(Progress(step, self.steps, number + 1, epochs, total / count, last))
-                if perf_counter() - saved >= _SAVE_EVERY and place < len(batches):
+                if perf_counter() - saved >= _SAVE_EVERY and epoch_step < len(batches):
                     spent = process_time() - cpu_start, perf_counter() - start
                     self.part, self.generators = (
-                        (place, total, count, *spent),
+                        (epoch_step, total, count, *spent),
                         _generators(self._device),
                     )
                     save()
@@ -229,8 +230,8 @@ class Trainer:
         return Epoch(total / count, loss, count, *spent, trained)
 
     def _check(self, loss: float, step: int) -> None:
-        """Refuse a loss from which no training recovers."""
-        if not loss < _LARGEST_LOSS:  # nor is nan
+        """Raise an error if the loss is too large for training to recover."""
+        if not loss < _LARGEST_LOSS:  # also true for nan
             rate = self.settings.learning_rate
             raise ModelError(
                 f"The loss is {loss:g} after {step:,} steps, no longer a number that training can "
@@ -238,7 +239,7 @@ class Trainer:
             )
 
     def validate(self) -> float:
-        """Mean loss of the validation sentences, nats; masks are the same every time."""
+        """Compute the mean validation loss, nats; masks are the same every time."""
         total, count = 0.0, 0
         self.task.network.eval()
         with torch.inference_mode(), seeded(self.settings.seed, _VALIDATION, self._device):
@@ -265,14 +266,14 @@ class Trainer:
 
 
 def best_of(curve: Sequence[Epoch]) -> int:
-    """The index of the epoch with the lowest validation loss, the first of equals."""
+    """Return the index of the epoch with the lowest validation loss, the first one in ties."""
     return min(range(len(curve)), key=lambda number: curve[number].validation_loss)
 
 
 def learning_rate(step: int, steps: int, settings: TrainingSettings) -> float:
-    """The learning rate of a step, from 0: a straight line up to its peak, then down to zero."""
-    # The first step has a rate above 0, and the one after the last would have 0: so `step + 1` on
-    # the way up, and no step is without effect.
+    """Return the learning rate of a step (from 0): a linear rise to the peak, then a fall to 0."""
+    # Use `step + 1` while rising, so that the first step has a rate above 0. Only the step after
+    # the last one would have a rate of 0.
     rising = max(1.0, settings.warmup * steps)
     if step < rising:
         return settings.learning_rate * (step + 1) / (rising + 1)
@@ -283,8 +284,8 @@ def _lengths(rows: Sequence[IntArray]) -> IntArray:
     return np.fromiter(map(len, rows), np.int64, len(rows))
 
 
-# Batches come from the epoch's seed; dropout and masks draw from torch's generators, whose states
-# within an epoch must therefore be saved.
+# Batches depend on the epoch's seed. Dropout and masks use torch's generators, so the states of
+# these within an epoch must be saved.
 def _generators(device: str) -> tuple[Tensor, ...]:
     cpu = torch.get_rng_state()
     return (cpu, torch.cuda.get_rng_state()) if device.startswith("cuda") else (cpu,)
@@ -299,7 +300,7 @@ def _restore_generators(states: tuple[Tensor, ...], device: str) -> None:
 
 @contextmanager
 def seeded(seed: int, stage: int, device: str) -> Iterator[None]:
-    """Within a `with` statement, torch's random numbers follow from a seed and a stage."""
+    """Seed torch's random numbers by a seed and a stage, within a `with` statement."""
     gpus = [torch.cuda.current_device()] if device.startswith("cuda") else []
     with torch.random.fork_rng(gpus):
         torch.manual_seed(int(np.random.SeedSequence([seed, stage]).generate_state(1)[0]))
@@ -307,10 +308,10 @@ def seeded(seed: int, stage: int, device: str) -> Iterator[None]:
 
 
 def shuffled_batches(lengths: IntArray, size: int, rng: np.random.Generator) -> list[IntArray]:
-    """Every row once, in batches of `size` rows of similar length (one batch may be smaller).
+    """Return every row once, in batches of `size` rows of similar length (one may be smaller).
 
     The rows are shuffled, sorted by length within pools of 64 batches, and the batches are shuffled
-    again: little padding, and another order in every epoch.
+    again. This needs little padding and gives another order in every epoch.
     """
     order = rng.permutation(len(lengths))
     pools = np.split(order, range(_POOL * size, len(order), _POOL * size))
@@ -319,7 +320,7 @@ def shuffled_batches(lengths: IntArray, size: int, rng: np.random.Generator) -> 
 
 
 def sorted_batches(lengths: IntArray, size: int, rows: IntArray | None = None) -> list[IntArray]:
-    """Rows in batches, the shortest first."""
+    """Return rows in batches, the shortest rows first."""
     rows = np.arange(len(lengths)) if rows is None else rows
     by_length = rows[np.argsort(lengths[rows], kind="stable")]
     return np.split(by_length, range(size, len(by_length), size))

@@ -1,9 +1,9 @@
-"""Files of a training: the checkpoint of one that goes on, the record of one that is finished.
+"""Files of a training: the checkpoint of an unfinished run, the record of a finished one.
 
-The checkpoint, one safetensors file, holds the weights, the best weights so far, AdamW's moments,
-and as text the settings and the curve. It is replaced as a whole after every epoch, and every five
-minutes within an epoch, then with the states of the random generators: a kill or a full disk leaves
-the file before. Names of tensors:
+The checkpoint, one safetensors file, contains the weights, the best weights so far, AdamW's
+moments, and as text the settings and the curve. It is replaced after every epoch, and every five
+minutes within an epoch, then with the states of the random generators. It is replaced as a whole,
+so a killed run or a full disk leaves the previous file. Names of tensors:
 
     weights/NAME                  a weight of the network
     best/NAME                     the same weight after the best epoch
@@ -49,9 +49,9 @@ class Training:
     """A finished training.
 
     Attributes:
-        out: the folder of the model.
-        curve: the epochs in order.
-        ended: why it ended, as a clause.
+        out: folder of the model.
+        curve: epochs in order.
+        ended: reason for the end, as a clause.
         facts: further facts of the record, such as settings and device.
     """
 
@@ -62,19 +62,19 @@ class Training:
 
     @property
     def best(self) -> Epoch:
-        """The epoch whose weights the model has: the one with the lowest validation loss."""
+        """Epoch of the model's weights: the one with the lowest validation loss."""
         return self.curve[best_of(self.curve)]
 
     @property
     def perplexity(self) -> float:
-        """Of the validation sentences: e to the mean loss of a prediction."""
+        """Perplexity of the validation sentences: e to the mean loss of a prediction."""
         return math.exp(self.best.validation_loss)
 
     def write(self) -> None:
         """Write `training.json` and `curve.png` into the folder.
 
         Raises:
-            InputError: a file cannot be written.
+            InputError: if a file cannot be written.
         """
         _draw(self.out / CURVE, self.curve)
         names = ("cpu_seconds", "wall_seconds", "training_seconds", "predictions")
@@ -97,7 +97,7 @@ class Training:
         """Read the record of a finished training from its folder.
 
         Raises:
-            InputError: there is no record, or it is not that of a training.
+            InputError: if there is no record, or it is not the record of a training.
         """
         path = out / RECORD
         try:
@@ -117,7 +117,7 @@ def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer) -> None
     """Replace the checkpoint of a folder.
 
     Raises:
-        InputError: it cannot be written; the checkpoint before is still there.
+        InputError: if it cannot be written; the previous checkpoint remains.
     """
     tensors = {f"best/{name}": tensor for name, tensor in trainer.best.items()}
     for name, weight in trainer.task.network.named_parameters():
@@ -134,10 +134,10 @@ def write_checkpoint(folder: Path, identity: Identity, trainer: Trainer) -> None
 
 
 def read_checkpoint(folder: Path, trainer: Trainer) -> None:
-    """Put a trainer into the state of a folder's checkpoint.
+    """Restore the state of a trainer from a folder's checkpoint.
 
     Raises:
-        InputError: the file is damaged, or of another network.
+        InputError: if the file is damaged or belongs to another network.
     """
     import safetensors.torch
     import torch
@@ -146,17 +146,17 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
     run = _read_run(path)
     trainer.curve = tuple(Epoch(**epoch) for epoch in run["curve"])
     trainer.part = tuple(run["part"])
-    # All names that begin with the same part belong together; the moments remain
+    # Group tensors by the first part of their names; groups that remain are moments
     parts: dict[str, dict[str, Any]] = {"best": {}, "weights": {}, "chance": {}}
     for key, tensor in safetensors.torch.load_file(path).items():
         part, _, name = key.partition("/")
         parts.setdefault(part, {})[name] = tensor
     trainer.best, weights, chance = (parts.pop(part) for part in ("best", "weights", "chance"))
-    named = dict(trainer.task.network.named_parameters())
-    if {n: w.shape for n, w in named.items()} != {n: w.shape for n, w in weights.items()}:
+    parameters = dict(trainer.task.network.named_parameters())
+    if {n: w.shape for n, w in parameters.items()} != {n: w.shape for n, w in weights.items()}:
         raise InputError(f"{path} holds another network. Remove it to train anew.")
     with torch.no_grad():
-        for name, weight in named.items():
+        for name, weight in parameters.items():
             weight.copy_(weights[name])
             moments = {m: of[name].to(weight.device) for m, of in parts.items() if name in of}
             if moments:  # missing before the first step, and for weights without a gradient
@@ -165,16 +165,16 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
 
 
 def is_begun(folder: Path, identity: Identity) -> bool:
-    """True if a folder holds a run, begun or finished, with these settings; False if it is free.
+    """True if a folder has an unfinished or finished run with these settings; False if it is free.
 
     Raises:
-        InputError: it holds something else, or a run with another setting; names the setting.
+        InputError: if it contains something else, or a run with another setting (names it).
     """
     if not folder.exists():
         return False
     if not folder.is_dir():
         raise InputError(f"Cannot write to {folder}: it is a file. Name another folder.")
-    # the checkpoint first: until it is removed, a run is not finished, whatever else is there
+    # The checkpoint first: while it exists, the run is unfinished, whatever other files exist
     if (folder / CHECKPOINT).is_file():
         then = _read_run(folder / CHECKPOINT)["settings"]
     elif (folder / RECORD).is_file():
@@ -185,7 +185,7 @@ def is_begun(folder: Path, identity: Identity) -> bool:
         )
     else:
         return False
-    now = json.loads(json.dumps(dict(identity)))  # as the old settings went: tuples become lists
+    now = json.loads(json.dumps(dict(identity)))  # as in the stored settings: tuples become lists
     for name in (*now, *then):
         if now.get(name) != then.get(name):
             raise InputError(
@@ -197,7 +197,7 @@ def is_begun(folder: Path, identity: Identity) -> bool:
 
 
 def forget_checkpoint(folder: Path) -> None:
-    """Remove a finished run's checkpoint, and files that a killed run left half written."""
+    """Remove a finished run's checkpoint, and partial files of a killed run."""
     (folder / CHECKPOINT).unlink(missing_ok=True)
     for partial in folder.glob(f".{CHECKPOINT}.*.partial"):
         partial.unlink(missing_ok=True)
@@ -216,7 +216,7 @@ def _read_run(path: Path) -> dict[str, Any]:
 
 
 def _draw(path: Path, curve: Sequence[Epoch]) -> None:
-    """Draw perplexities by epoch, and a line at the epoch whose weights the model has."""
+    """Draw perplexities by epoch, and a line at the epoch of the model's weights."""
     from matplotlib.ticker import MaxNLocator
 
     epochs = range(1, len(curve) + 1)

@@ -1,4 +1,4 @@
-"""Training an RNN, LSTM or BiLSTM over words."""
+"""Training of an RNN, LSTM or BiLSTM over words."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from contstim.models.training.settings import RecurrentSettings
     from contstim.words.sentence import Sentence
 
-_ADAPTIVE_FROM = 4_000  # words; below, one softmax over all of them costs little
+_ADAPTIVE_FROM = 4_000  # words; for fewer words, a plain softmax is fast enough
 
 
 def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> TrainingTask:
-    """A network with first weights, and the words of a text."""
+    """Create a network with initial weights and the vocabulary of a text."""
     words = WordList.from_sentences(
         text, size=settings.vocabulary_size, min_count=settings.min_count
     )
-    # The adaptive softmax (Grave et al. 2017) has three clusters, the first two of which end at a
-    # tenth and at two fifths of the words; a small network has a single softmax.
+    # The adaptive softmax (Grave et al. 2017) has three clusters, which end at a tenth, two fifths
+    # and all of the words; a small network has a single softmax.
     large = len(words) >= _ADAPTIVE_FROM and settings.hidden >= 64
     network = RecurrentNetwork(
         Shape(
@@ -37,7 +37,7 @@ def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> Tra
             cutoffs=(len(words) // 10, 2 * len(words) // 5) if large else (),
         )
     )
-    # words of the text that the network reads as unknown
+    # Number of words in each sentence that the network reads as unknown
     counts = [int((words.numbers(s.words) == UNKNOWN).sum()) for s in text]
     return TrainingTask(
         network=network,

@@ -55,53 +55,53 @@ def train_network(
 ) -> record.Training:
     """Train a network on a text and save it in a folder.
 
-    `load_model` reads a recurrent network from its folder, and a small transformer as `hf:DIR`: its
-    network and tokenizer are those of `transformers`, saved with `save_pretrained`. GPT-2 predicts
-    every token of a sentence and its end. BERT predicts hidden tokens. By default the share of
-    hidden tokens is drawn for each sentence, since the chain rule that scores masked models asks
-    for all shares; the original BERT always hid 15 %. With `masking="any-order"` the hidden tokens
-    are weighted as in masked diffusion, see `over_orders`.
+    `load_model` loads a recurrent network from its folder, and a small transformer as `hf:DIR`. The
+    transformer and its tokenizer are saved in the format of `transformers`. GPT-2 predicts every
+    token of a sentence and its end. BERT predicts hidden tokens. By default the share of hidden
+    tokens is drawn for each sentence, because the chain rule that scores masked models uses all
+    shares; the original BERT always hid 15 %. With `masking="any-order"` the hidden tokens are
+    weighted as in masked diffusion, see `over_orders`.
 
     The folder also gets `training.json` and `curve.png`. Called again with the same text and
-    settings, an interrupted training resumes from its last checkpoint, on a CPU as if it had never
-    stopped; a finished training is read from the folder.
+    settings, an interrupted training resumes from its last checkpoint; on a CPU, the result is the
+    same as without interruption. A finished training is read from the folder.
 
     Args:
-        sentences: the text, of which a share is for validation. Sentences of more tokens than a
-            transformer reads are cut.
-        out: the folder, made if need be.
+        sentences: text, including the sentences for validation. Sentences with more tokens than a
+            transformer reads are truncated.
+        out: folder of the model, created if necessary.
         network: kind and sizes; by default an LSTM with the sizes of the 2023 study.
-        training: how it is trained; by default as is usual for the kind.
-        device: `auto` is a GPU where there is one.
-        precision: `auto` is bfloat16 on a GPU that has it, else float32.
-        on_progress: called after every step.
+        training: settings of the training; the default depends on the kind.
+        device: device to use; `auto` is a GPU if there is one.
+        precision: float format; `auto` is bfloat16 on a GPU that supports it, else float32.
+        on_progress: callback after every step.
 
     Raises:
-        InputError: the text is shorter than a batch, or has fewer distinct words or tokens than
-            asked for; the folder holds something else or a training with other settings, or cannot
-            be written.
-        ModelError: there is no such device, a sentence holds a special token of the tokenizer, or
-            the loss is no longer a number.
+        InputError: if the text is shorter than a batch, or has fewer distinct words or tokens than
+            requested; or the folder contains something else or a training with other settings, or
+            cannot be written.
+        ModelError: if the device does not exist, a sentence contains a special token of the
+            tokenizer, or the loss is no longer a number.
     """
-    chosen = network or RecurrentSettings()
+    settings = network or RecurrentSettings()
     quiet: AbstractContextManager[None] = nullcontext()
-    if isinstance(chosen, TransformerSettings):
+    if isinstance(settings, TransformerSettings):
         from contstim.models.checkpoints import silence
         from contstim.models.training.transformers import transformer_task
 
-        build, quiet = partial(transformer_task, settings=chosen), silence()
+        build, quiet = partial(transformer_task, settings=settings), silence()
     else:
         from contstim.models.training.recurrent import recurrent_task
 
-        build = partial(recurrent_task, settings=chosen)
-    _, usual = NETWORKS[chosen.kind]
+        build = partial(recurrent_task, settings=settings)
+    _, default_training = NETWORKS[settings.kind]
     with quiet:
         return train_task(
             build,
             [*sentences],
             Path(out),
-            chosen,
-            training or usual,
+            settings,
+            training or default_training,
             device=device,
             precision=precision,
             on_progress=on_progress,
@@ -125,24 +125,24 @@ def train_task(
     A finished run is not repeated.
 
     Args:
-        build: makes the task from the sentences to train on.
-        sentences: the text, of which a share is for validation.
-        out: the folder of the model.
+        build: function that makes the task from the training sentences.
+        sentences: text, including the validation sentences if `validation` is None.
+        out: folder of the model.
         network: sizes of the network.
-        settings: how it is trained.
-        validation: the validation sentences; by default a share of the text.
-        device: `auto` is a GPU where there is one.
-        precision: `auto` is bfloat16 on a GPU that has it, else float32.
-        on_progress: called after every step.
+        settings: settings of the training.
+        validation: validation sentences; by default a share of the text.
+        device: device to use; `auto` is a GPU if there is one.
+        precision: float format; `auto` is bfloat16 on a GPU that supports it, else float32.
+        on_progress: callback after every step.
 
     Raises:
-        InputError: the text is shorter than a batch; the folder holds something else or a run with
-            other settings, or cannot be written.
-        ModelError: there is no such device, or the loss is no longer a number.
+        InputError: if the text is shorter than a batch, or the folder contains something else or a
+            run with other settings, or cannot be written.
+        ModelError: if the device does not exist, or the loss is no longer a number.
     """
-    place = resolve_device(device)
-    bf16 = _computes_in_bf16(precision, place)
-    # what a run in the same folder must have in common with this one to be resumed
+    device_name = resolve_device(device)
+    bf16 = _computes_in_bf16(precision, device_name)
+    # A run in the same folder is resumed only if these values are the same
     identity: dict[str, object] = {
         **asdict(network),
         **asdict(settings),
@@ -154,38 +154,39 @@ def train_task(
     begun = record.is_begun(out, identity)
     if begun and not (out / record.CHECKPOINT).is_file():  # finished
         return record.Training.read(out)
-    training, apart = sentences, validation
-    if apart is None:
-        training, apart = split_sentences(sentences, settings)
+    training, held_out = sentences, validation
+    if held_out is None:
+        training, held_out = split_sentences(sentences, settings)
     if len(training) < settings.batch_size:
         raise InputError(
-            f"Of {len(training) + len(apart):,} sentences {len(training):,} are left to train on, "
-            f"fewer than `batch_size`, {settings.batch_size:,}. Give more text, or lower it."
+            f"Of {len(training) + len(held_out):,} sentences {len(training):,} are left to "
+            f"train on, fewer than `batch_size`, {settings.batch_size:,}. Give more text, or lower "
+            f"it."
         )
-    with seeded(settings.seed, BUILDING, place), fitting_memory(_TOO_LARGE):
+    with seeded(settings.seed, BUILDING, device_name), fitting_memory(_TOO_LARGE):
         task = build(training)
-        trainer = Trainer(task, training, apart, settings, device=place, bf16=bf16)
+        trainer = Trainer(task, training, held_out, settings, device=device_name, bf16=bf16)
     if begun:
         record.read_checkpoint(out, trainer)
     else:
         record.write_checkpoint(out, identity, trainer)
-    ended = _run(trainer, out, identity, on_progress)
+    reason = _run(trainer, out, identity, on_progress)
     facts = {
         "settings": identity,
         "text": {
-            "sentences": len(training) + len(apart),
-            "words": sum(map(len, chain(training, apart))),
-            "validation_sentences": len(apart),
+            "sentences": len(training) + len(held_out),
+            "words": sum(map(len, chain(training, held_out))),
+            "validation_sentences": len(held_out),
         },
         "model": {"parameters": sum(w.numel() for w in task.network.parameters()), **task.facts},
-        "device": place,
+        "device": device_name,
         "threads": torch.get_num_threads(),
     }
-    # The model is that of the best epoch, not of the last. The record follows the model, and the
-    # checkpoint goes last: a run that is killed in between is finished by the next one.
+    # The saved model has the weights of the best epoch. The checkpoint is removed last, so that a
+    # run killed in between is completed by the next one.
     task.save(out)
-    write_training_text(out, chain(training, apart))
-    finished = record.Training(out, trainer.curve, ended, facts)
+    write_training_text(out, chain(training, held_out))
+    finished = record.Training(out, trainer.curve, reason, facts)
     finished.write()
     record.forget_checkpoint(out)
     return finished
@@ -194,7 +195,7 @@ def train_task(
 def _run(
     trainer: Trainer, out: Path, identity: Identity, report: Callable[[Progress], None] | None
 ) -> str:
-    """Train to the end, with checkpoints; returns why it ended, as a clause."""
+    """Train to the end, with checkpoints; return the reason for the end, as a clause."""
     try:
         with fitting_memory(_TOO_LARGE):
             return trainer.run(
@@ -202,9 +203,9 @@ def _run(
                 lambda: record.write_checkpoint(out, identity, trainer),
             )
     except ModelError:
-        if not trainer.curve:  # nothing is lost with the checkpoint, and the folder is free again
+        if not trainer.curve:  # no epoch is lost with the checkpoint; free the folder for a new run
             record.forget_checkpoint(out)
-            with suppress(OSError):  # it holds something else
+            with suppress(OSError):  # the folder has other files
                 out.rmdir()
         raise
 
@@ -212,26 +213,26 @@ def _run(
 def split_sentences(
     sentences: Sequence[_Sentence], settings: TrainingSettings
 ) -> tuple[list[_Sentence], list[_Sentence]]:
-    """Sentences to train on, and the share to validate on, one or more."""
+    """Split sentences into training sentences and a share (at least one) for validation."""
     order = np.random.default_rng(settings.seed).permutation(len(sentences))
-    n_apart = max(1, round(settings.validation * len(sentences)))
-    rows = np.sort(order[n_apart:]), np.sort(order[:n_apart])
-    training, apart = ([sentences[row] for row in part] for part in rows)
-    return training, apart
+    n_held_out = max(1, round(settings.validation * len(sentences)))
+    rows = np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
+    training, held_out = ([sentences[row] for row in part] for part in rows)
+    return training, held_out
 
 
 def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
     """True if a training computes in bfloat16 where that is safe.
 
     Raises:
-        ModelError: there is no such precision, or the device does not have it.
+        ModelError: if the precision is unknown, or the device does not support it.
     """
     if precision not in get_args(TrainingPrecision):
         raise ModelError(f"`precision` must be auto, float32 or bfloat16, not {precision!r}.")
-    has_it = device != "cuda" or torch.cuda.is_bf16_supported()
-    if precision == "bfloat16" and not has_it:
+    supports_bf16 = device != "cuda" or torch.cuda.is_bf16_supported()
+    if precision == "bfloat16" and not supports_bf16:
         raise ModelError("This GPU does not compute in bfloat16. Use the precision float32.")
-    return precision == "bfloat16" or (precision == "auto" and device == "cuda" and has_it)
+    return precision == "bfloat16" or (precision == "auto" and device == "cuda" and supports_bf16)
 
 
 def _digest(sentences: Sequence[Sentence]) -> str:

@@ -1,4 +1,4 @@
-"""Settings of a training: of the networks, and of how they are trained."""
+"""Settings of networks and of their training."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def _check(settings: DataclassInstance) -> None:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Settings of training a network, whatever it is.
+    """Settings of training any network.
 
     Raises:
-        InputError: a value is out of range; names it.
+        InputError: if a value is out of range (names it).
     """
 
     epochs: Annotated[int, Help("Passes over the text at most.", at_least=1)] = 6
@@ -79,7 +79,7 @@ class RecurrentSettings:
         kind: `rnn`, `lstm` or `bilstm`.
 
     Raises:
-        InputError: a value is out of range; names it.
+        InputError: if a value is out of range (names it).
     """
 
     kind: RecurrentKind = "lstm"
@@ -96,17 +96,17 @@ class RecurrentSettings:
 
 @dataclass(frozen=True)
 class TransformerSettings:
-    """A small GPT-2 or BERT with a tokenizer of its own.
+    """Settings of a small GPT-2 or BERT and its tokenizer.
 
     Attributes:
         kind: `gpt2` (byte-level BPE) or `bert` (WordPiece).
-        window: special tokens included.
-        mask_share: for `bert`; drawn from one token to all of them.
-        masking: for `bert`. With `any-order` the loss is the bound of masked diffusion: the mean
-            over all orders in which tokens can be uncovered.
+        window: maximum number of tokens, including special tokens.
+        mask_share: for `bert`, share of hidden tokens; by default drawn, from one token to all.
+        masking: for `bert`, weighting of hidden tokens. With `any-order` the loss is the bound of
+            masked diffusion: the mean over all orders in which tokens can be uncovered.
 
     Raises:
-        InputError: a value is out of range; names it.
+        InputError: if a value is out of range (names it).
     """
 
     kind: TransformerKind = "gpt2"
@@ -147,11 +147,11 @@ class TransformerSettings:
 
 @dataclass(frozen=True)
 class ClassifierSettings:
-    """A classifier of acceptability on a pretrained network.
+    """Settings of an acceptability classifier on a pretrained network.
 
     Attributes:
         kind: `acceptability`.
-        base: the checkpoint whose network is fine-tuned: a folder, or a name on the hub.
+        base: checkpoint to fine-tune: a folder, or a name on the hub.
     """
 
     kind: Literal["acceptability"] = "acceptability"
@@ -165,6 +165,6 @@ NETWORKS: dict[str, tuple[RecurrentSettings | TransformerSettings, TrainingSetti
     **{kind: (RecurrentSettings(kind), RECURRENT_TRAINING) for kind in get_args(RecurrentKind)},
     **{k: (TransformerSettings(k), TRANSFORMER_TRAINING) for k in get_args(TransformerKind)},
 }
-"""Kinds of networks that are trained on a text, each with its usual sizes and training."""
+"""Kinds of networks that are trained on a text, each with its default sizes and training."""
 
 FINE_TUNING = TrainingSettings(epochs=4, learning_rate=2e-5, warmup=0.1, validation=0.1, patience=4)

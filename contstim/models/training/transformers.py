@@ -1,4 +1,4 @@
-"""Training a small GPT-2 or BERT with a tokenizer of its own: byte-level BPE, or WordPiece."""
+"""Training of a small GPT-2 or BERT and its tokenizer: byte-level BPE, or WordPiece."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _BERT_SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def transformer_task(text: Sequence[Sentence], settings: TransformerSettings) -> TrainingTask:
-    """A network with first weights, and a tokenizer for a text."""
+    """Create a network with initial weights and a tokenizer for a text."""
     tokenizer = train_tokenizer(text, settings.kind, settings.vocabulary_size, settings.window)
     build = {"gpt2": _gpt2, "bert": _bert}[settings.kind]
     network, log_probs = build(tokenizer, settings)
     rows = partial(_rows, tokenizer, settings.kind)
-    lengths = np.array([len(row) for row in rows(text)])  # before they are cut to the window
+    lengths = np.array([len(row) for row in rows(text)])  # before truncation to the window
     return TrainingTask(
         network=network,
         encode=lambda sentences: [row[: settings.window] for row in rows(sentences)],
@@ -71,7 +71,7 @@ def _gpt2(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, LogProbs]
 
     def log_probs(ids: Tensor, present: Tensor) -> Tensor:
         output = network.transformer(input_ids=ids, attention_mask=present.long(), use_cache=False)
-        # the state at place i predicts the token at place i + 1, unless that is padding
+        # The state at position i predicts the token at position i + 1, unless that is padding
         predicted = present[:, 1:]
         states = output.last_hidden_state[:, :-1][predicted]
         return _log_probs(network.lm_head(states), ids[:, 1:][predicted])
@@ -109,37 +109,37 @@ def _bert(tokenizer: Any, settings: TransformerSettings) -> tuple[Any, LogProbs]
 
 
 def draw_hidden(words: Tensor, share: float | None) -> Tensor:
-    """Mask of the tokens (b, l) hidden at random: a share of each row's, rounded up.
+    """Draw a mask (b, l) of random hidden tokens: a share of each row's words, rounded up.
 
     Args:
-        words: (b, l) which tokens may be hidden.
-        share: the share; None for one drawn for each row.
+        words: mask (b, l) of the tokens that may be hidden.
+        share: share of hidden tokens; None to draw one for each row.
     """
     shares = torch.rand(len(words), device=words.device) if share is None else share
-    # (b,) tokens to hide in each row: one at least, or the row would predict nothing
+    # (b,) tokens to hide in each row, at least one so that the row predicts something
     counts = torch.clamp(torch.ceil(shares * words.sum(1)), min=1)
-    # A random rank for each word of a row; whatever must stay visible ranks behind all words
+    # A random rank for each word of a row; tokens that must remain visible have the highest ranks
     noise = torch.rand(words.shape, device=words.device).masked_fill(~words, 2.0)
     ranks = noise.argsort(dim=1).argsort(dim=1)
     return words & (ranks < counts[:, None])
 
 
 def over_orders(answers: Tensor, hidden: Tensor, words: Tensor) -> Tensor:
-    """The parts of a sentence's mean log-probability over all orders of its tokens, estimated.
+    """Estimate the parts of a sentence's mean log-probability over all orders of its tokens.
 
-    With m of n tokens hidden, m equally likely from 1 to n and the tokens random, n/m times the sum
-    of their log-probabilities is an unbiased estimate of that mean: Hoogeboom et al. (2022,
+    Let m of n tokens be hidden, with m uniform from 1 to n and random tokens. Then n/m times the
+    sum of their log-probabilities is an unbiased estimate of that mean: Hoogeboom et al. (2022,
     *Autoregressive diffusion models*, the order-agnostic objective), Nie et al. (2025, *Large
     language diffusion models*, equations 3 and 6: the loss weighted by 1/t, and its form for a
     fixed number of hidden tokens).
 
     Args:
         answers: log p of the hidden tokens, row by row, (n_hidden,), nats.
-        hidden: (b, l) which tokens are hidden.
-        words: (b, l) which tokens may be.
+        hidden: mask (b, l) of the hidden tokens.
+        words: mask (b, l) of the tokens that may be hidden.
 
     Returns:
-        For every token that may be hidden, row by row, (n_words,), nats: 0 where it is visible.
+        Parts of all tokens that may be hidden, row by row, (n_words,), nats; 0 for visible tokens.
     """
     weight = words.sum(1).to(answers.dtype) / hidden.sum(1)  # (b,): n/m of each row
     parts = torch.zeros(words.shape, dtype=answers.dtype, device=answers.device)
@@ -148,15 +148,15 @@ def over_orders(answers: Tensor, hidden: Tensor, words: Tensor) -> Tensor:
 
 
 def _log_probs(logits: Tensor, numbers: Tensor) -> Tensor:
-    """Log p (n,) of one number by each row of logits (n, tokens), nats, in float32."""
+    """Return log p (n,) of one number for each row of logits (n, tokens), nats, in float32."""
     return -torch.nn.functional.cross_entropy(logits.float(), numbers, reduction="none")
 
 
 def _rows(tokenizer: Any, kind: str, sentences: Sequence[Sentence]) -> list[IntArray]:
-    """The tokens of each sentence with those before and after it.
+    """Encode each sentence as its tokens and the special tokens around them.
 
     Raises:
-        ModelError: a sentence holds a special token, which the network would obey.
+        ModelError: if a sentence contains a special token, which the network would interpret.
     """
     rows = tokens_of_texts(tokenizer, sentences)
     if kind == "gpt2":  # BERT's tokenizer adds [CLS] and [SEP] itself
@@ -168,7 +168,7 @@ def save_pretrained(network: Any, tokenizer: Any, folder: Path) -> None:
     """Save a network and its tokenizer into a folder, in the format of `transformers`.
 
     Raises:
-        InputError: they cannot be written.
+        InputError: if they cannot be written.
     """
     from safetensors import SafetensorError
 
@@ -182,16 +182,16 @@ def save_pretrained(network: Any, tokenizer: Any, folder: Path) -> None:
 def train_tokenizer(
     sentences: Sequence[Sentence], kind: TransformerKind, size: int | None, window: int
 ) -> Any:
-    """A `transformers` tokenizer for a text; case and accents are kept.
+    """Train a `transformers` tokenizer for a text; it distinguishes case and accents.
 
     Args:
-        sentences: what sub-word models read of them is `Sentence.text`.
+        sentences: text; the tokenizer reads `Sentence.text`.
         kind: `gpt2` or `bert`.
-        size: how many tokens; by default as many as the text gives, 8,000 at most.
-        window: how many tokens the network reads.
+        size: number of tokens; by default as many as the text gives, at most 8,000.
+        window: maximum number of tokens of the network.
 
     Raises:
-        InputError: the text gives fewer tokens than asked for, or has more characters.
+        InputError: if the text gives fewer tokens than requested, or has more characters.
     """
     train = {"gpt2": _byte_level_bpe, "bert": _word_piece}[kind]
     tokenizer = train(sentences, size or MOST_TOKENS)
@@ -216,17 +216,17 @@ def _byte_level_bpe(sentences: Iterable[Sentence], size: int) -> Any:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    model = _trained(tokenizer, trainer, sentences)
+    model = _train_tokenizer(tokenizer, trainer, sentences)
     merges = [tuple(merge) for merge in model["merges"]]
-    hf: Any = transformers  # whose annotations know merges as texts only
+    hf: Any = transformers  # because its annotations accept merges only as texts
     return hf.GPT2Tokenizer(vocab=model["vocab"], merges=merges)
 
 
 def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
-    """WordPiece; the same for the same text.
+    """Train a WordPiece tokenizer, reproducibly.
 
     The library numbers characters inside words in the order of a hash table, which differs between
-    processes, and breaks ties by number. So they are passed in order, as if they were special.
+    processes, and breaks ties by number. They are therefore passed in order, like special tokens.
     """
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import BertTokenizer
@@ -234,7 +234,7 @@ def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    # every character that follows another inside a word, as WordPiece writes it: `##s`
+    # Every character that follows another one inside a word, in WordPiece's notation: `##s`
     inner: set[str] = set()
     for word in {word for sentence in sentences for word in sentence.words}:
         normal = tokenizer.normalizer.normalize_str(word)
@@ -245,12 +245,14 @@ def _word_piece(sentences: Sequence[Sentence], size: int) -> Any:
         special_tokens=[*_BERT_SPECIALS, *(f"##{character}" for character in sorted(inner))],
         show_progress=False,
     )
-    vocabulary = _trained(tokenizer, trainer, sentences)["vocab"]
+    vocabulary = _train_tokenizer(tokenizer, trainer, sentences)["vocab"]
     return BertTokenizer(vocab=vocabulary, do_lower_case=False, strip_accents=False)
 
 
-def _trained(tokenizer: Tokenizer, trainer: Any, sentences: Iterable[Sentence]) -> dict[str, Any]:
-    # the trained vocabulary can be read only from the tokenizer's own JSON
+def _train_tokenizer(
+    tokenizer: Tokenizer, trainer: Any, sentences: Iterable[Sentence]
+) -> dict[str, Any]:
+    # The trained vocabulary is only available in the tokenizer's JSON
     tokenizer.train_from_iterator((sentence.text for sentence in sentences), trainer)
     model: dict[str, Any] = json.loads(tokenizer.to_str())["model"]
     return model
