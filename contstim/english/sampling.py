@@ -208,7 +208,7 @@ def sampler() -> Sampler:
 
 
 def is_sensible(derivation: Derivation) -> bool:
-    """Check constraints that a context-free rule cannot express, because words are far apart.
+    """True if a sentence meets constraints on distant words, which rules cannot express.
 
     No content word and no long word occurs twice ("works at work"), nor do words of one family
     ("husband", "wife"). No word follows itself. At most one word describes. Words of two categories

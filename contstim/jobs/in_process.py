@@ -25,7 +25,7 @@ _PATIENCE = 5.0
 
 
 class LocalExecutor(Executor):
-    """A single worker in this process; a task that kills the process ends the whole job."""
+    """One worker that does each task within `wait`; a task that kills it ends this process."""
 
     size = 1
 
@@ -65,7 +65,7 @@ class InterleavedExecutor(Executor):
     equal jobs give equal results. With another number of workers or another executor, scores within
     a search may be rounded differently, as between batch sizes.
 
-    Models are loaded once. A task that crashes ends all workers; a task that hangs stops them.
+    Models are loaded once. A task that kills its worker ends all; one that hangs stops all.
 
     Args:
         workers: number of workers; None for 8.

@@ -166,7 +166,7 @@ class ModelTaskQueue(TaskQueue[Any]):
         """See `TaskQueue.failed`.
 
         A task that lost its worker or failed unexpectedly is retried, at most twice. A model that
-        reports an error of its own is given up at once; the other models continue.
+        reports an error is given up at once; the other models continue.
         """
         self._running[task.model] -= 1
         # Unexpected errors have exactly this class, see `WorkerContext.answer`.

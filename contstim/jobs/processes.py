@@ -28,7 +28,7 @@ _PATIENCE = 10  # seconds to wait for the end of a process
 
 
 class ProcessExecutor(Executor):
-    """Workers as spawned processes; GPUs, if there are any, are assigned to them in turn.
+    """Workers as spawned processes; each has one GPU, if there are any, assigned in turn.
 
     Args:
         workers: number of workers; None for one per GPU, or one per processor without a GPU.

@@ -89,10 +89,10 @@ def estimate(
 ) -> Replacements:
     """Estimate scores for candidates at a 0-based position of an encoded sentence.
 
-    The estimate is the sum of the score's terms in all contexts that hide the word. For a token
-    whose contexts hide the whole word only in part, it uses the mean over those that do. For a
-    token without such a context, it uses the log-probability in the one context. Under a mixture,
-    the terms are those of the mean over orders. The score is exact if no context shows the word.
+    The estimate is the sum of the score's terms in all contexts that hide the word. If only some
+    contexts of a token hide the whole word, it uses the token's mean over these. If none does, it
+    uses the token's log-probability in the one context. Under a mixture, the terms are those of the
+    mean over orders. The score is exact if no context shows the word.
 
     Args:
         network: network that answers the questions.

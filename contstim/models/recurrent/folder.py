@@ -52,7 +52,7 @@ def load_recurrent(
         location: path of the folder.
         name: name of the model; by default the folder's.
         family: required kind, `rnn`, `lstm` or `bilstm`; empty for any.
-        device: device; `auto` is a GPU if there is one.
+        device: device to use; `auto` is a GPU if there is one.
         end_mark: whether end marks in the vocabulary are read.
 
     Raises:
