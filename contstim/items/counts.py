@@ -1,4 +1,4 @@
-"""Numbers that a selection can be told about: stimuli per model pair, tokens per sentence."""
+"""Counts that selections use: stimuli per model pair, and tokens per sentence."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
-    """Read how many stimuli single model pairs need: a table model_1, model_2, per_pair.
+    """Read the number of stimuli per model pair: a table with model_1, model_2 and per_pair.
 
     Raises:
-        InputError: the table lacks a column, names a model pair twice, or a count is not a
+        InputError: if the table lacks a column, names a model pair twice, or a count is not a
             whole number.
     """
     readers: dict[str, Reader] = dict.fromkeys(("model_1", "model_2"), (text, "text"))
@@ -34,13 +34,13 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
 
 
 def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
-    """Read each sentence's number of tokens by model: (`Sentence.text`, model) → number.
+    """Read the number of tokens by sentence and model: (`Sentence.text`, model) → number.
 
-    The table is that of `contstim score --per-word`, which has a row for each scored token, and all
-    of a sentence's rows again where the sentence was given again: it is counted once.
+    The table comes from `contstim score --per-word`, with a row for each scored token. The rows of
+    a repeated sentence are repeated, too, but counted once.
 
     Raises:
-        InputError: the table lacks a column, or a cell is not a sentence.
+        InputError: if the table lacks a column, or a cell is not a sentence.
     """
     names = ("sentence", "model", "position", "token", "log_prob")
     texts, models, *rest = needed_columns(path, read_table(path), names)
@@ -48,10 +48,10 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
     models = parsed(path, "model", models, text, "text")
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for sentence, model, *token in zip(sentences, models, *rest, strict=True):
-        # Rows stand by sentence, then by model: those of one key follow in the order of its tokens
+        # Rows are sorted by sentence, then by model, so that a key's tokens are in order
         tokens[sentence.text, model].append(tuple(token))
-    # A sentence that was given k times has its rows k times over: the shortest beginning whose
-    # repetition is the whole list has them once.
+    # A sentence that was scored k times has k copies of its rows: count the rows of the shortest
+    # beginning whose repetition is the whole list.
     return {
         key: next(
             n

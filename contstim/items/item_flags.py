@@ -1,8 +1,8 @@
-"""Flags for reviewers: what in a stimulus deserves a second look, item by item.
+"""Flags for reviewers: properties of an item that may be a problem.
 
-A flag is a hint, not a verdict. Flags rest on the rules of words (`contstim.words.word_rules`), on
-word frequencies (`contstim.words.frequencies`), on the other items, and on how well a synthetic
-sentence matches its natural one (`contstim.items.matching`).
+Flags use the rules of words (`contstim.words.word_rules`), word frequencies
+(`contstim.words.frequencies`), the other items, and the match of a synthetic sentence with its
+natural one (`contstim.items.matching`).
 """
 
 from __future__ import annotations
@@ -35,12 +35,15 @@ if TYPE_CHECKING:
 
 _AROUND_WORDS = ".,;:!?…\"“”„«»()[]{}'‘’‚–—"
 _NATURAL = (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL)
-_FEWEST, _PER_HUNDRED = 5, 2  # items in which a word stands before it stands often
-# Of published items with three misfits and more people agree on fewer, and a parser reads fewer
+_MIN_ITEMS, _PER_HUNDRED = 5, 2  # a frequent word is in more items than both of these
+# Participants agree, and a parser succeeds, on fewer published items with three misfits or more
 _MISFITS = 3
-_CHARACTERS, _ZIPF = 12, 0.7  # two standard deviations of natural sentences of eight words
-_LOWEST = 0.05  # quantile of the natural sentences' least likely words
-_SMALL = 1.0  # nats
+_CHARACTERS, _ZIPF = (
+    12,
+    0.7,
+)  # maximum differences: two standard deviations of natural eight-word sentences
+_QUANTILE = 0.05  # of the natural sentences' least likely words
+_SMALL_DROP = 1.0  # nats
 
 
 class FlagKind(StrEnum):
@@ -66,9 +69,9 @@ class Flag:
     """A remark about an item.
 
     Attributes:
-        item_id: the item.
-        kind: what is noticed.
-        detail: a sentence that says so.
+        item_id: identifier of the item.
+        kind: kind of the flag.
+        detail: description, a sentence.
     """
 
     item_id: str
@@ -78,18 +81,19 @@ class Flag:
 
 @dataclass(frozen=True)
 class FlagSettings:
-    """Settings of flags: the rules, frequencies and limits that they rest on.
+    """Settings of flags: rules, frequencies and limits.
 
     Attributes:
-        rules: what counts as a word, and which are blocked.
-        repeatable: in lower case; words that may stand twice in a sentence.
-        frequencies: how often words are in a text; None: the items' own words.
-        rare: words below it are rare, on the Zipf scale.
-        often: words in more items than this stand often; None: 5 items, or 2 in 100.
-        tags: parts of speech of words; None, or where it lists too few of the items' words: not
-            looked at.
-        scores: of the sentences of trials, nats; triplets and pairs tell whether models disagree.
-        judged: log-probability of each word of a sentence under a further model, nats.
+        rules: rules of suitable words, including the block list.
+        repeatable: words that may occur twice in a sentence, in lower case.
+        frequencies: word frequencies in a text; None to count the items' words.
+        rare: Zipf value below which words are rare.
+        often: number of items above which a word is frequent; None for 5, or 2 % if that is more.
+        tags: table of tags; without it, or if it lists too few of the items' words, parts of speech
+            are not checked.
+        scores: log-probabilities of the sentences of trials, nats; triplets and pairs contain
+            theirs.
+        judged: log-probability of each word of a sentence under another model, nats.
     """
 
     rules: WordRules = field(default_factory=WordRules)
@@ -104,13 +108,13 @@ class FlagSettings:
 
 @dataclass(frozen=True)
 class FlaggedItems:
-    """The flags of some items.
+    """Flags of a set of items.
 
     Attributes:
-        flags: in the order of the items; each word of an item has one flag of its kind.
-        explanations: what each kind means and rests on, or why it was not looked for.
-        n_items: how many were looked at.
-        table: of tags, by which parts of speech were told; None where none fits.
+        flags: flags in the order of the items; at most one of a kind for each word of an item.
+        explanations: meaning and basis of each kind, or the reason why it was not checked.
+        n_items: number of items that were checked.
+        table: table of tags that was used; None without a suitable one.
     """
 
     flags: tuple[Flag, ...]
@@ -120,12 +124,12 @@ class FlaggedItems:
 
     @property
     def share(self) -> float:
-        """Share of the items that have any."""
+        """Share of items with flags."""
         return len(self.by_item) / max(1, self.n_items)
 
     @property
     def text(self) -> str:
-        """Share of the items that have any, and of how many kinds, in a line."""
+        """Summary in a line: share of items with flags, and number of items with each kind."""
         items = Counter(kind for kind, _ in {(f.kind, f.item_id) for f in self.flags})
         kinds = ", ".join(f"{kind} {items[kind]:,}" for kind in FlagKind if items[kind])
         return (
@@ -135,7 +139,7 @@ class FlaggedItems:
 
     @cached_property
     def by_item(self) -> dict[str, list[Flag]]:
-        """The flags of each item that has any, by its identifier."""
+        """Flags of each item with flags, by identifier."""
         flags: dict[str, list[Flag]] = defaultdict(list)
         for flag in self.flags:
             flags[flag.item_id].append(flag)
@@ -143,24 +147,24 @@ class FlaggedItems:
 
 
 def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None) -> FlaggedItems:
-    """Look at the words of all items, and at the items beside one another.
+    """Check the words of all items, and compare the items with each other.
 
-    The shuffled sentences of catch trials are left out: they have their natural sentence's words.
+    Shuffled sentences of catch trials are skipped, since they have their natural sentence's words.
 
     Raises:
-        InputError: a pair has no texts.
+        InputError: if a pair has no texts.
     """
-    every, settings = list(stimuli), settings or FlagSettings()
-    items = undecided(every)
+    stimuli_list, settings = list(stimuli), settings or FlagSettings()
+    items = undecided(stimuli_list)
     sentences = {
         item.item_id: item.sentences[:1] if item.condition == Condition.CATCH else item.sentences
         for item in items
     }
     distinct = set().union(*sentences.values())
     details, explanations = _word_details(distinct, settings)
-    table, of_table = _fitting_table(distinct, settings.tags)
-    naturals = naturals_of(every)
-    made = [
+    table, table_explanations = _select_table(distinct, settings.tags)
+    naturals = naturals_of(stimuli_list)
+    comparisons = [
         (item, natural, sentence)
         for item in items
         for sentence, natural in zip(item.sentences, naturals[item.item_id], strict=True)
@@ -169,20 +173,20 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
     often = settings.often
     if often is None:
         sources = {item.source_id or item.item_id for item in items}
-        often = max(_FEWEST, _PER_HUNDRED * len(sources) // 100)
+        often = max(_MIN_ITEMS, _PER_HUNDRED * len(sources) // 100)
     flags: dict[str, list[Flag]] = {item.item_id: [] for item in items}
     for flag in (
-        *_of_words(sentences, details, settings.repeatable),
-        *_frequent(every, items, often, settings),
-        *_similar(items, sentences),
-        *(flag for each in made for flag in _of_match(*each, table)),
-        *_unlikely(made, settings.judged),
-        *_agreeing(every, settings.scores),
+        *_word_flags(sentences, details, settings.repeatable),
+        *_frequent_flags(stimuli_list, items, often, settings),
+        *_similar_flags(items, sentences),
+        *(flag for comparison in comparisons for flag in _match_flags(*comparison, table)),
+        *_unlikely_flags(comparisons, settings.judged),
+        *_agreement_flags(stimuli_list, settings.scores),
     ):
         flags[flag.item_id].append(flag)
-    explanations |= of_table | _explanations(often, settings)
+    explanations |= table_explanations | _explanations(often, settings)
     return FlaggedItems(
-        tuple(flag for of_item in flags.values() for flag in of_item),
+        tuple(flag for item_flags in flags.values() for flag in item_flags),
         {kind: explanations[kind] for kind in FlagKind},
         len(items),
         table,
@@ -190,7 +194,7 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
 
 
 def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
-    """Meaning of those kinds of flags that need no text and no table."""
+    """Explain the kinds of flags that need neither a text nor a table."""
     return {
         FlagKind.BLOCKED: "A word is on the block list, which has "
         f"{counted(len(settings.rules.blocked), 'word')}.",
@@ -203,11 +207,11 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
         FlagKind.SIMILAR: "A sentence of another item is the same, or differs by one word. "
         "Trials of one triplet or of different groups are not compared.",
         FlagKind.UNLIKELY: f"A word of a synthetic sentence is less likely under the judge than "
-        f"the least likely one of {1 - _LOWEST:.0%} of the natural sentences."
+        f"the least likely one of {1 - _QUANTILE:.0%} of the natural sentences."
         if settings.judged
         else "Not looked for: name a model that is none of those compared with --judge.",
         FlagKind.AGREEING: "Both models prefer the same sentence; of a triplet, a model finds the "
-        f"one that it is to reject less than {_SMALL:g} nat less likely than the natural one. "
+        f"one that it is to reject less than {_SMALL_DROP:g} nat less likely than the natural one. "
         "Trials are looked at only where their scores are given (--scores).",
         FlagKind.LENGTH: f"A synthetic sentence is more than {_CHARACTERS} characters longer or "
         "shorter than its natural one. All models find longer sentences less likely.",
@@ -217,11 +221,11 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
 def _word_details(
     sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[dict[str, tuple[FlagKind, str]], dict[FlagKind, str]]:
-    """Flag of each word by itself, one at most, and what each kind of flag rests on."""
+    """Return kind and detail of the flag of each flagged word, and explanations of kinds."""
     rules = settings.rules
-    words = {_bare(word) for s in sentences for word in s.words} - {""}
-    names, names_rest_on = _names(words, sentences, settings)
-    rare, rare_rests_on = _rare(words, sentences, settings)
+    words = {_strip_punctuation(word) for s in sentences for word in s.words} - {""}
+    names, names_rest_on = _find_names(words, sentences, settings)
+    rare, rare_rests_on = _find_rare(words, sentences, settings)
     details: dict[str, tuple[FlagKind, str]] = {}
     for word in sorted(words):
         reason = rules.misspelled(word)
@@ -237,18 +241,17 @@ def _word_details(
     return details, {FlagKind.NAME: names_rest_on, FlagKind.RARE: rare_rests_on}
 
 
-def _names(
+def _find_names(
     words: Collection[str], sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[set[str], str]:
-    """Words that are names, and what tells so."""
-    inner = [_bare(word) for s in sentences for word in s.words[1:]]
-    # A text's capitals are those of names and of first words, which `is_name` sets against how
-    # often the word is small
+    """Return the words that are names, and the explanation of the flag."""
+    inner = [_strip_punctuation(word) for s in sentences for word in s.words[1:]]
+    # Counts of a text include first words, but `is_name` compares capitalised and lower-case counts
     inside = Counter(inner)
     if settings.frequencies is not None:
         inside.update(settings.frequencies.counts)
     rules = settings.rules
-    # Other capitalised words stand at the start alone, where a capital tells nothing
+    # Other capitalised words occur only at the start, where a capital is no evidence
     candidates = [word for word in words if inside[word] and rules.misspelled(word) is None]
     names = {word for word in candidates if rules.is_name(word, inside)}
     share = sum(word in names for word in inner) / max(1, len(inner))
@@ -260,14 +263,14 @@ def _names(
     return names, "A word is always capitalised inside sentences."
 
 
-def _rare(
+def _find_rare(
     words: Collection[str], sentences: Collection[Sentence], settings: FlagSettings
 ) -> tuple[dict[str, float], str]:
-    """The Zipf value of each word that is rare, and what tells so."""
-    frequencies, rarest = settings.frequencies, ""  # a word that the text never has
+    """Return the Zipf value of each rare word, and the explanation of the flag."""
+    frequencies, rarest = settings.frequencies, ""  # a word that is not in the text
     if frequencies is None:
-        words_of = Counter(word for s in sentences for word in s.words) or {"": 0}
-        frequencies = WordFrequencies(words_of, "the text of the items")
+        word_counts = Counter(word for s in sentences for word in s.words) or {"": 0}
+        frequencies = WordFrequencies(word_counts, "the text of the items")
         rarest = min(words, key=frequencies.zipf, default="")
     lowest = frequencies.zipf(rarest)
     if lowest >= settings.rare:
@@ -283,46 +286,46 @@ def _rare(
     )
 
 
-def _of_words(
+def _word_flags(
     sentences: Mapping[str, Sequence[Sentence]],
     details: Mapping[str, tuple[FlagKind, str]],
     repeatable: Collection[str],
 ) -> Iterable[Flag]:
-    """The flags of each item's words: each word once, in the order of the kinds."""
+    """Yield the flags of each item's words, once a word, in the order of the kinds."""
     order = list(FlagKind)
-    for item_id, of_item in sentences.items():
-        noticed: dict[tuple[FlagKind, str], str] = {}
-        for sentence in of_item:
-            bare = [word for word in map(_bare, sentence.words) if word]
+    for item_id, item_sentences in sentences.items():
+        details_by_kind: dict[tuple[FlagKind, str], str] = {}
+        for sentence in item_sentences:
+            bare = [word for word in map(_strip_punctuation, sentence.words) if word]
             for word in filter(details.__contains__, bare):
                 kind, detail = details[word]
-                noticed[kind, word] = detail
+                details_by_kind[kind, word] = detail
             folded = [word.lower() for word in bare]
-            doubled = {word for word, after in pairwise(folded) if word == after}
+            doubled = {word for word, following in pairwise(folded) if word == following}
             for word, times in Counter(folded).items():
                 # "in the house in the town" is well-formed, "in in the house" is not
                 if word in doubled or (times > 1 and word not in repeatable):
                     often = "twice" if times == 2 else f"{times} times"
                     how = "twice in a row" if word in doubled else f"{often} in a sentence"
-                    noticed[FlagKind.REPEATED, word] = f"“{word}” stands {how}."
-        for kind, word in sorted(noticed, key=lambda entry: order.index(entry[0])):
-            yield Flag(item_id, kind, noticed[kind, word])
+                    details_by_kind[FlagKind.REPEATED, word] = f"“{word}” stands {how}."
+        for kind, word in sorted(details_by_kind, key=lambda entry: order.index(entry[0])):
+            yield Flag(item_id, kind, details_by_kind[kind, word])
 
 
-def _bare(word: str) -> str:
-    """A word without the punctuation around it; empty where it is nothing else."""
+def _strip_punctuation(word: str) -> str:
+    """Remove punctuation around a word; the result may be empty."""
     return word.strip(_AROUND_WORDS)
 
 
-def _frequent(
+def _frequent_flags(
     stimuli: Sequence[Stimulus],
     items: Sequence[ReviewedItem],
     often: int,
     settings: FlagSettings,
 ) -> Iterable[Flag]:
-    """Words that stand in more than so many items."""
+    """Yield flags of words in more than `often` items."""
     changed = changes_of(stimuli)
-    # Trials of one triplet share its words: they are one item here.
+    # Trials of one triplet share its words and count as one item
     sources: dict[str, set[str]] = defaultdict(set)
     words_of: dict[str, list[str]] = {}
     exempt = settings.rules.common | settings.rules.unfinished | settings.repeatable
@@ -330,15 +333,15 @@ def _frequent(
         natural = item.kind == "pair" or item.condition in _NATURAL
         counts_all = natural and settings.rules.common
         words = dict.fromkeys(
-            _bare(sentence.words[place]).lower()
-            for sentence, places in zip(item.sentences, changed[item.item_id], strict=True)
-            for place in (range(len(sentence)) if counts_all else places)
+            _strip_punctuation(sentence.words[position]).lower()
+            for sentence, positions in zip(item.sentences, changed[item.item_id], strict=True)
+            for position in (range(len(sentence)) if counts_all else positions)
         )
         words_of[item.item_id] = [w for w in words if w and w not in exempt]
         for word in words_of[item.item_id]:
             sources[word].add(item.source_id or item.item_id)
-    for item_id, of_item in words_of.items():
-        for word in of_item:
+    for item_id, item_words in words_of.items():
+        for word in item_words:
             if len(sources[word]) > often:
                 detail = f"“{word}” stands in {len(sources[word]):,} items."
                 yield Flag(item_id, FlagKind.FREQUENT, detail)
@@ -347,15 +350,15 @@ def _frequent(
 _Entry = tuple[int, tuple[int, tuple[str, ...]]]  # group; see `all_but_one`
 
 
-def _similar(
+def _similar_flags(
     items: Sequence[ReviewedItem], sentences: dict[str, tuple[Sentence, ...]]
 ) -> Iterable[Flag]:
-    """Sentences that another item has too, or but for one word."""
+    """Yield flags of sentences that equal another item's sentence or differ by one word."""
     holders: dict[_Entry, list[tuple[ReviewedItem, Sentence]]] = defaultdict(list)
     entries_of: dict[str, list[_Entry]] = defaultdict(list)
     for item in items:
         for sentence in dict.fromkeys(sentences[item.item_id]):
-            words = tuple(_bare(word).lower() for word in sentence.words)
+            words = tuple(_strip_punctuation(word).lower() for word in sentence.words)
             for shared in sorted(all_but_one(words)):
                 entry = item.group, shared
                 holders[entry].append((item, sentence))
@@ -377,10 +380,10 @@ def _similar(
             yield Flag(item.item_id, FlagKind.SIMILAR, detail)
 
 
-def _fitting_table(
+def _select_table(
     sentences: Iterable[Sentence], table: TagTable | None
 ) -> tuple[TagTable | None, dict[FlagKind, str]]:
-    """The table of tags if it lists half of the words, and the kinds of flags that rest on it."""
+    """Return the table of tags if it lists half of the words, and explanations of its flags."""
     kinds = (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY)
     words = {word for sentence in sentences for word in sentence.words}
     if table is None or not table.fits(words):
@@ -400,38 +403,46 @@ def _fitting_table(
     return table, dict(zip(kinds, explanations, strict=True))
 
 
-def _of_match(
+def _match_flags(
     item: ReviewedItem, natural: Sentence, sentence: Sentence, table: TagTable | None
 ) -> Iterable[Flag]:
-    """Differences of a synthetic sentence from its natural one."""
+    """Flag differences between a synthetic sentence and its natural one."""
     text, details = f"“{sentence.text}”", {}
     longer = len(sentence.bare) - len(natural.bare)
     if abs(longer) > _CHARACTERS:
         how = "longer" if longer > 0 else "shorter"
         details[FlagKind.LENGTH] = f"{text} is {abs(longer)} characters {how}."
     if table is not None:
-        found = match(natural, sentence, table)
-        misfits = [f"“{sentence.words[i]}” for “{natural.words[i]}”" for i in sorted(found.misfits)]
-        if len(misfits) >= min(_MISFITS, len(found.changed) // 2 + 1):
+        comparison = match(natural, sentence, table)
+        misfits = [
+            f"“{sentence.words[i]}” for “{natural.words[i]}”" for i in sorted(comparison.misfits)
+        ]
+        if len(misfits) >= min(_MISFITS, len(comparison.changed) // 2 + 1):
             details[FlagKind.SPEECH] = f"{', '.join(misfits)}."
-        if abs(found.zipf) > _ZIPF:
-            how = "more frequent" if found.zipf > 0 else "rarer"
-            details[FlagKind.FREQUENCY] = f"The words of {text} are {how} by {abs(found.zipf):.1f}."
-        if found.changed and (odd := table.odd_sequences(sentence) - table.odd_sequences(natural)):
-            both = {i: " ".join(sentence.words[max(i - 1, 0) : i + 1]) for i, _ in odd}
-            rows = (f"“{both[i]}”: {tags}" for i, tags in sorted(odd))
+        if abs(comparison.zipf) > _ZIPF:
+            how = "more frequent" if comparison.zipf > 0 else "rarer"
+            details[FlagKind.FREQUENCY] = (
+                f"The words of {text} are {how} by {abs(comparison.zipf):.1f}."
+            )
+        if comparison.changed and (
+            odd_sequences := table.odd_sequences(sentence) - table.odd_sequences(natural)
+        ):
+            word_pairs = {
+                i: " ".join(sentence.words[max(i - 1, 0) : i + 1]) for i, _ in odd_sequences
+            }
+            rows = (f"“{word_pairs[i]}”: {tags}" for i, tags in sorted(odd_sequences))
             details[FlagKind.SEQUENCE] = f"{'; '.join(rows)}."
     return [Flag(item.item_id, kind, text) for kind, text in details.items()]
 
 
-def _unlikely(
-    made: Sequence[tuple[ReviewedItem, Sentence, Sentence]],
+def _unlikely_flags(
+    comparisons: Sequence[tuple[ReviewedItem, Sentence, Sentence]],
     judged: Mapping[Sentence, Sequence[float]],
 ) -> Iterator[Flag]:
-    """Synthetic sentences with a word that is too unlikely for a natural one."""
-    worst = {natural: min(judged[natural]) for _, natural, _ in made if judged}
-    lowest = float(np.quantile([*worst.values()], _LOWEST)) if worst else -np.inf
-    for item, natural, sentence in made if judged else ():
+    """Yield flags of synthetic sentences with a word that is too unlikely for natural ones."""
+    worst = {natural: min(judged[natural]) for _, natural, _ in comparisons if judged}
+    lowest = float(np.quantile([*worst.values()], _QUANTILE)) if worst else -np.inf
+    for item, natural, sentence in comparisons if judged else ():
         word = min(range(len(sentence)), key=judged[sentence].__getitem__)
         least = judged[sentence][word]
         if least < min(lowest, worst[natural]):
@@ -439,25 +450,25 @@ def _unlikely(
             yield Flag(item.item_id, FlagKind.UNLIKELY, detail)
 
 
-def _agreeing(stimuli: Iterable[Stimulus], scores: ScoreTable | None) -> Iterator[Flag]:
-    """Items of which both models prefer the same sentence, or nearly so."""
-    for each in stimuli:
-        if isinstance(each, Triplet):
-            detail = f"A model finds its sentence {min(each.drops):.1f} nats less likely."
-            agree, name = min(each.drops) < _SMALL, each.triplet_id
+def _agreement_flags(stimuli: Iterable[Stimulus], scores: ScoreTable | None) -> Iterator[Flag]:
+    """Yield flags of items for which the models agree, or a model's drop is small."""
+    for stimulus in stimuli:
+        if isinstance(stimulus, Triplet):
+            detail = f"A model finds its sentence {min(stimulus.drops):.1f} nats less likely."
+            agree, name = min(stimulus.drops) < _SMALL_DROP, stimulus.triplet_id
         else:
             detail = "Both models prefer the same sentence."
-            agree, name = _prefer_the_same(each, scores), each.trial_id
+            agree, name = _prefer_same_sentence(stimulus, scores), stimulus.trial_id
         if agree:
             yield Flag(name, FlagKind.AGREEING, detail)
 
 
-def _prefer_the_same(each: Pair | Trial, scores: ScoreTable | None) -> bool:
-    if isinstance(each, Pair):
-        return not each.controversial
-    models = {each.model_1, each.model_2}
-    if each.condition not in CONTROVERSIAL or scores is None or not models <= {*scores.models}:
+def _prefer_same_sentence(stimulus: Pair | Trial, scores: ScoreTable | None) -> bool:
+    if isinstance(stimulus, Pair):
+        return not stimulus.controversial
+    models = {stimulus.model_1, stimulus.model_2}
+    if stimulus.condition not in CONTROVERSIAL or scores is None or not models <= {*scores.models}:
         return False
-    rows = scores.rows_of((each.sentence_1, each.sentence_2))
+    rows = scores.rows_of((stimulus.sentence_1, stimulus.sentence_2))
     one, other = (np.subtract(*scores.column(model)[rows]) for model in models)
     return bool(one * other > 0)

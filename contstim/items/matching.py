@@ -1,4 +1,4 @@
-"""How a synthetic sentence matches its natural one: words, parts of speech, length, frequency.
+"""Match of synthetic and natural sentences: words, parts of speech, length, frequency.
 
 natural      The old man slept on the chair.
 synthetic    The old dog slept of the chair.     two new words, one of another part of speech
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from contstim.words.tags import TagTable
 
 MISFIT = 0.05
-"""Share of a word's occurrences with a tag below which it does not fit in place of that tag."""
+"""A new word is a misfit if less than this share of its occurrences have the replaced tag."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """A synthetic sentence beside its natural one.
+    """Comparison of a synthetic sentence with its natural one.
 
     Attributes:
         changed: positions, from 0, of the new words.
-        misfits: those of them where the new word is of another part of speech: less than `MISFIT`
-            of its occurrences have the tag of the word that it replaced. A new word that the table
-            does not list fits nowhere, and in place of such a word every other fits.
-        characters: length of the synthetic sentence, less that of the natural one.
-        zipf: mean Zipf frequency of its words, less that of the natural one's, in the text in which
-            the tags were counted.
+        misfits: positions of new words of another part of speech: less than `MISFIT` of their
+            occurrences have the tag of the replaced word. An unlisted new word is always a misfit;
+            a replacement of an unlisted word never is.
+        characters: length of the synthetic minus length of the natural sentence.
+        zipf: mean Zipf frequency of the synthetic minus that of the natural sentence's words, in
+            the text of the table of tags.
     """
 
     changed: frozenset[int]
@@ -50,71 +50,72 @@ def match(natural: Sentence, synthetic: Sentence, table: TagTable) -> Match:
     """Compare a synthetic sentence with its natural one.
 
     Args:
-        natural: the sentence, which is tagged as it stands.
-        synthetic: made from it.
-        table: how often words have which tag.
+        natural: natural sentence, whose tags are used.
+        synthetic: sentence made from it.
+        table: table of tags.
     """
     changed = differing(synthetic, natural)
     tags = table.tags(natural) if changed else ()
     return Match(
         changed,
-        frozenset(i for i in changed if tags[i] and _share(i, synthetic, tags[i], table) < MISFIT),
+        frozenset(
+            i for i in changed if tags[i] and _tag_share(i, synthetic, tags[i], table) < MISFIT
+        ),
         len(synthetic.bare) - len(natural.bare),
         table.frequencies.mean_zipf(synthetic) - table.frequencies.mean_zipf(natural),
     )
 
 
-def _share(place: int, sentence: Sentence, tag: str, table: TagTable) -> float:
-    return table.shares(sentence.words[place], initial=place == 0).get(tag, 0.0)
+def _tag_share(position: int, sentence: Sentence, tag: str, table: TagTable) -> float:
+    return table.shares(sentence.words[position], initial=position == 0).get(tag, 0.0)
 
 
 Changes = dict[str, tuple[dict[int, str], ...]]
-"""Of each sentence of each stimulus, by its identifier: places of new words, and the changes."""
+"""Identifier of a stimulus → for each sentence, position of a new word → text of the change."""
 
 
 def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None = None) -> Changes:
-    """New words, each with what it replaced and both parts of speech, in words.
+    """Describe each new word as old and new word with their parts of speech.
 
-    Two synthetic sentences of a trial are compared with their natural sentence, if a trial of the
-    same triplet has it, and else with each other. Sentences that nobody changed, and shuffled
-    ones, have no new words.
+    Two synthetic sentences of a trial are compared with their natural sentence if a trial of the
+    same triplet has it, else with each other. Natural and shuffled sentences have no new words.
 
     Args:
         stimuli: triplets, pairs or trials.
-        table: of tags; without it, and where the natural sentence is not known, a change is empty.
+        table: table of tags; without it, or without the natural sentence, descriptions are empty.
     """
-    every = list(stimuli)
-    naturals, changes = naturals_of(every), {}
-    for stimulus in every:
+    stimuli_list = list(stimuli)
+    naturals, changes = naturals_of(stimuli_list), {}
+    for stimulus in stimuli_list:
         name, sentences = named_sentences(stimulus)
-        compared, of_tags = naturals[name], table
+        compared, tag_table = naturals[name], table
         if isinstance(stimulus, Trial) and stimulus.kind_1 in SYNTHETIC and None in compared:
-            compared, of_tags = sentences[::-1], None
-        both = zip(sentences, compared, strict=True)
-        changes[name] = tuple(_changes(*each, of_tags) for each in both)
+            compared, tag_table = sentences[::-1], None
+        pairs = zip(sentences, compared, strict=True)
+        changes[name] = tuple(_describe_changes(*pair, tag_table) for pair in pairs)
     return changes
 
 
-def _changes(
+def _describe_changes(
     sentence: Sentence | None, other: Sentence | None, table: TagTable | None
 ) -> dict[int, str]:
     if sentence is None or other is None:
         return {}
-    places = sorted(differing(sentence, other))
+    positions = sorted(differing(sentence, other))
     if table is None:
-        return dict.fromkeys(places, "")
+        return dict.fromkeys(positions, "")
     sides = [
         [
             f"{word} ({table.tag_name(tag) or 'unknown'})"
-            for word, tag in zip(each.words, table.tags(each), strict=True)
+            for word, tag in zip(compared.words, table.tags(compared), strict=True)
         ]
-        for each in (other, sentence)
+        for compared in (other, sentence)
     ]
-    return {place: " → ".join(side[place] for side in sides) for place in places}
+    return {position: " → ".join(side[position] for side in sides) for position in positions}
 
 
 ENOUGH = 5.0
-"""Nats on each side; in a replay of the 2023 study 5 and 10 named models best."""
+"""Default nats on each side; 5 and 10 identified models best in a replay of the 2023 study."""
 
 
 def figures_of(
@@ -123,13 +124,13 @@ def figures_of(
     table: TagTable | None,
     enough: float | None = 0.0,
 ) -> dict[str, float]:
-    """Figures of a set of triplets, by what they are called in tables: means, and shares.
+    """Compute means and shares over triplets, by label in tables.
 
     Args:
-        triplets: one or more.
-        flagged: the share of them that has flags; None to leave it out.
-        table: of tags; None where none fits, so that nothing is told of parts of speech.
-        enough: nats that each side is to have; 0 for `ENOUGH`, None to leave their share out.
+        triplets: one or more triplets.
+        flagged: share of triplets with flags; None to leave it out.
+        table: table of tags; None to leave out comparisons of words.
+        enough: required nats on each side; 0 for `ENOUGH`, None to leave out their share.
     """
     smaller = [min(triplet.drops) for triplet in triplets]
     figures = {
@@ -145,9 +146,13 @@ def figures_of(
     if table is not None:
         matches = [match(t.natural, s, table) for t in triplets for s in t.sentences[1:]]
         figures |= {
-            "new words of a sentence": fmean(len(each.changed) for each in matches),
-            "of these, of another part of speech": fmean(len(each.misfits) for each in matches),
-            "characters above the natural sentence's": fmean(each.characters for each in matches),
+            "new words of a sentence": fmean(len(comparison.changed) for comparison in matches),
+            "of these, of another part of speech": fmean(
+                len(comparison.misfits) for comparison in matches
+            ),
+            "characters above the natural sentence's": fmean(
+                comparison.characters for comparison in matches
+            ),
             "mean Zipf frequency above the natural sentence's": fmean(m.zipf for m in matches),
         }
     return figures

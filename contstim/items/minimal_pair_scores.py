@@ -1,4 +1,4 @@
-"""Minimal pairs with the scores of both sentences under several models, as a table."""
+"""Table of minimal pairs with the scores of both sentences under several models."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from contstim.files.tables import Reader
     from contstim.words.sentence import Sentence
 
-_ROUNDING = 2.0**-21  # relative: four times the rounding of a number in single precision
+_ROUNDING = 2.0**-21  # relative: four times the rounding error of single precision
 _SIDES = {False: ("good", "bad"), True: ("natural", "changed")}  # by `near`
-_WHOLE = "full-sentence"  # of the methods by which `evaluate blimp` compares, the one of sentences
+_SENTENCE_METHOD = "full-sentence"  # the method of `evaluate blimp` that compares sentences
 PREFIX_FIELDS = {
     "one_prefix": ("prefix", "word_good", "word_bad"),
     "two_prefix": ("prefix_good", "prefix_bad", "word"),
 }
-"""By method: BLiMP's fields of prefix and critical words, called `one_prefix_prefix` and so on; the
-flag that a pair has them is `one_prefix_method`."""
+"""BLiMP's fields of prefix and critical words, by method. BLiMP puts the method before their names
+(`one_prefix_prefix`). The field `one_prefix_method` says whether a pair has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """Two sentences, of which the first is the acceptable, or natural, one.
+    """An acceptable or natural sentence, and an unacceptable or changed one.
 
     Attributes:
-        paradigm: what all pairs made after the same pattern belong to.
-        pair_id: names the pair within its paradigm.
-        good: the acceptable or natural sentence.
-        bad: the unacceptable one, or the natural one changed.
+        paradigm: paradigm, the group of all pairs with the same pattern.
+        pair_id: identifier of the pair within its paradigm.
+        good: acceptable or natural sentence.
+        bad: unacceptable sentence, or changed natural sentence.
     """
 
     paradigm: str
@@ -52,14 +52,14 @@ class SentencePair:
 
 @dataclass(frozen=True, eq=False)
 class MinimalPairScores:
-    """Log-probabilities of both sides of pairs.
+    """Log-probabilities of both sentences of minimal pairs.
 
     Attributes:
-        pairs: whose sides they are.
-        models: names.
-        log_probs: (n_pairs, 2, n_models), nats; the good side comes first.
-        near: whether the second sentence is the first with a new word, which nobody has called
-            unacceptable; see `contstim near-pairs`.
+        pairs: minimal pairs.
+        models: names of the models.
+        log_probs: log-probabilities, (n_pairs, 2, n_models), nats; the good sentence first.
+        near: whether the second sentence is the first with a new word, and may be acceptable; see
+            `contstim near-pairs`.
     """
 
     pairs: tuple[SentencePair, ...]
@@ -74,25 +74,25 @@ class MinimalPairScores:
 
     @cached_property
     def ties(self) -> BoolArray:
-        """Mask of ties, (n_pairs, n_models): both sides have the same score, or both are -inf.
+        """Mask of ties, (n_pairs, n_models): both scores are equal, or both are -inf.
 
-        Scores are the same where they differ by no more than single precision rounds. Sums of the
-        same terms in another order do: n-gram models that back off have many such pairs, half of
-        which would count as right by chance.
+        Scores are equal if they differ by at most the rounding error of single precision. Backoff
+        n-gram models often sum the same terms in another order; half of these pairs would count as
+        correct by chance.
         """
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
-        # isclose takes its share of the second only, and the larger may be either
+        # isclose is relative to its second argument, but either score may be the larger one
         same: BoolArray = np.isclose(good, bad, _ROUNDING, 0) | np.isclose(bad, good, _ROUNDING, 0)
         return same
 
     @cached_property
     def margins(self) -> FloatArray:
-        """Log-probability of the good side less that of the bad, (n_pairs, n_models); 0 if tied."""
+        """Log-probability of good minus bad, (n_pairs, n_models), nats; 0 if tied."""
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
         return np.subtract(good, bad, out=np.zeros(good.shape), where=~self.ties)
 
     def columns(self) -> dict[str, Any]:
-        """The columns of the table, see `read`."""
+        """Return the columns of the table; see `read`."""
         sides = _SIDES[self.near]
         scores = self.log_probs.transpose(2, 1, 0).reshape(2 * len(self.models), -1).tolist()
         names = ("paradigm", "pair_id", *sides, *_score_names(self.models, sides))
@@ -100,30 +100,30 @@ class MinimalPairScores:
         return dict(zip(names, (*texts, *scores), strict=True))
 
     def write(self, path: Path | str) -> None:
-        """Write the table, whose columns `read` names.
+        """Write the table in the format of `read`.
 
         Raises:
-            InputError: the file cannot be written.
+            InputError: if the file cannot be written.
         """
         write_table(path, self.columns())
 
     @staticmethod
     def read(path: Path | str) -> MinimalPairScores:
-        """Read pairs.csv of `contstim evaluate blimp`, or a table of the same columns.
+        """Read pairs.csv of `contstim evaluate blimp`, or a table with the same columns.
 
-        These are paradigm, pair_id, good, bad and, for each model, `MODEL: good` and `MODEL: bad`
-        with log-probabilities in nats; natural and changed in place of good and bad where
-        `contstim near-pairs` wrote it. Where a column `method` is, its rows of full sentences
-        count.
+        The columns are paradigm, pair_id, good, bad and, for each model, `MODEL: good` and
+        `MODEL: bad` with log-probabilities in nats. Tables of `contstim near-pairs` have natural
+        and changed instead of good and bad. If there is a column `method`, only rows of full
+        sentences are read.
 
         Raises:
-            InputError: the file cannot be read, lacks a column or has no pair of sentences, a cell
-                is no text or number, or two pairs of a paradigm have one name.
+            InputError: if the file cannot be read, lacks a column or has no pair of sentences, a
+                cell is not a text or number, or two pairs of a paradigm have the same pair_id.
         """
         table = read_table(path)
         if "method" in table:
-            whole = [method == _WHOLE for method in table["method"]]
-            table = {name: [*compress(column, whole)] for name, column in table.items()}
+            is_sentence_row = [method == _SENTENCE_METHOD for method in table["method"]]
+            table = {name: [*compress(column, is_sentence_row)] for name, column in table.items()}
         near = "natural" in table
         sides = _SIDES[near]
         ending = f": {sides[0]}"
@@ -136,8 +136,8 @@ class MinimalPairScores:
         pairs = tuple(map(SentencePair, *columns[:4]))
         if not pairs:
             raise InputError(f"{path} has no pair of sentences.")
-        if twice := repeated((pair.paradigm, pair.pair_id) for pair in pairs):
-            raise InputError(f"{path} has the pair {twice[0][1]} of {twice[0][0]} twice.")
+        if duplicates := repeated((pair.paradigm, pair.pair_id) for pair in pairs):
+            raise InputError(f"{path} has the pair {duplicates[0][1]} of {duplicates[0][0]} twice.")
         log_probs = np.array(columns[4:], np.float64).reshape(len(models), 2, -1).transpose(2, 1, 0)
         if (log_probs == np.inf).any():
             raise InputError(f"{path} has an infinite score: scores are finite or -inf.")

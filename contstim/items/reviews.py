@@ -1,7 +1,7 @@
 """Decisions of reviewers about stimuli, item by item: review.csv.
 
-An item is a pair, a triplet or a trial. A review says itself what was reviewed: each row holds the
-item's sentences, so that a review of another set, or of an item that has changed since, is noticed.
+An item is a pair, a triplet or a trial. Each row of a review contains the item's sentences, to
+detect reviews of other sets and items that have changed since the review.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Stimulus = Pair | Triplet | Trial
 
 
 class Decision(StrEnum):
-    """Decision of a reviewer about an item; empty where nothing was decided."""
+    """Decision of a reviewer about an item; empty if undecided."""
 
     NONE = ""
     KEEP = "keep"
@@ -51,32 +51,32 @@ class ItemKind(StrEnum):
 
 
 _KIND_OF = {Pair: ItemKind.PAIR, Triplet: ItemKind.TRIPLET, Trial: ItemKind.TRIAL}
-_MADE_OF: dict[str, ItemKind] = {
+_SOURCE_KINDS: dict[str, ItemKind] = {
     Condition.NATURAL_CONTROVERSIAL: ItemKind.PAIR,
     Condition.NATURAL_SYNTHETIC: ItemKind.TRIPLET,
     Condition.SYNTHETIC_SYNTHETIC: ItemKind.TRIPLET,
 }
-"""The stimuli that trials of a condition are made of."""
+"""Kind of stimulus from which trials of a condition are made."""
 
 
 @dataclass(frozen=True)
 class ReviewedItem:
-    """An item and what a reviewer decided about it; fields are the columns of review.csv.
+    """An item and a reviewer's decision about it; fields are the columns of review.csv.
 
     Attributes:
-        reviewer: who decides.
-        item_id: the pair's or trial's `trial_id`, the triplet's `triplet_id`.
-        kind: what the item is.
-        source_id: of a trial, the pair or triplet that it was made of; of others empty.
-        condition: of a trial; of others empty.
-        group: of a trial, from 1; of others 0.
-        model_1: empty for trials that compare no models.
-        model_2: likewise.
-        sentence_1: of a triplet the natural sentence.
-        sentence_2: of a triplet the sentence that model_1 rejects.
-        sentence_3: of a triplet the sentence that model_2 rejects; of others None.
-        decision: what was decided.
-        reason: why, in the reviewer's words.
+        reviewer: name of the reviewer.
+        item_id: `trial_id` of a pair or trial, `triplet_id` of a triplet.
+        kind: kind of the item.
+        source_id: pair or triplet from which a trial was made; empty for other items.
+        condition: condition of a trial; empty for other items.
+        group: group of a trial, from 1; 0 for other items.
+        model_1: first model; empty for trials that compare no models.
+        model_2: second model; empty for trials that compare no models.
+        sentence_1: first sentence; the natural one of a triplet.
+        sentence_2: second sentence; in a triplet the one that model_1 rejects.
+        sentence_3: sentence of a triplet that model_2 rejects; None for other items.
+        decision: decision of the reviewer.
+        reason: reason in the reviewer's words.
     """
 
     reviewer: str
@@ -97,20 +97,20 @@ class ReviewedItem:
 
     @property
     def about(self) -> ItemKind | None:
-        """Pair or triplet, which the item is or, as a trial, was made of; None of other trials."""
-        return _MADE_OF.get(self.condition) if self.kind is ItemKind.TRIAL else self.kind
+        """Kind of the item or, for a trial, of its source (None for trials without a source)."""
+        return _SOURCE_KINDS.get(self.condition) if self.kind is ItemKind.TRIAL else self.kind
 
     @property
     def sentences(self) -> tuple[Sentence, ...]:
         """The item's two or three sentences."""
-        every = (self.sentence_1, self.sentence_2, self.sentence_3)
-        return tuple(sentence for sentence in every if sentence is not None)
+        all_sentences = (self.sentence_1, self.sentence_2, self.sentence_3)
+        return tuple(sentence for sentence in all_sentences if sentence is not None)
 
 
 _READERS: dict[str, Reader] = {
     **CELL_READERS,
     "ItemKind": (ItemKind, f"kind of item ({', '.join(ItemKind)})"),
-    # spreadsheets hand back what was typed, such as "Reject "
+    # Reviewers type into spreadsheets, such as "Reject "
     "Decision": (
         lambda cell: Decision(optional_text(cell).strip().lower()),
         "decision (keep, reject or empty)",
@@ -123,15 +123,15 @@ class Review:
     """Decisions of one or several reviewers, in the order of the files and their rows.
 
     Raises:
-        InputError: a reviewer decided twice about an item, and differently, or two reviewers had
-            different sentences before them under one identifier.
+        InputError: if a reviewer made two different decisions about an item, or two rows with the
+            same identifier have different sentences.
     """
 
     decisions: tuple[ReviewedItem, ...]
 
     def __post_init__(self) -> None:
         for item_id, decisions in self.by_item.items():
-            # The trial of a pair has the pair's identifier, so that kinds may differ.
+            # Kinds may differ, since the trial of a pair has the pair's identifier
             if len({d.sentences for d in decisions}) > 1:
                 raise InputError(
                     f"{item_id} has different sentences in two reviews, so that they are about "
@@ -150,7 +150,7 @@ class Review:
 
     @cached_property
     def by_item(self) -> dict[str, list[ReviewedItem]]:
-        """All decisions about each item, empty ones too, by its identifier."""
+        """All decisions about each item, by identifier, including empty ones."""
         items: dict[str, list[ReviewedItem]] = {}
         for item in self.decisions:
             items.setdefault(item.item_id, []).append(item)
@@ -158,18 +158,18 @@ class Review:
 
     @cached_property
     def rejected(self) -> frozenset[str]:
-        """Identifiers of the items that a reviewer rejects, and of what rejected trials are of."""
+        """Identifiers of the items that a reviewer rejects, and of rejected trials' sources."""
         rejected = [item for item in self.decisions if item.decision is Decision.REJECT]
         sources = (item.source_id for item in rejected if item.source_id)
         return frozenset((*(item.item_id for item in rejected), *sources))
 
     def rejects(self, item: ReviewedItem) -> bool:
-        """True if a reviewer rejects the item, or the pair or triplet that it was made of."""
+        """Return True if a reviewer rejects the item, or its source pair or triplet."""
         return not self.rejected.isdisjoint((item.item_id, item.source_id))
 
     @property
     def disagreements(self) -> dict[str, list[ReviewedItem]]:
-        """Decisions about the items that a reviewer keeps and another rejects."""
+        """Decisions about items that one reviewer keeps and another rejects, by identifier."""
         decided = {
             item_id: [item for item in decisions if item.decision]
             for item_id, decisions in self.by_item.items()
@@ -177,7 +177,7 @@ class Review:
         return {i: items for i, items in decided.items() if len({d.decision for d in items}) > 1}
 
     def of_kind(self, kind: ItemKind) -> dict[str, ReviewedItem]:
-        """The items of a kind, each once, with the first decision about it, by identifier."""
+        """Return each item of a kind with the first decision about it, by identifier."""
         items: dict[str, ReviewedItem] = {}
         for item in self.decisions:
             if item.kind is kind:
@@ -185,19 +185,19 @@ class Review:
         return items
 
     def about(self, stimuli: Iterable[Stimulus]) -> Review:
-        """The decisions about stimuli that are as they were; of what is gone nothing is left."""
+        """Keep only decisions about stimuli that still exist with the same sentences."""
         now = {(item.kind, item.item_id, item.sentences) for item in undecided(stimuli)}
         return Review(tuple(d for d in self.decisions if (d.kind, d.item_id, d.sentences) in now))
 
     def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
-        """Check that every reviewed item of the stimuli's kind is one of them, and as it was.
+        """Check that every reviewed item of the stimuli's kind is among them and unchanged.
 
         Args:
-            stimuli: pairs, triplets or trials, of one kind; there may be more than were reviewed.
-            table: what messages call them.
+            stimuli: pairs, triplets or trials, of one kind; not all must have been reviewed.
+            table: name of their table in messages.
 
         Raises:
-            InputError: items are not among them, or have changed; names the first.
+            InputError: if a reviewed item is missing or has changed; names the first one.
         """
         now = undecided(stimuli)
         if not now:
@@ -220,10 +220,10 @@ class Review:
 
 
 def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[ReviewedItem, ...]:
-    """Stimuli as items about which nothing has been decided.
+    """Convert stimuli to undecided items of a review.
 
     Raises:
-        InputError: a pair has no texts.
+        InputError: if a pair has no texts.
     """
     items = []
     for stimulus in stimuli:
@@ -237,36 +237,35 @@ def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[Reviewed
         source = ("", "", 0)
         if isinstance(stimulus, Trial):
             source = (stimulus.source_id, str(stimulus.condition), stimulus.group)
-        about = (item_id, _KIND_OF[type(stimulus)], *source, stimulus.model_1, stimulus.model_2)
-        items.append(ReviewedItem(reviewer, *about, first, second, third, Decision.NONE, ""))
+        fields = (item_id, _KIND_OF[type(stimulus)], *source, stimulus.model_1, stimulus.model_2)
+        items.append(ReviewedItem(reviewer, *fields, first, second, third, Decision.NONE, ""))
     return tuple(items)
 
 
 def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:
-    """Write review.csv (or `.tsv`, `.parquet`, `.jsonl`): the fields of `ReviewedItem`, in order.
+    """Write review.csv (or `.tsv`, `.parquet`, `.jsonl`) with the fields of `ReviewedItem`.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: if the file cannot be written.
     """
     write_table(path, columns_of(ReviewedItem, decisions))
 
 
 def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False) -> Review:
-    """Read what `write_review` or the page of `contstim review` wrote, of one or several reviewers.
+    """Read reviews that `write_review` or the page of `contstim review` wrote.
 
-    Where no reviewer is named, the file's name stands for the reviewer.
+    Rows without a reviewer get the file's name as reviewer.
 
     Args:
-        paths: the files.
-        may_be_undecided: whether there may be no decision yet, as where a review goes on.
+        paths: files of one or several reviewers.
+        may_be_undecided: whether to accept files without any decision, as in unfinished reviews.
 
     Raises:
-        InputError: a file cannot be read, lacks a column, or holds something else than a decision;
-            an identifier is empty; or see `Review`.
+        InputError: if a file cannot be read, lacks a column or has an invalid decision, or an
+            identifier is empty; see also `Review`.
     """
     decisions: list[ReviewedItem] = []
     for path in paths:
-        # spreadsheets in many countries separate cells by semicolons
         rows = read_rows(path, ReviewedItem, _READERS)
         for row, item in enumerate(rows):
             if not item.item_id:
@@ -275,7 +274,7 @@ def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False)
                 raise InputError(
                     f"{path}, row {row}: a triplet has three sentences, a pair or trial two."
                 )
-        # two downloads without a name are two reviewers: review.csv and review (1).csv
+        # Two unnamed downloads are two reviewers: review.csv and review (1).csv
         decisions += [replace(item, reviewer=item.reviewer or Path(path).stem) for item in rows]
     if not may_be_undecided and not any(item.decision for item in decisions):
         raise InputError(f"{listed(paths)} holds no decision: nothing was kept or rejected.")
@@ -283,35 +282,35 @@ def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False)
 
 
 def differing(sentence: Sentence, other: Sentence) -> frozenset[int]:
-    """Places, from 0, of the words that differ; none where the sentences differ in length."""
+    """Return the positions, from 0, of words that differ; none if the lengths differ."""
     if len(sentence) != len(other):
         return frozenset()
     pairs = enumerate(zip(sentence.words, other.words, strict=True))
-    return frozenset(place for place, (word, before) in pairs if word != before)
+    return frozenset(index for index, (word, before) in pairs if word != before)
 
 
 def named_sentences(stimulus: Stimulus) -> tuple[str, tuple[Sentence | None, ...]]:
-    """A stimulus's identifier, and its sentences; None for those of pairs without texts."""
+    """Return a stimulus's identifier and its sentences, which are None for pairs without texts."""
     if isinstance(stimulus, Triplet):
         return stimulus.triplet_id, stimulus.sentences
     return stimulus.trial_id, (stimulus.sentence_1, stimulus.sentence_2)
 
 
 def naturals_of(stimuli: Iterable[Stimulus]) -> dict[str, tuple[Sentence | None, ...]]:
-    """The natural sentence that each sentence of each stimulus was made from, by its identifier.
+    """Find the natural sentence from which each sentence was made, by identifier of the stimulus.
 
-    None for sentences that nobody changed, for shuffled ones, and for the two synthetic ones of a
-    trial where no other trial of the same triplet has the natural one.
+    It is None for natural and shuffled sentences. It is also None for a trial of two synthetic
+    sentences if no other trial of the same triplet has the natural one.
     """
-    every = list(stimuli)
+    stimuli_list = list(stimuli)
     natural = {
         trial.source_id: trial.source or trial.sentence_1
-        for trial in every
+        for trial in stimuli_list
         if isinstance(trial, Trial) and trial.source_id
         if trial.source or trial.condition is Condition.NATURAL_SYNTHETIC
     }
     sources: dict[str, tuple[Sentence | None, ...]] = {}
-    for stimulus in every:
+    for stimulus in stimuli_list:
         if isinstance(stimulus, Triplet):
             sources[stimulus.triplet_id] = (None, stimulus.natural, stimulus.natural)
         elif isinstance(stimulus, Trial) and stimulus.kind_2 in SYNTHETIC:

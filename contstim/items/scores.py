@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray, IntArray
 
 MOST_MODELS = 1_000
-"""Of one table; models are compared in pairs, of which there are half a million then."""
+"""Maximum number of models in a table, which have half a million pairs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +44,13 @@ class ScoreTable(ShownAsTable):
     """Natural log-probabilities of sentences under models.
 
     Attributes:
-        sentences: one a row, or None where only scores were published.
-        models: distinct names, one a column.
-        log_probs: (n_sentences, n_models) float64, nats; finite or -inf.
+        sentences: sentence of each row, or None if only scores were published.
+        models: distinct model name of each column.
+        log_probs: log-probabilities, (n_sentences, n_models) float64, nats; finite or -inf.
 
     Raises:
-        ScoreError: a nan or +inf (names the sentence and the model), shapes that differ, model
-            names that repeat, a sentence that two rows score differently.
+        ScoreError: if a score is nan or +inf (names sentence and model), shapes do not match, a
+            model name is repeated, or two rows of a sentence have different scores.
     """
 
     sentences: tuple[Sentence, ...] | None
@@ -58,8 +58,8 @@ class ScoreTable(ShownAsTable):
     log_probs: FloatArray
 
     def __post_init__(self) -> None:
-        if twice := sorted(repeated(self.models)):
-            raise ScoreError(f"Model names must differ; given twice: {listed(twice)}.")
+        if duplicates := sorted(repeated(self.models)):
+            raise ScoreError(f"Model names must differ; given twice: {listed(duplicates)}.")
         if "sentence" in self.models:
             raise ScoreError("'sentence' is the column of texts and cannot name a model.")
         rows = len(self.log_probs) if self.sentences is None else len(self.sentences)
@@ -68,20 +68,19 @@ class ScoreTable(ShownAsTable):
                 f"{rows:,} sentences × {len(self.models)} models need scores of that shape, "
                 f"not {self.log_probs.shape}."
             )
-        # -inf is a score: the model finds the sentence impossible. +inf and nan are not
+        # -inf is a valid score of an impossible sentence; +inf and nan are not
         bad = np.argwhere(np.isnan(self.log_probs) | (self.log_probs == np.inf))
         if len(bad):
             row, column = bad[0]
-            what = f" ({self.sentences[row].text!r})" if self.sentences else ""
+            text = f" ({self.sentences[row].text!r})" if self.sentences else ""
             raise ScoreError(
-                f"The score of row {row}{what} under {self.models[column]} is "
+                f"The score of row {row}{text} under {self.models[column]} is "
                 f"{self.log_probs[row, column]}; scores are finite or -inf. "
                 f"{len(bad):,} such values in all: score these sentences again."
             )
         if self.sentences is None or len(self.rows) == len(self.sentences):
             return
-        # `rows` has the first row of each sentence; any later one must say the same under every
-        # model
+        # `rows` has the first row of each sentence; later rows must be equal
         for row, sentence in enumerate(self.sentences):
             first = self.rows[sentence]
             if (self.log_probs[first] != self.log_probs[row]).any():
@@ -92,10 +91,10 @@ class ScoreTable(ShownAsTable):
 
     @cached_property
     def rows(self) -> Mapping[Sentence, int]:
-        """The row of each sentence; the first one, where several rows score it.
+        """First row of each sentence.
 
         Raises:
-            ScoreError: the sentences are not known.
+            ScoreError: if the table has no sentences.
         """
         if self.sentences is None:
             raise ScoreError(
@@ -108,57 +107,57 @@ class ScoreTable(ShownAsTable):
         return rows
 
     def rows_of(self, sentences: Iterable[Sentence]) -> IntArray:
-        """The row of each of some sentences, (n,); see `rows`.
+        """Return the rows of sentences, (n,); see `rows`.
 
         Raises:
-            ScoreError: the table lacks sentences (lists the first ones), or has none at all.
+            ScoreError: if the table lacks any of the sentences (lists the first), or has none.
         """
-        wanted = list(sentences)
-        missing = list(dict.fromkeys(s.text for s in wanted if s not in self.rows))
+        requested = list(sentences)
+        missing = list(dict.fromkeys(s.text for s in requested if s not in self.rows))
         if missing:
             raise ScoreError(
-                f"The scores lack {len(missing):,} of {len(set(wanted)):,} sentences: "
+                f"The scores lack {len(missing):,} of {len(set(requested)):,} sentences: "
                 f"{listed(map(repr, missing), 5)}. Score them with 'contstim score'."
             )
-        return np.array([self.rows[sentence] for sentence in wanted], dtype=np.int64)
+        return np.array([self.rows[sentence] for sentence in requested], dtype=np.int64)
 
     def column(self, model: str) -> FloatArray:
-        """One model's log-probabilities, (n_sentences,), nats.
+        """Return the log-probabilities of a model, (n_sentences,), nats.
 
         Raises:
-            ScoreError: there is no such model; lists the ones there are.
+            ScoreError: if the table does not have the model (lists its models).
         """
         if model not in self.models:
             raise ScoreError(f"No scores for {model!r}; there are {listed(self.models)}.")
         return self.log_probs[:, self.models.index(model)]
 
     def doubled_ranks(self) -> IntArray:
-        """Twice the average ranks, which makes them integers: (n_sentences, n_models), 2 … 2N.
+        """Return twice the average ranks, as integers: (n_sentences, n_models), 2 … 2N.
 
         Ranks ascend from 1 for the lowest log-probability; tied sentences share their mean rank.
         """
-        # Integers, so that selections compare ranks and sums of them without rounding
+        # Integers, so that selections compare and sum ranks without rounding
         return np.stack([doubled_ranks(column) for column in self.log_probs.T], axis=1)
 
     def ranks(self) -> FloatArray:
-        """Fractional ranks r(s|m) = average rank / N (2023, text before Eq. 5), in (0, 1]."""
+        """Return fractional ranks r(s|m) = average rank / N (2023, before Eq. 5), in (0, 1]."""
         return self.doubled_ranks() / (2 * len(self.log_probs))
 
     def agreement(self) -> FloatArray:
-        """Agreement of two models on the order of two sentences, (n_models, n_models), in [0, 1].
+        """Compute how often two models order two sentences equally, (n_models, n_models), 0 to 1.
 
-        The share of all pairs of different rows, counted exactly; where a model gives both
-        sentences the same score, the pair counts one half. This is (1 + Kendall's tau-a) / 2.
+        This is the exact share of all pairs of different rows, (1 + Kendall's tau-a) / 2; a pair
+        that is tied under a model counts one half.
 
         Raises:
-            ScoreError: there are fewer than two sentences.
+            ScoreError: if there are fewer than two sentences.
         """
         n = len(self.log_probs)
         if n < 2:
             raise ScoreError("Agreement is about pairs: it needs two sentences or more.")
         n_models = len(self.models)
         shares = np.empty((n_models, n_models))
-        # i may equal j: a model agrees with itself in all pairs but those that it ties
+        # Including i = j: ties reduce a model's agreement with itself
         for i, j in combinations_with_replacement(range(n_models), 2):
             tau = _kendall_tau_a(self.log_probs[:, i], self.log_probs[:, j])
             shares[i, j] = shares[j, i] = (1 + tau) / 2
@@ -168,14 +167,13 @@ class ScoreTable(ShownAsTable):
     def read(cls, path: Path | str) -> ScoreTable:
         """Read scores from CSV, Parquet or JSON lines (column `sentence`, one per model) or `.npz`.
 
-        An `.npz` holds one array per model and, if it likes, an array `sentence`. Sentences are
-        read as `Sentence.parse` reads them: a text without an end mark gets a full stop, and words
-        are separated by single spaces. So `A b`, `A  b` and `A b.` are one sentence, and must have
-        one score under each model.
+        An `.npz` has one array per model and optionally an array `sentence`. `Sentence.parse` reads
+        the sentences: it adds a missing full stop and separates words by single spaces. So `A b`,
+        `A  b` and `A b.` are one sentence and must have the same scores.
 
         Raises:
-            ScoreError: the file cannot be read, columns of unequal length, a text without words, a
-                value that is not a number, no model, and what the class itself refuses.
+            ScoreError: if the file cannot be read, columns differ in length, a text has no words, a
+                value is not a number, or there is no model; see also the class.
         """
         is_npz = Path(path).suffix.lower() == ".npz"
         try:
@@ -207,7 +205,7 @@ class ScoreTable(ShownAsTable):
                     + listed(f"{name} {n:,}" for name, n in lengths.items())
                     + ". Every model needs a score for every sentence."
                 )
-            numbers = [_numbers(path, name, values) for name, values in columns.items()]
+            numbers = [_parse_scores(path, name, values) for name, values in columns.items()]
         except InputError as error:
             raise ScoreError(str(error)) from error
         try:
@@ -216,13 +214,13 @@ class ScoreTable(ShownAsTable):
             raise ScoreError(f"{path}: {error}") from error
 
     def write(self, path: Path | str) -> None:
-        """Write what `read` gives back bit for bit; sentences as `Sentence.text`.
+        """Write the table, which `read` restores bit by bit; sentences as `Sentence.text`.
 
         Raises:
-            ScoreError: the sentences are not known and the file is not an `.npz`.
+            ScoreError: if the table has no sentences and the file is not an `.npz`.
         """
         if Path(path).suffix.lower() == ".npz":
-            # as `np.savez_compressed`, whose own parameters could then not be names of models
+            # np.savez_compressed does not accept its parameter names as names of models
             with writing(path) as partial, ZipFile(partial, "w", ZIP_DEFLATED) as archive:
                 for name, column in self.columns.items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
@@ -233,27 +231,27 @@ class ScoreTable(ShownAsTable):
             write_table(path, self.columns)
 
     def to_frame(self) -> DataFrame:
-        """The table as pandas has it, in the columns of the files that `write` writes."""
+        """Return the table as a pandas table with the columns of `columns`."""
         return frame_of(self.columns)
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """Columns of the files that `write` writes: texts of the sentences, if any, and scores."""
+        """Columns as `write` writes them: texts of the sentences, if any, and scores."""
         texts = None if self.sentences is None else [sentence.text for sentence in self.sentences]
         scores = dict(zip(self.models, self.log_probs.T.tolist(), strict=True))
         return scores if texts is None else {"sentence": texts, **scores}
 
 
 def doubled_ranks(values: FloatArray) -> IntArray:
-    """Twice the ascending ranks of values, from 1; ties share their mean rank: 2 … 2n."""
+    """Return twice the ascending ranks of values, 2 … 2n; ties share their mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)  # rank of the last of each group of ties
-    # ranks last - count + 1 … last share their mean, doubled: 2 last - count + 1
+    # Twice the mean of ranks last - count + 1 … last is 2 last - count + 1
     return (2 * last - counts + 1)[inverse]
 
 
 def _kendall_tau_a(x: FloatArray, y: FloatArray) -> float:
-    """From SciPy's tau-b, whose denominator leaves out tied pairs."""
+    """Compute tau-a from SciPy's tau-b, whose denominator leaves out tied pairs."""
     from scipy.stats import kendalltau
 
     # tau-b = S / sqrt(untied in x · untied in y), tau-a = S / all pairs, S: concordant - discordant
@@ -268,17 +266,17 @@ def _kendall_tau_a(x: FloatArray, y: FloatArray) -> float:
     return tau_b * math.sqrt(untied[0] * untied[1]) / n_pairs
 
 
-def _numbers(path: Path | str, name: str, values: Sequence[Any] | NDArray[Any]) -> FloatArray:
+def _parse_scores(path: Path | str, name: str, values: Sequence[Any] | NDArray[Any]) -> FloatArray:
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
         return values.astype(np.float64)
-    return np.array(parsed(path, name, values, _score, "number"), dtype=np.float64)
+    return np.array(parsed(path, name, values, _parse_score, "number"), dtype=np.float64)
 
 
 _MISSING = ("nan", "NaN")
 
 
-def _score(value: object) -> float:
-    """A number, or the nan by which a table says that there is none: the class names its row."""
+def _parse_score(value: object) -> float:
+    """Parse a score; return nan for a missing one, which `ScoreTable` reports with its row."""
     try:
         return number(value, infinite=True)
     except ValueError:

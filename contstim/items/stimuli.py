@@ -1,4 +1,4 @@
-"""The values that travel from selection and synthesis to people: pairs, triplets and trials."""
+"""Stimuli that selection and synthesis produce for experiments: pairs, triplets and trials."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Condition(StrEnum):
 
 
 FILLERS = (Condition.RANDOM_NATURAL, Condition.CATCH)
-"""The conditions that do not set two models against each other."""
+"""Conditions that do not compare two models."""
 CONTROVERSIAL = tuple(condition for condition in Condition if condition not in FILLERS)
-"""The conditions that set two models against each other."""
+"""Conditions that compare two models."""
 
 
 class Kind(StrEnum):
@@ -68,11 +68,11 @@ SYNTHETIC = (Kind.SYNTHETIC_1, Kind.SYNTHETIC_2)
 
 
 def optional_text(cell: Any) -> str:
-    """The text of a cell; empty where the cell is."""
+    """Return the text of a cell; empty for an empty cell."""
     return "" if cell is None else text(cell)
 
 
-def _sentence(cell: Any) -> Sentence:
+def _parse_sentence(cell: Any) -> Sentence:
     return Sentence.parse(optional_text(cell))
 
 
@@ -80,9 +80,12 @@ CELL_READERS: dict[str, Reader] = {
     "str": (optional_text, "text"),
     "int": (whole_number, "whole number"),
     "float": (number, "number"),
-    "Sentence": (_sentence, "sentence"),
-    # By the type of the field as it is annotated: see `read_rows`
-    "Sentence | None": (lambda cell: _sentence(cell) if optional_text(cell) else None, "sentence"),
+    "Sentence": (_parse_sentence, "sentence"),
+    # Key: annotation of the field, see `read_rows`
+    "Sentence | None": (
+        lambda cell: _parse_sentence(cell) if optional_text(cell) else None,
+        "sentence",
+    ),
     "Condition": (Condition, f"condition ({', '.join(Condition)})"),
     "Scale": (
         lambda cell: Scale(optional_text(cell) or Scale.CONFIDENCE),
@@ -90,23 +93,23 @@ CELL_READERS: dict[str, Reader] = {
     ),
     "Kind": (Kind, f"kind of sentence ({', '.join(Kind)})"),
 }
-"""How cells of tables of stimuli are read, see `read_rows`."""
+"""Parsers of cells of stimulus tables, see `read_rows`."""
 
 
 def content_id(kind: str, *parts: object) -> str:
-    """A short identifier that depends on nothing but what it names."""
-    # A control character that no word can hold, so that ("ab", "c") and ("a", "bc") differ
-    named = "\x1f".join(map(str, (kind, *parts)))
-    # 48 bits: among the 5,000 stimuli of a large study, two alike once in twenty million studies
-    return f"{kind}-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
+    """Return a short identifier that depends only on its content."""
+    # Joined by a control character, so that ("ab", "c") and ("a", "bc") differ
+    content = "\x1f".join(map(str, (kind, *parts)))
+    # 48 bits: a collision among 5,000 stimuli happens once in twenty million studies
+    return f"{kind}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True)
 class Pair:
     """Two natural sentences: model_1 rejects sentence_1, model_2 rejects sentence_2.
 
-    Fields are the columns of pairs.csv. Ranks are fractional, in (0, 1]; rows are 0-based lines of
-    the score table; sentences are None, and empty cells, where only scores were published.
+    Fields are the columns of pairs.csv. Ranks are fractional, in (0, 1]; rows are 0-based rows of
+    the score table. Sentences are None (empty cells) if only scores were published.
     """
 
     trial_id: str
@@ -122,9 +125,9 @@ class Pair:
     rank_2_model_2: float
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: two rows with their ranks."""
+        """Return HTML for a notebook: two rows with their ranks."""
         rejects = " rejects" if self.controversial else ""
-        return _table(
+        return _html_table(
             ("", "sentence", f"rank under {self.model_1}", f"rank under {self.model_2}"),
             *(
                 (rejects and f"{model}{rejects}", escape(str(sentence or "")), *ranks)
@@ -143,8 +146,8 @@ class Pair:
         )
 
 
-def _table(heads: Iterable[str], *rows: tuple[Any, ...]) -> str:
-    """A table in HTML of labels, sentences that are HTML already, and two numbers."""
+def _html_table(heads: Iterable[str], *rows: tuple[Any, ...]) -> str:
+    """Make an HTML table of labels, sentences in HTML, and two numbers."""
     head = "".join(f"<th>{escape(text)}</th>" for text in heads)
     lines = "".join(
         f"<tr><th>{escape(label)}</th><td>{sentence}</td>"
@@ -154,12 +157,12 @@ def _table(heads: Iterable[str], *rows: tuple[Any, ...]) -> str:
     return f"<table><tr>{head}</tr>{lines}</table>"
 
 
-def _marked(sentence: Sentence, natural: Sentence) -> str:
-    """A sentence in HTML; words that differ from the natural one's are marked."""
-    before = natural.words if len(natural) == len(sentence) else sentence.words
+def _mark_changes(sentence: Sentence, natural: Sentence) -> str:
+    """Convert a sentence to HTML, with marks on words that differ from the natural one."""
+    counterparts = natural.words if len(natural) == len(sentence) else sentence.words
     words = (
         escape(word) if word == other else f"<mark>{escape(word)}</mark>"
-        for word, other in zip(sentence.words, before, strict=True)
+        for word, other in zip(sentence.words, counterparts, strict=True)
     )
     return " ".join(words) + escape(sentence.end)
 
@@ -192,7 +195,7 @@ class Triplet:
 
     @property
     def labelled(self) -> list[tuple[str, Sentence, list[float]]]:
-        """What each sentence is, the sentence, and its log-probabilities under both models."""
+        """Label, sentence, and log-probabilities (nats) under both models, of each sentence."""
         labels = ("natural", f"{self.model_1} rejects", f"{self.model_2} rejects")
         names = (Kind.NATURAL, *SYNTHETIC)
         return [
@@ -202,7 +205,7 @@ class Triplet:
 
     @property
     def drops(self) -> tuple[float, float]:
-        """Log-probability that each model takes from the sentence that it rejects, nats.
+        """Log-probability of the natural minus the rejected sentence under each model, nats.
 
         log p(n|m1)/p(s1|m1) and log p(n|m2)/p(s2|m2), the terms of Eq. 4 of Golan et al. (2023).
         """
@@ -213,17 +216,19 @@ class Triplet:
 
     @property
     def distinct(self) -> bool:
-        """True if the three sentences differ, so that each can be compared with the others."""
+        """True if the three sentences differ from each other."""
         return len({*self.sentences}) == 3
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: three rows, log-probabilities, changed words marked."""
-        rows = ((label, _marked(s, self.natural), *scores) for label, s, scores in self.labelled)
-        return _table(("", "sentence", self.model_1, self.model_2), *rows)
+        """Return HTML for a notebook: three rows, log-probabilities, changed words marked."""
+        rows = (
+            (label, _mark_changes(s, self.natural), *scores) for label, s, scores in self.labelled
+        )
+        return _html_table(("", "sentence", self.model_1, self.model_2), *rows)
 
     @property
     def alike(self) -> str:
-        """Statement of which of the three sentences are the same; empty where all differ."""
+        """Statement about which of the three sentences are equal; empty if all differ."""
         searches = ((self.model_1, self.synthetic_1), (self.model_2, self.synthetic_2))
         same = [
             f"the sentence that {model} is to reject is the natural one"
@@ -253,7 +258,7 @@ class ControversialMinimalPair:
     log_prob_good_model_2: float
     log_prob_bad_model_1: float
     log_prob_bad_model_2: float
-    kind_bad: Kind = Kind.UNACCEPTABLE  # or changed: good with a new word, see `near-pairs`
+    kind_bad: Kind = Kind.UNACCEPTABLE  # or "changed" from `near-pairs`
 
     TABLE: ClassVar = "minimal pairs of 'contstim select minimal-pairs'"
 
@@ -262,10 +267,10 @@ class ControversialMinimalPair:
 class Trial:
     """Two sentences that the participants of a group compare; fields are the columns of trials.csv.
 
-    sentence_1 and sentence_2 are in canonical order, whatever side each is shown on: sentence_1 is
-    the natural one of natural-synthetic, the unshuffled one of catch or that to be chosen,
-    synthetic_1 of synthetic-synthetic, and the one that model_1 rejects of natural-controversial
-    and of minimal-pair, there the acceptable one.
+    sentence_1 and sentence_2 are in canonical order, on either side of the screen. sentence_1 is
+    the natural sentence (natural-synthetic), the unshuffled or requested one (catch), synthetic_1
+    (synthetic-synthetic), the one that model_1 rejects (natural-controversial), or the acceptable
+    one, which model_1 rejects (minimal-pair).
     """
 
     trial_id: str
@@ -278,24 +283,25 @@ class Trial:
     kind_1: Kind
     kind_2: Kind
     source_id: str  # the pair's or triplet's identifier; empty where there is none
-    scale: Scale = Scale.CONFIDENCE  # a column where it is another
-    instead_of: str = ""  # the trial whose turn and side it has since a review; a column then only
-    source: Sentence | None = None  # the natural one that two synthetic ones were made of; likewise
-    paradigm: str = ""  # of a minimal pair; likewise
+    # Columns that are written only if they differ from the default
+    scale: Scale = Scale.CONFIDENCE
+    instead_of: str = ""  # the trial that it replaced after a review, with the same turn and side
+    source: Sentence | None = None  # the natural sentence of two synthetic ones
+    paradigm: str = ""  # of a minimal pair
 
     @property
     def turn(self) -> tuple[str, str]:
-        """The key that trials are sorted by before their orders and sides are drawn."""
+        """Sort key of trials before their order and sides are drawn."""
         return self.instead_of or self.trial_id, self.trial_id
 
     @property
     def shown(self) -> tuple[str, str]:
-        """The texts that participants see, see `Sentence.shown`."""
+        """Texts that participants see; see `Sentence.shown`."""
         return self.sentence_1.shown, self.sentence_2.shown
 
     @property
     def bare(self) -> tuple[str, str]:
-        """Both sentences without end marks, which make nobody take one sentence for two."""
+        """Both sentences without end marks, which alone do not make a sentence different."""
         return self.sentence_1.bare, self.sentence_2.bare
 
 
@@ -312,15 +318,15 @@ KINDS = {
     Condition.RANDOM_NATURAL: ((Kind.NATURAL, Kind.NATURAL),),
     Condition.CATCH: ((Kind.NATURAL, Kind.SHUFFLED), (Kind.INSTRUCTION, Kind.INSTRUCTION)),
 }
-"""Kinds of sentence_1 and sentence_2 that trials of each condition may have."""
+"""Allowed kinds of sentence_1 and sentence_2, by condition."""
 
 
 def check_trials(trials: Iterable[Trial]) -> None:
-    """Make sure that every trial is one of its condition, as `Trial` says.
+    """Check that models and kinds of sentences of every trial agree with its condition.
 
     Raises:
-        InputError: a controversial trial does not name two different models, another names one, or
-            the kinds of sentences are not those of the condition, in their order.
+        InputError: if a controversial trial does not name two different models, another trial names
+            a model, or the kinds of sentences are not those of the condition, in order.
     """
     for trial in trials:
         where = f"The trial {trial.trial_id!r} is {trial.condition}"
@@ -340,18 +346,18 @@ SENTENCE_COLUMNS = ("sentence", "sentence_1", "sentence_2", "natural", "syntheti
 
 
 def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sentence]:
-    """The sentences of a text file, one a line, or the distinct ones of a table of stimuli.
+    """Read the sentences of a text, one a line, or the distinct sentences of a stimulus table.
 
     A table (.csv, .tsv, .parquet, .jsonl) has one or more of the columns sentence, sentence_1,
-    sentence_2, natural, synthetic_1 and synthetic_2, as trials, pairs and triplets do; or, with
-    none of these, both good and bad, as minimal pairs do.
+    sentence_2, natural, synthetic_1 and synthetic_2, as trials, pairs and triplets do; without
+    them, it has good and bad, as minimal pairs do.
 
     Args:
-        path: the file.
-        notes: receives the counts of odd sentences.
+        path: path of the text or table.
+        notes: counter of changed and tokenised sentences.
 
     Raises:
-        InputError: the file cannot be read, a line has no word, or the table has none of these
+        InputError: if the file cannot be read, a line has no word, or the table has none of these
             columns.
     """
     kind = Path(path).suffix.lower()
@@ -371,11 +377,11 @@ def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sente
             f"{path} has no column of sentences ({', '.join(SENTENCE_COLUMNS)}, or both good and "
             f"bad); its columns are {listed(table)}."
         )
-    # Column by column: the order in which a sentence is first met is that of the result
+    # Column by column, in order of first occurrence
     cells = list(chain.from_iterable(columns))
     if not all(isinstance(cell, str) and cell.strip() for cell in cells):
         raise InputError(f"{path} has empty cells or numbers where sentences are expected.")
-    # A natural sentence may have many triplets; the first place of equal texts counts
+    # A natural sentence may be in many triplets
     texts = dict.fromkeys(cells)
     return [Sentence.parse(notes.normalise(text) if notes else text) for text in texts]
 
@@ -384,12 +390,12 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
     """Read pairs.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Pair`; further columns are ignored.
 
     Raises:
-        InputError: the file cannot be read, lacks a column, or holds a value of another type; a
-            trial_id is empty or given twice, a row does not set two models and two sentences
-            against each other, or a rank is outside (0, 1].
+        InputError: if the file cannot be read, lacks a column, or has a value of another type; a
+            trial_id is empty or repeated, a row does not compare two different models and two
+            different sentences, or a rank is outside (0, 1].
     """
     pairs = read_rows(path, Pair, CELL_READERS, may_be_empty=True)
-    _check_named(path, pairs, "trial_id")
+    _check_ids(path, pairs, "trial_id")
     for row, pair in enumerate(pairs):
         _check_sentences(path, row, pair)
         ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
@@ -407,12 +413,12 @@ def read_triplets(path: Path | str) -> tuple[Triplet, ...]:
     Further columns are ignored.
 
     Raises:
-        InputError: the file cannot be read, lacks a column, or holds a value of another type, such
-            as a number that is not finite; a triplet_id is empty or given twice, or a row does not
-            set two models against each other or has a text without words.
+        InputError: if the file cannot be read, lacks a column, or has a value of another type, such
+            as a number that is not finite; a triplet_id is empty or repeated, or a row does not
+            compare two different models or has a text without words.
     """
     triplets = read_rows(path, Triplet, CELL_READERS, may_be_empty=True)
-    _check_named(path, triplets, "triplet_id")
+    _check_ids(path, triplets, "triplet_id")
     return triplets
 
 
@@ -420,12 +426,12 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
     """Read minimal_pairs.csv, as `contstim select minimal-pairs` writes it.
 
     Raises:
-        InputError: the file cannot be read, lacks a column, or holds a value of another type; a
-            trial_id is empty or given twice, or a row does not set two models or two sentences
-            against each other.
+        InputError: if the file cannot be read, lacks a column, or has a value of another type; a
+            trial_id is empty or repeated, or a row does not compare two different models and two
+            different sentences.
     """
     pairs = read_rows(path, ControversialMinimalPair, CELL_READERS, may_be_empty=True)
-    _check_named(path, pairs, "trial_id")
+    _check_ids(path, pairs, "trial_id")
     for row, pair in enumerate(pairs):
         if pair.good.bare == pair.bad.bare:
             raise InputError(f"{path}, row {row}: good and bad are the same sentence.")
@@ -433,7 +439,7 @@ def read_controversial_minimal_pairs(path: Path | str) -> tuple[ControversialMin
 
 
 def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
-    """The columns of trials.csv: the fields of `Trial`; optional ones without content left out."""
+    """Return the columns of trials.csv: the fields of `Trial` without empty optional ones."""
     columns = columns_of(Trial, trials)
     if {*columns["scale"]} <= {Scale.CONFIDENCE}:
         del columns["scale"]
@@ -447,13 +453,13 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
     """Read trials.csv (or `.tsv`, `.parquet`, `.jsonl`), see `Trial`; further columns are ignored.
 
     Raises:
-        InputError: the file cannot be read, lacks a column, has no rows, or holds a value of
-            another type; a trial_id is empty or given twice, a group is below 1, the sentences of a
-            trial do not differ, its models are not those of its condition (two where it is
-            controversial, else none), or trials are on two scales.
+        InputError: if the file cannot be read, lacks a column, has no rows, or has a value of
+            another type; a trial_id is empty or repeated, a group is below 1, the sentences of a
+            trial are equal, its models do not agree with its condition (two if controversial, else
+            none), or trials have different scales.
     """
     trials = read_rows(path, Trial, CELL_READERS)
-    _check_named(path, trials, "trial_id")
+    _check_ids(path, trials, "trial_id")
     if len({trial.scale for trial in trials}) > 1:
         raise InputError(
             f"{path} names several scales under scale; the trials of an experiment are answered on "
@@ -467,10 +473,10 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
 
 
 def on_scale(trials: Iterable[Trial], scale: Scale) -> tuple[Trial, ...]:
-    """The same trials, answered on a scale that their table does not name.
+    """Set the scale of trials whose table does not name one.
 
     Raises:
-        InputError: it names another scale.
+        InputError: if the table names another scale.
     """
     trials = tuple(trials)
     if any(trial.scale not in (scale, Scale.CONFIDENCE) for trial in trials):
@@ -484,14 +490,14 @@ def on_scale(trials: Iterable[Trial], scale: Scale) -> tuple[Trial, ...]:
 def read_stimulus_table(
     path: Path | str,
 ) -> tuple[Pair, ...] | tuple[Triplet, ...] | tuple[Trial, ...]:
-    """Read pairs, triplets or trials, whichever the table's columns are.
+    """Read a table of pairs, triplets or trials, recognised by its columns.
 
     Raises:
-        InputError: the columns are those of none of them; and see `read_pairs`, `read_triplets` and
+        InputError: if the columns are of none of these; see also `read_pairs`, `read_triplets` and
             `read_trials`.
     """
     columns = read_table(path, may_be_empty=True)
-    # Each by a column that only its kind has
+    # Each kind has a column that the others do not have
     if "triplet_id" in columns:
         return read_triplets(path)
     if "kind_1" in columns:
@@ -505,10 +511,10 @@ def read_stimulus_table(
 
 
 def repeated_item(stimuli: Iterable[_Named]) -> str:
-    """Identifier of the first item that occurs twice; empty if there is none.
+    """Return the identifier of the first item that occurs twice; empty if there is none.
 
-    Two items of one kind are the same if they have the same identifier, or the same models, group
-    and sentences.
+    Two items of one kind are equal if they have the same identifier, or the same models, group and
+    sentences.
     """
     seen: set[tuple[object, ...]] = set()
     for stimulus in stimuli:
@@ -523,24 +529,24 @@ def repeated_item(stimuli: Iterable[_Named]) -> str:
     return ""
 
 
-def _check_named(path: Path | str, stimuli: Sequence[_Named], name: str) -> None:
-    """Make sure that each has a name of its own, and the models that it is to name."""
+def _check_ids(path: Path | str, stimuli: Sequence[_Named], name: str) -> None:
+    """Check that identifiers are unique, and that models agree with the condition."""
     ids = [getattr(stimulus, name) for stimulus in stimuli]
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
-    if twice := repeated(ids):
-        rows = [row for row, other in enumerate(ids) if other == twice[0]]
+    if repeats := repeated(ids):
+        rows = [row for row, identifier in enumerate(ids) if identifier == repeats[0]]
         raise InputError(
-            f"{path} has the {name} {shortened(twice[0])} in rows {rows[0]} and {rows[1]}; every "
+            f"{path} has the {name} {shortened(repeats[0])} in rows {rows[0]} and {rows[1]}; every "
             f"row needs one of its own."
         )
     for row, stimulus in enumerate(stimuli):
-        what = f" is {stimulus.condition}" if isinstance(stimulus, Trial) else ""
-        _check_models(f"{path}, row {row}{what}", stimulus)
+        suffix = f" is {stimulus.condition}" if isinstance(stimulus, Trial) else ""
+        _check_models(f"{path}, row {row}{suffix}", stimulus)
 
 
 def _check_models(where: str, stimulus: _Named) -> None:
-    """Refuse one model, or models where the condition sets none against each other."""
+    """Check that a stimulus names two models, or none in a filler condition."""
     first, second = stimulus.model_1, stimulus.model_2
     if isinstance(stimulus, Trial) and stimulus.condition in FILLERS:
         if first or second:
