@@ -1,7 +1,7 @@
-"""Who agrees with whom: models with models, people with people, and people with rival models.
+"""Agreement of models with models, people with people, and people with rival models.
 
-Also whether models play the roles that trials give them, their results on the trials that were made
-to tell two of them apart, and the trials on which each fails worst. Rows are those of tables.
+Further results: whether scores contradict the roles that trials assign to models, each pair of
+rivals on its own trials, and the trials on which each model fails worst. Rows are table rows.
 """
 
 from __future__ import annotations
@@ -27,33 +27,34 @@ if TYPE_CHECKING:
 
 
 def model_agreement(ratings: Ratings, condition: Condition) -> FloatArray:
-    """The share of a condition's trials in which two models prefer the same sentence.
+    """Return the share of a condition's trials in which two models prefer the same sentence.
 
-    A tie counts one half. (n_models, n_models), symmetric, 1 on the diagonal; nan without trials.
+    A tie counts one half. The matrix, (n_models, n_models), is symmetric with 1 on the diagonal;
+    all nan without trials.
     """
-    signs = [np.sign(g.ratios[:, _of(g, condition)]) for g in ratings.groups]
+    signs = [np.sign(g.ratios[:, _condition_mask(g, condition)]) for g in ratings.groups]
     preferred = np.concatenate(signs, axis=1)
     n_models, n_trials = preferred.shape  # +1 for sentence_2, -1 for sentence_1, 0 for a tie
     if not n_trials:
         return np.full((n_models, n_models), np.nan)
-    # The mean product of two models' signs is the share of agreements less that of disagreements.
+    # The mean product of two models' signs is the share of agreements minus that of disagreements.
     agreement: FloatArray = (1 + preferred @ preferred.T / n_trials) / 2
     np.fill_diagonal(agreement, 1.0)
     return agreement
 
 
 def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
-    """The share of ratings that side with the row's model against the column's.
+    """Return the share of ratings that side with the row's model against the column's.
 
-    Only trials count that were made to set the two against each other. (n_models, n_models); nan
-    where there are none. Cells across the diagonal add up to one where the models do disagree.
+    Only trials that set these two models against each other count. Shape (n_models, n_models), nan
+    without trials. Opposite cells sum to 1 if the two models disagree on all these trials.
     """
     n_models = len(ratings.models)
     sums, counts = np.zeros((2, n_models, n_models))
     for group in ratings.groups:
         # (n_models, 1, n_trials) against (n_participants, n_trials), summed over participants
         agreed = measures.choice_agreement(group.ratios[:, None], group.preferences).sum(axis=1)
-        for column in np.flatnonzero(_of(group, condition)):
+        for column in np.flatnonzero(_condition_mask(group, condition)):
             trial = group.trials[column]
             rivals = [ratings.models.index(name) for name in (trial.model_1, trial.model_2)]
             for side, other in (rivals, rivals[::-1]):
@@ -64,29 +65,29 @@ def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
 
 
 def role_preferences(ratings: Ratings) -> list[Row]:
-    """Preference for synthetic sentences over natural ones, by who accepts and who rejects them."""
+    """Count preferences for synthetic sentences, by the models that accept and reject them."""
     counts: dict[tuple[str, ...], list[tuple[int, int, int]]] = {}
     for trial, rated in rated_trials(ratings, Condition.NATURAL_SYNTHETIC):
         preferred = Counter(map(ratings.scale.preferred, rated.tolist()))  # 0 for neither
         counts.setdefault(roles(trial), []).append((len(rated), preferred[2], preferred[0]))
     rows = []
     for models in sorted(counts, key=lambda models: [*map(ratings.models.index, models)]):
-        every, second, neither = map(sum, zip(*counts[models], strict=True))
-        sizes = {"trials": len(counts[models]), "ratings": every}
+        n_ratings, second, neither = map(sum, zip(*counts[models], strict=True))
+        sizes = {"trials": len(counts[models]), "ratings": n_ratings}
         sizes |= {"prefer_synthetic": second, "prefer_neither": neither}
         rows.append({**dict(zip(("accept", "reject"), models, strict=True)), **sizes})
     return rows
 
 
 def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
-    """Number of trials of each condition that have at least `share` of people on one side.
+    """Count the trials of each condition on which at least `share` of people choose one side.
 
-    Who prefers neither sentence is on no side.
+    Ratings without a preference are on neither side.
     """
     rows = []
     for condition in Condition:
         trials = [np.sign(r - ratings.scale.middle) for _, r in rated_trials(ratings, condition)]
-        # 9 of 10 are .9, rounded or not
+        # Tolerance, so that 9 of 10 count as .9 despite rounding
         sides = [max((signs > 0).mean(), (signs < 0).mean()) for signs in trials]
         agreed = sum(bool(side >= share - 1e-9) for side in sides)
         rows.append({"condition": condition, "trials": len(sides), "near_unanimous": agreed})
@@ -94,56 +95,59 @@ def near_unanimity(ratings: Ratings, share: float = 0.9) -> list[Row]:
 
 
 def rivals(ratings: Ratings, condition: Condition) -> tuple[tuple[str, str], ...]:
-    """The pairs of models that a condition sets against each other, in the models' order."""
-    met = {frozenset((t.model_1, t.model_2)) for t, _ in rated_trials(ratings, condition)}
-    return tuple(pair for pair in combinations(ratings.models, 2) if frozenset(pair) in met)
+    """Return the pairs of models that a condition sets against each other, in the models' order."""
+    rival_pairs = {frozenset((t.model_1, t.model_2)) for t, _ in rated_trials(ratings, condition)}
+    return tuple(pair for pair in combinations(ratings.models, 2) if frozenset(pair) in rival_pairs)
 
 
-def _of(group: GroupRatings, condition: Condition) -> BoolArray:
+def _condition_mask(group: GroupRatings, condition: Condition) -> BoolArray:
     return np.array([trial.condition is condition for trial in group.trials])
 
 
 def rated_trials(ratings: Ratings, condition: Condition) -> Iterator[tuple[Trial, FloatArray]]:
-    """Trials of a condition that somebody rated, each with its ratings, (n_participants,)."""
+    """Yield each rated trial of a condition with its ratings, (n_participants,)."""
     for group in ratings.groups:
-        for column in np.flatnonzero(_of(group, condition)):
+        for column in np.flatnonzero(_condition_mask(group, condition)):
             rated = group.ratings[:, column]
             if not np.isnan(rated).all():
                 yield group.trials[column], rated[~np.isnan(rated)]
 
 
 def orientations(ratings: Ratings) -> dict[Condition, tuple[int, int]]:
-    """Numbers of trials of each controversial condition, and of those that the scores contradict.
+    """Count trials of each controversial condition, and those that the scores contradict.
 
-    The scores contradict a pair of two natural or two synthetic sentences unless model_1 finds
-    sentence_1 less likely than sentence_2, and model_2 finds it likelier; they contradict a
-    natural-synthetic trial unless the model that rejects the synthetic sentence finds it less
+    Scores should agree with the models' roles. In pairs of two natural or two synthetic sentences,
+    model_1 should find sentence_1 less likely than sentence_2, and model_2 should find it more
+    likely. In natural-synthetic trials, the rejecting model should find the synthetic sentence less
     likely than the natural one.
     """
-    as_named: dict[Condition, list[bool]] = {condition: [] for condition in CONTROVERSIAL}
+    agreements: dict[Condition, list[bool]] = {condition: [] for condition in CONTROVERSIAL}
     for group in ratings.groups:
         for trial, ratios in zip(group.trials, group.ratios.T, strict=True):
-            # How much likelier a model finds sentence_2
-            of = dict(zip(ratings.models, ratios.tolist(), strict=True))
+            # Log-probability ratio of sentence_2 to sentence_1 under each model
+            ratio_by_model = dict(zip(ratings.models, ratios.tolist(), strict=True))
             if trial.condition is Condition.NATURAL_SYNTHETIC:
-                # The natural sentence comes first. Only the rejecting model is asked: the accepting
-                # one finds both about as likely, so that the sign of its ratio says little.
-                as_named[trial.condition].append(of[roles(trial)[1]] < 0)
+                # The natural sentence comes first. Only the rejecting model is checked: the
+                # accepting one finds both about equally likely, so the sign of its ratio is not
+                # informative.
+                agreements[trial.condition].append(ratio_by_model[roles(trial)[1]] < 0)
             elif trial.condition in CONTROVERSIAL:
-                as_named[trial.condition].append(of[trial.model_1] > 0 > of[trial.model_2])
-    return {c: (len(named), named.count(False)) for c, named in as_named.items() if named}
+                agreements[trial.condition].append(
+                    ratio_by_model[trial.model_1] > 0 > ratio_by_model[trial.model_2]
+                )
+    return {c: (len(agreed), agreed.count(False)) for c, agreed in agreements.items() if agreed}
 
 
 def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> Iterator[Row]:
-    """A row for each pair of models that a condition sets against each other.
+    """Yield a row for each pair of models that a condition sets against each other.
 
-    Values and ceilings are means over the participants who saw such trials, on the same trials.
+    Values and ceilings are means over the participants who saw these trials, on the same trials.
     """
     for pair in rivals(ratings, condition):
         masks = [pair_mask(g.trials, condition, pair, ratings.models) for g in ratings.groups]
         scores = measures.evaluate(ratings, measure, masks)
         first, second = (ratings.models.index(model) for model in pair)
-        # Both models have the same trials here, so the ceilings of the first are those of both.
+        # Both models have the same trials here, so their ceilings are equal.
         yield {
             "condition": condition,
             "model_1": pair[0],
@@ -159,57 +163,63 @@ def pair_results(ratings: Ratings, condition: Condition, measure: Measure) -> It
 
 
 def failures(ratings: Ratings, scope: Scope, *, worst: int = 5) -> list[Row]:
-    """For each model the trials that contribute most to its error, worst first (2023, Tables 1-3).
+    """List the trials that contribute most to each model's error, worst first (2023, Tables 1-3).
 
-    A trial's contribution is its term of the signed-rank cosine of the model with the participants
-    on the model's own trials, averaged over them and with its sign changed. Of choices it is the
-    share of participants who chose the other sentence, over the number of trials; among equals, the
-    model's surest come first. Only trials in which most people prefer the other sentence are
-    listed: with the sentence that people prefer, the one that the model prefers, the
-    log-probabilities (nats) of both under the model and under its rival, who chose them, and what
-    the trial takes from the model's mean cosine, or accuracy, in its group (`error`).
+    A trial's contribution is its negated term of the signed-rank cosine of model and participants
+    on the model's own trials, averaged over participants. For choices, it is the share of
+    participants who chose the other sentence, divided by the number of trials; equal contributions
+    are ordered by the model's certainty. Only trials in which most people prefer the other sentence
+    are listed. A row has the sentence that people prefer and the one that the model prefers. For
+    both, it has the log-probabilities (nats) under the model and its rival, and the number of
+    participants who chose it. `error` is the loss of the model's mean cosine or accuracy in the
+    group.
 
     Args:
-        ratings: who rated what.
-        scope: which trials evaluate which model.
-        worst: how many to list for each model.
+        ratings: ratings and log-probabilities.
+        scope: scope that defines each model's trials.
+        worst: maximum number of trials for each model.
     """
 
     def order(row: Row) -> tuple[float, float]:
-        surest = row["log_prob_people_prefer_model"] - row["log_prob_model_prefers_model"]
-        return -row["error"], 0.0 if ratings.scale.is_graded else surest
+        negated_ratio = row["log_prob_people_prefer_model"] - row["log_prob_model_prefers_model"]
+        return -row["error"], 0.0 if ratings.scale.is_graded else negated_ratio
 
     rows: list[Row] = []
     for model in ratings.models:
-        own = [row for g in ratings.groups for row in _failures(g, scope, ratings.models, model)]
-        rows += sorted(own, key=order)[:worst]
+        model_failures = [
+            row for g in ratings.groups for row in _failures(g, scope, ratings.models, model)
+        ]
+        rows += sorted(model_failures, key=order)[:worst]
     return rows
 
 
 def _failures(
     group: GroupRatings, scope: Scope, models: tuple[str, ...], model: str
 ) -> Iterator[Row]:
-    """A model's failures on its own trials in a group."""
-    # Arrays have these trials last: `place` counts them, `column` counts all of the group's.
+    """Yield a model's failures on its own trials in a group."""
+    # `index` counts the model's own trials, the last axis of the arrays; `column` counts all
+    # trials.
     columns = np.flatnonzero(scope_mask(group.trials, scope, (model,))[0]).tolist()
     preferences = group.preferences[:, columns]
     ratios = group.ratios[models.index(model), columns]
-    # The cosine's denominator, the root of both sums of squares (2023, Eq. 9), is a person's own:
-    # ranks of who has a preference on fewer trials than all n weigh more. What a trial adds to the
-    # numerator, divided by it, is the trial's term; a model that ties everywhere has no terms.
+    # The cosine's denominator, the root of both sums of squares (2023, Eq. 9), differs by
+    # participant: fewer than n preferences give ranks more weight. A trial's term is its part of
+    # the numerator divided by this denominator; a model that ties on all trials has terms of zero.
     k, n = np.count_nonzero(ratios), len(columns)
-    own, full = measures.rank_squares(preferences), n * (n + 1) * (2 * n + 1) / 6
-    weights = np.sqrt(np.divide(full, own, out=np.zeros_like(own), where=own > 0))
-    people = (measures.signed_ranks(preferences) * weights[:, None]).mean(axis=0)
+    squares, full_square = measures.rank_squares(preferences), n * (n + 1) * (2 * n + 1) / 6
+    weights = np.sqrt(
+        np.divide(full_square, squares, out=np.zeros_like(squares), where=squares > 0)
+    )
+    mean_ranks = (measures.signed_ranks(preferences) * weights[:, None]).mean(axis=0)
     scale = np.sqrt(k * (k + 1) * (2 * k + 1) * n * (n + 1) * (2 * n + 1)) / 6
-    errors = -measures.signed_ranks(ratios) * people / (scale or 1.0)
+    errors = -measures.signed_ranks(ratios) * mean_ranks / (scale or 1.0)
     if not group.scale.is_graded:
         errors = (1 - measures.choice_agreement(ratios, preferences).mean(axis=0)) / n
     chose = [(preferences < 0).sum(axis=0).tolist(), (preferences > 0).sum(axis=0).tolist()]
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         trial = group.trials[column]
-        likelier = int(ratios[place] > 0)  # the place of the sentence that the model prefers
-        if ratios[place] == 0 or chose[1 - likelier][place] <= chose[likelier][place]:
+        likelier = int(ratios[index] > 0)  # index of the sentence that the model prefers
+        if ratios[index] == 0 or chose[1 - likelier][index] <= chose[likelier][index]:
             continue
         rival = trial.model_2 if trial.model_1 == model else trial.model_1
         sides = {"people_prefer": 1 - likelier, "model_prefers": likelier}
@@ -228,6 +238,6 @@ def _failures(
                 for judge, name in judges.items()
                 for side, sentence in sides.items()
             },
-            **{f"chose_{side}": chose[sentence][place] for side, sentence in sides.items()},
-            "error": float(errors[place]),
+            **{f"chose_{side}": chose[sentence][index] for side, sentence in sides.items()},
+            "error": float(errors[index]),
         }

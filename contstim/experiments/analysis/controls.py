@@ -1,7 +1,7 @@
-"""Linguistic controls: what else than probability could preferences follow?
+"""Linguistic controls: alternative explanations of preferences.
 
-Whether models prefer the sentence that their tokenizer cuts into fewer tokens, and whether they
-prefer frequent words, or any other feature, more or less than people do.
+They test whether models prefer sentences with fewer tokens, and whether they prefer frequent words,
+or any other feature, more or less than people do.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ __all__ = [
 Features: TypeAlias = "Mapping[str, Mapping[str, float]]"
 """Feature (or model) → `Sentence.text` → value."""
 
-MOST_FEATURES = 1_000  # columns; each is tested against each model
+MOST_FEATURES = 1_000  # maximum number of columns; each is tested against each model
 
-_LEVEL = 0.95  # of intervals
+_LEVEL = 0.95  # confidence level of intervals
 
 
 def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     """Read a table with a column `sentence` and a column of numbers for each feature.
 
     Raises:
-        InputError: the file cannot be read, has no such columns, a cell that is not a number, or a
-            sentence twice with different values.
+        InputError: if the file cannot be read, lacks these columns, has a cell that is not a
+            number, or a sentence twice with different values.
     """
     table = read_table(path)
     if "sentence" not in table or len(table) < 2:
@@ -66,7 +66,7 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     sentences = parsed(path, "sentence", table["sentence"], Sentence.parse, "sentence")
     texts = [sentence.text for sentence in sentences]
     features: dict[str, dict[str, float]] = {}
-    # A sentence may stand in several rows, as in a table of trials, if its values are the same.
+    # A sentence may be in several rows, as in a table of trials, if its values are equal.
     for name, cells in table.items():
         if name == "sentence":
             continue
@@ -80,53 +80,59 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
 def count_tokens(
     models: Sequence[Scorer], sentences: Sequence[Sentence]
 ) -> dict[str, dict[str, float]]:
-    """Number of tokens that each model's rule scores in each sentence; see `token_counts`."""
+    """Count the tokens that each model scores in each sentence; see `token_counts`."""
     texts = [sentence.text for sentence in sentences]
     counts = {model.name: model.token_counts(sentences).astype(float) for model in models}
-    return {name: dict(zip(texts, of.tolist(), strict=True)) for name, of in counts.items()}
+    return {
+        name: dict(zip(texts, model_counts.tolist(), strict=True))
+        for name, model_counts in counts.items()
+    }
 
 
 def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
     """Test for each model whether its preferences follow the number of tokens.
 
-    A sub-word model may find a sentence unlikely because its words are cut into many tokens. Over
-    the trials that target a model, and over those in which people prefer the other sentence, count
-    how often the sentence it prefers has fewer tokens. A binomial test per model, as in Table S2 of
-    the 2023 study, which tests each transformer on pairs of two synthetic sentences whose other
-    model is a transformer too; ours are all controversial trials.
+    A sub-word model may find a sentence unlikely because its words are split into many tokens. The
+    test counts how often the sentence that the model prefers has fewer tokens. It uses the trials
+    that target the model, then those of them in which people prefer the other sentence. It is a
+    binomial test per model, as in Table S2 of the 2023 study. That study tests each transformer on
+    pairs of two synthetic sentences whose other model is a transformer too; ours uses all
+    controversial trials.
 
     Args:
-        ratings: who chose what, and the models' log-probabilities.
-        counts: model → sentence → number of tokens; models without counts are not tested, and
-            word-level models have nothing to test where sentences are equally long.
+        ratings: ratings and log-probabilities.
+        counts: model → sentence → number of tokens; models without counts are not tested.
+            Word-level models have no difference to test if sentences are equally long.
 
     Returns:
         A row for each model over all trials, then for each over its errors (`errors_only`). `equal`
-        trials have as many tokens in both sentences and do not count; of the `pairs` that do the
-        model prefers the sentence with fewer tokens in `fewer`, a `share` with its exact 95 %
-        interval (Clopper & Pearson). The p-value is that of a two-sided binomial test against one
+        counts trials with equal numbers of tokens, which are not tested. In `fewer` of the other
+        `pairs` the model prefers the sentence with fewer tokens, a `share` with its exact 95 %
+        interval (Clopper & Pearson). The p-value is from a two-sided binomial test against one
         half. nan without pairs.
 
     Raises:
-        InputError: counts of a model without log-probabilities, or no count of a sentence.
+        InputError: if a model with counts has no log-probabilities, or a sentence has no count.
     """
     tests: list[Row] = []
-    # The errors are a part of all trials, not further tests: each has a family of its own.
+    # Errors are a subset of all trials, not further tests, so each set has a separate family.
     for errors_only in (False, True):
         family = []
         for model in counts:
-            side, people, difference = _judged(ratings, model, CONTROVERSIAL, counts, model)
-            own = people * side < 0 if errors_only else np.ones(len(side), np.bool_)
-            test = _token_count_test(side[own], difference[own])
+            side, people, difference = _target_trials(ratings, model, CONTROVERSIAL, counts, model)
+            is_tested = people * side < 0 if errors_only else np.ones(len(side), np.bool_)
+            test = _token_count_test(side[is_tested], difference[is_tested])
             family.append({"model": model, "errors_only": errors_only, **test})
-        where = "trials on which people prefer the other sentence" if errors_only else "all trials"
-        tests += _in_family(family, [test["p_value"] for test in family], where)
+        trials_text = (
+            "trials on which people prefer the other sentence" if errors_only else "all trials"
+        )
+        tests += _adjust_family(family, [test["p_value"] for test in family], trials_text)
     return tests
 
 
-def _in_family(rows: list[Row], p_values: list[float], where: str) -> list[Row]:
-    tested = counted(int(np.isfinite(p_values).sum()), "model")
-    return with_family(rows, p_values, f"{tested} on {where}")
+def _adjust_family(rows: list[Row], p_values: list[float], trials_text: str) -> list[Row]:
+    n_tested = counted(int(np.isfinite(p_values).sum()), "model")
+    return with_family(rows, p_values, f"{n_tested} on {trials_text}")
 
 
 def _token_count_test(side: FloatArray, difference: FloatArray) -> Row:
@@ -135,32 +141,32 @@ def _token_count_test(side: FloatArray, difference: FloatArray) -> Row:
     # A negative product means that the model prefers the sentence with fewer tokens.
     decided = (side * difference)[(side != 0) & (difference != 0)]
     fewer, pairs = int((decided < 0).sum()), len(decided)
-    found = dict.fromkeys(("share", "low", "high", "p_value"), np.nan)
+    results = dict.fromkeys(("share", "low", "high", "p_value"), np.nan)
     if pairs:
         test = binomtest(fewer, pairs)
         low, high = map(float, test.proportion_ci(method="exact"))
-        found = {"share": fewer / pairs, "low": low, "high": high, "p_value": float(test.pvalue)}
-    return {"equal": int((difference == 0).sum()), "pairs": pairs, "fewer": fewer, **found}
+        results = {"share": fewer / pairs, "low": low, "high": high, "p_value": float(test.pvalue)}
+    return {"equal": int((difference == 0).sum()), "pairs": pairs, "fewer": fewer, **results}
 
 
 def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
-    """Compare models with people in what they prefer (2023, Fig. S7).
+    """Compare the preferences of models and people for a feature (2023, Fig. S7).
 
-    Trials are those of two synthetic sentences, as in the published figure. Ties of the model and
-    of people (5:5) are left out.
+    Trials have two synthetic sentences, as in the published figure. Ties of the model and of people
+    (5:5) are left out.
 
     Args:
-        ratings: who chose what, and the models' log-probabilities.
+        ratings: ratings and log-probabilities.
         features: feature → sentence → value.
 
     Returns:
         A row for each feature and model, over the `trials` that target the model. Differences are
-        means of the feature of the preferred less that of the rejected sentence; shares, how often
-        the sentence with more of it is preferred, without trials of equal values. What is tested is
-        the `difference` of the model's and most people's, paired by trial; nan below two trials.
+        means of preferred minus rejected sentence. Shares are those of trials in which the sentence
+        with the higher value is preferred, without equal values. The test compares the model's and
+        the majority's `difference`, paired by trial; nan for fewer than two trials.
 
     Raises:
-        InputError: a sentence without a value.
+        InputError: if a sentence has no value.
     """
     rows: list[Row] = []
     conditions = (Condition.SYNTHETIC_SYNTHETIC,)
@@ -169,22 +175,24 @@ def feature_preferences(ratings: Ratings, features: Features) -> list[Row]:
             {
                 "feature": feature,
                 "model": model,
-                **_feature_preference(*_judged(ratings, model, conditions, features, feature)),
+                **_feature_preference(
+                    *_target_trials(ratings, model, conditions, features, feature)
+                ),
             }
             for model in ratings.models
         ]
-        rows += _in_family(family, [row["difference"].p_value for row in family], feature)
+        rows += _adjust_family(family, [row["difference"].p_value for row in family], feature)
     return rows
 
 
 def _feature_preference(side: FloatArray, people: FloatArray, difference: FloatArray) -> Row:
-    # The feature of the preferred less that of the rejected sentence.
+    # The feature of the preferred minus that of the rejected sentence.
     decided = (side != 0) & (people != 0)
     by_model, by_people = (difference * side)[decided], (difference * people)[decided]
-    apart, n = by_model - by_people, len(by_model)
-    # No difference anywhere is no evidence; the same one everywhere leaves no room for chance.
-    error = float(apart.std(ddof=1)) / n**0.5 if n > 1 and np.ptp(apart) else 0.0
-    estimate = replace(UNKNOWN, value=known_mean(apart))
+    differences, n = by_model - by_people, len(by_model)
+    # If no trial differs, there is no evidence; if all differ equally, the standard error is zero.
+    error = float(differences.std(ddof=1)) / n**0.5 if n > 1 and np.ptp(differences) else 0.0
+    estimate = replace(UNKNOWN, value=known_mean(differences))
     if n > 1:
         estimate = Estimate.by_t(estimate.value, error, n - 1, _LEVEL)
     return {
@@ -197,18 +205,18 @@ def _feature_preference(side: FloatArray, people: FloatArray, difference: FloatA
     }
 
 
-def _judged(
+def _target_trials(
     ratings: Ratings,
     model: str,
     conditions: Collection[Condition],
     features: Features,
     feature: str,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Trials of some conditions that evaluate a model: those that target it, or no model.
+    """Return the trials of some conditions that target a model, or target no model.
 
     Returns:
-        (n_trials,) each: what the model and most people prefer, 1 for sentence_2, -1 for
-        sentence_1, 0 for neither; and the feature of sentence_2 less that of sentence_1.
+        Three arrays, (n_trials,): preferences of the model and of most people, 1 for sentence_2, -1
+        for sentence_1, 0 for neither; and the feature of sentence_2 minus that of sentence_1.
     """
     if model not in ratings.models:
         raise InputError(
@@ -218,10 +226,10 @@ def _judged(
     measured = _differences(ratings, conditions, features, feature)
     for group, difference in zip(ratings.groups, measured, strict=True):
         targeted = [t.model_1 in ("", model) or t.model_2 == model for t in group.trials]
-        own = ~np.isnan(difference) & np.array(targeted)
-        # The sum of choices has the majority's sign, and is 0 where people are divided evenly
-        votes = np.sign(group.preferences[:, own]).sum(axis=0)
-        parts.append((np.sign(group.ratios[row, own]), np.sign(votes), difference[own]))
+        is_used = ~np.isnan(difference) & np.array(targeted)
+        # The sum of choices has the sign of the majority, and is 0 for equal numbers
+        votes = np.sign(group.preferences[:, is_used]).sum(axis=0)
+        parts.append((np.sign(group.ratios[row, is_used]), np.sign(votes), difference[is_used]))
     side, people, difference = map(np.concatenate, zip(*parts, strict=True))
     return side, people, difference
 
@@ -229,16 +237,16 @@ def _judged(
 def _differences(
     ratings: Ratings, conditions: Collection[Condition], features: Features, feature: str
 ) -> list[FloatArray]:
-    """For each group the feature of sentence_2 less that of sentence_1, (n_trials,).
+    """Return for each group the feature of sentence_2 minus that of sentence_1, (n_trials,).
 
     It is nan in trials of other conditions.
 
     Raises:
-        InputError: sentences have no value; says how many different ones, over all groups.
+        InputError: if sentences have no value; the message counts them over all groups.
     """
     values = features[feature]
-    every = [trial for trial in ratings.trials if trial.condition in conditions]
-    texts = {sentence.text for trial in every for sentence in (trial.sentence_1, trial.sentence_2)}
+    trials = [trial for trial in ratings.trials if trial.condition in conditions]
+    texts = {sentence.text for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)}
     if missing := sorted(texts - values.keys()):
         raise InputError(
             f"{counted(len(missing), 'sentence')} of the trials without a value of {feature}, such "

@@ -1,4 +1,4 @@
-"""Comparison of models with one another and with the noise ceiling, and how sure we are."""
+"""Comparison of models with one another and with the noise ceiling, with tests and intervals."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
 
 Units = Literal["groups", "participants", "crossed"]
-"""What tests take as random: groups, participants alone, or people and items, crossed."""
+"""Random factors of the tests: groups, participants alone, or people and items, crossed."""
 
 TESTS: dict[Units, str] = {
     "groups": "signed-rank test over groups",
     "participants": "signed-rank test over participants",
     "crossed": "t-test, people and items crossed",
 }
-_SAME_SIGN = 1e-12  # the smallest difference that is told from 0
-_VERDICTS = {  # of differences that are significant, and shown to be smaller than matters
+_SMALLEST_DIFFERENCE = 1e-12  # smallest difference that is distinguished from 0
+_VERDICTS = {  # (is significant, is shown to be negligible) → verdict
     (True, True): "both",
     (True, False): "different",
     (False, True): "equivalent",
@@ -65,20 +65,19 @@ _HOLDS_FOR: dict[Units, str] = {"groups": "items like these", "participants": "t
 
 @dataclass(frozen=True)
 class Sampling:
-    """Unit of observation, and limits by which contrasts are decided.
+    """Unit of observation, and limits for decisions on contrasts.
 
     Attributes:
-        units: tests compare means of groups, or participants, or take people and items as crossed
-            random factors; None leaves it to the design (`suited_units`).
-        level: of the intervals.
-        false_discovery_rate: up to which adjusted p-values are significant; with Holm's correction
-            the family-wise error rate.
-        correction: for the family of contrasts.
-        smallest_effect: differences below it do not matter: contrasts are also tested for being
-            smaller than that.
-        catch_trials: whether catch trials count in the overall result, as published in 2023. People
-            who fail them are left out, so that those who stay agree on them; a model that people
-            follow everywhere else then falls short of the noise ceiling.
+        units: tests compare means of groups or of participants, or treat people and items as
+            crossed random factors; None selects by the design (`suited_units`).
+        level: confidence level of the intervals.
+        false_discovery_rate: threshold for adjusted p-values; the family-wise error rate with
+            Holm's correction.
+        correction: correction for the family of contrasts.
+        smallest_effect: differences below it are negligible; equivalence tests use it as margin.
+        catch_trials: whether catch trials count in the overall result, as published in 2023.
+            Participants who fail them are excluded, so the others agree on them. A model that
+            otherwise follows people then falls short of the noise ceiling.
     """
 
     units: Units | None = None
@@ -97,39 +96,41 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """One measure in one scope.
+    """Results of one measure in one scope.
 
-    A row of `comparisons` is a contrast: the difference of means over units, its interval and its
-    test. Units count in which both sides are known; a group of one has no ceiling.
+    A row of `comparisons` is a contrast: a difference of means over units, with interval and test.
+    A unit counts if both sides are known; a group of one has no ceiling.
 
     - `second`: another model than `first`, or `CEILING`.
-    - `interval`: of the difference, at 1 - `alpha`; it leaves out 0 where the contrast is
-      significant, and only there, since it inverts the test.
-    - `n_units`: groups or participants that the test compares; of a crossed test, participants.
+    - `interval`: interval of the difference, at 1 - `alpha`. It inverts the test, so it excludes 0
+      if and only if the contrast is significant.
+    - `n_units`: number of groups or participants that the test compares; participants for a crossed
+      test.
     - `statistic`: the smaller sum of ranks, or Student's t.
-    - `rank_biserial`: the effect size of a signed-rank test; see `rank_biserial_interval`.
-    - `q_value`, `p_holm`: adjusted over the `family` by Benjamini and Hochberg, and by Holm;
-      `correction` is the one by which `significant` is decided, `alpha` the p-value below which it
-      is; see `decision_alpha`.
-    - `testable`: it would be significant were all tests of its family as clear as their numbers of
-      units let them be; where it is not, `significant` is False whatever the data.
-    - `holds_for`: whom and what the test speaks of. Tests of groups hold for items like these,
-      tests of participants for these items, crossed tests for what the interval speaks of.
-    - `standardised`: the difference in standard deviations of the difference on single answers, to
-      which people, items and all else contribute (after Westfall, Kenny & Judd 2014).
-    - `equivalence_p`: of two one-sided tests that the difference is smaller than `smallest_effect`;
-      see `equivalence_p_value`. `equivalence_adjusted`: by the correction, over the same family.
-    - `verdict`: different, equivalent, both (a difference that does not matter), or undecided;
-      untestable where nothing can be significant, and equivalence is not shown either.
+    - `rank_biserial`: effect size of a signed-rank test; see `rank_biserial_interval`.
+    - `q_value`, `p_holm`: p-values adjusted over the `family` by Benjamini and Hochberg, and by
+      Holm. `correction` is the one that decides `significant`; `alpha` is its limit for the
+      p-value; see `decision_alpha`.
+    - `testable`: whether it would be significant if all tests of the family were as clear as their
+      numbers of units permit; if not, `significant` is False for any data.
+    - `holds_for`: population of the test: items like these for groups, these items for
+      participants, and the population of the interval for crossed tests.
+    - `standardised`: difference in standard deviations of the difference on single answers, with
+      variance from people, items and residuals (after Westfall, Kenny & Judd 2014).
+    - `equivalence_p`: p-value of two one-sided tests that the difference is below
+      `smallest_effect`; see `equivalence_p_value`. `equivalence_adjusted`: corrected over the same
+      family.
+    - `verdict`: different, equivalent, both (a negligible difference), or undecided; untestable if
+      nothing can be significant and equivalence is not shown.
 
     Attributes:
-        scope: which trials evaluate which model.
+        scope: scope that defines each model's trials.
         measure: accuracy or signed-rank cosine.
-        evaluation: of every participant.
-        models: those that the scope evaluates: a row each with the mean over units, its interval,
-            and the noise ceilings on the same trials.
-        comparisons: of these models; the family of the false-discovery rate.
-        detectability: limits of what that family can find, whatever the data.
+        evaluation: scores of every participant.
+        models: a row for each evaluated model: mean over units, interval, and noise ceilings on the
+            same trials.
+        comparisons: contrasts of these models; one family.
+        detectability: limits on the effects that this family can detect, for any data.
     """
 
     scope: Scope
@@ -141,33 +142,33 @@ class Result:
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
-        """Of all values, then of all contrasts."""
+        """Intervals of all values, then of all contrasts."""
         return tuple(row["interval"] for row in (*self.models, *self.comparisons))
 
     def below_ceiling(self) -> frozenset[str]:
-        """The models significantly below the lower noise ceiling."""
-        return self._with(CEILING, lambda row: row["significant"] and row["difference"] < 0)
+        """Return the models significantly below the lower noise ceiling."""
+        return self._models_where(CEILING, lambda row: row["significant"] and row["difference"] < 0)
 
     def equivalent_to(self, side: str) -> frozenset[str]:
-        """The models shown to differ by less than matters from this one, or from `CEILING`."""
-        return self._with(side, lambda row: row["verdict"] in ("equivalent", "both"))
+        """Return the models shown to differ negligibly from this one, or from `CEILING`."""
+        return self._models_where(side, lambda row: row["verdict"] in ("equivalent", "both"))
 
     def beaten_by(self, model: str) -> frozenset[str]:
-        """The models that are significantly worse than this one."""
-        return self._with(
+        """Return the models that are significantly worse than this one."""
+        return self._models_where(
             model,
             lambda row: row["significant"] and (row["difference"] > 0) == (row["first"] == model),
         )
 
-    def _with(self, side: str, holds: Callable[[Row], bool]) -> frozenset[str]:
-        """Other sides of the contrasts of a model, or of the ceiling, of which something holds."""
+    def _models_where(self, side: str, holds: Callable[[Row], bool]) -> frozenset[str]:
+        """Return the models whose contrasts with a model, or the ceiling, fulfil a condition."""
         sides = [{row["first"], row["second"]} for row in self.comparisons if holds(row)]
         return frozenset().union(*(pair for pair in sides if side in pair)) - {side, CEILING}
 
 
 _Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, Row]"
-"""A contrast before its p-value is adjusted: values of units, (n_units,), on both sides, their
-difference's uncertainty, and the test."""
+"""A contrast before correction: values of units on both sides, (n_units,), uncertainty of their
+difference, and the test."""
 
 
 def compare(
@@ -179,23 +180,23 @@ def compare(
     *,
     masks: Sequence[BoolArray] | None = None,
 ) -> Result:
-    """Evaluate all models in a scope and make the contrasts that concern two of them.
+    """Evaluate all models in a scope and test the contrasts between them.
 
     Args:
-        ratings: who rated what.
-        scope: which trials evaluate which model.
+        ratings: ratings and log-probabilities.
+        scope: scope that defines each model's trials.
         measure: accuracy or signed-rank cosine.
-        contrasts: those of models without trials in this scope are left out.
+        contrasts: planned contrasts; those of models without trials in this scope are left out.
         sampling: units, level, correction.
         masks: for each group, which trials evaluate which model, (n_models, n_trials); by default
-            as the scope has it.
+            those of the scope.
     """
     names, units = ratings.models, sampling.units
     masks = masks or [
         scope_mask(g.trials, scope, names, catch=sampling.catch_trials) for g in ratings.groups
     ]
     evaluation = evaluate(ratings, measure, masks)
-    # A mean over participants weighs groups by their sizes; one over groups, all alike.
+    # A mean over participants weights groups by size; a mean over groups weights them equally.
     sizes = np.array([float(len(group.participants)) for group in ratings.groups])
     shares = sizes if units == "participants" else np.ones(len(sizes))
     groups = jackknife(ratings, measure, masks)
@@ -223,21 +224,24 @@ def compare(
     tests: list[_Test] = []
     for contrast in family:
         first, ceiling = names.index(contrast.first), contrast.second == CEILING
-        # The ceiling that a model is compared with is that on its own trials: its own column.
+        # A model is compared with the ceiling on its own trials, which is in its own column.
         second = None if ceiling else names.index(contrast.second)
-        others = lower[:, first] if second is None else values[:, second]
-        both = ~np.isnan(values[:, first] - others)
-        pair, side = (values[both, first], others[both]), Side(first, second, ceiling)
-        known = uncertainty_of(groups, shares, measure.lowest, side)
-        test = _crossed(*pair, known) if units == "crossed" else signed_rank_test(*pair)
-        tests.append((*pair, known, test))
+        second_values = lower[:, first] if second is None else values[:, second]
+        is_known = ~np.isnan(values[:, first] - second_values)
+        pair, side = (
+            (values[is_known, first], second_values[is_known]),
+            Side(first, second, ceiling),
+        )
+        uncertainty = uncertainty_of(groups, shares, measure.lowest, side)
+        test = _crossed_test(*pair, uncertainty) if units == "crossed" else signed_rank_test(*pair)
+        tests.append((*pair, uncertainty, test))
     limits = _limits([test for *_, test in tests], sampling)
-    comparisons = _adjusted(tests, family, f"{measure.name} in {scope}", sampling, limits)
+    comparisons = _comparison_rows(tests, family, f"{measure.name} in {scope}", sampling, limits)
     return Result(scope, measure, evaluation, models, comparisons, limits)
 
 
 def _family_of(contrasts: Iterable[ModelContrast], models: Sequence[str]) -> list[ModelContrast]:
-    """The contrasts between models that have trials."""
+    """Return the contrasts between models that have trials."""
     return [c for c in contrasts if c.first in models and c.second in (*models, CEILING)]
 
 
@@ -247,7 +251,7 @@ def planned_families(
     contrasts: Sequence[ModelContrast],
     scale: Scale,
 ) -> Counter[tuple[int, int]]:
-    """Sizes of the families of tests that an analysis of these trials makes.
+    """Count the families of tests that an analysis of these trials makes, by size.
 
     Returns:
         (contrasts of a family, of these between two models) → number of such families. A family is
@@ -267,29 +271,29 @@ def planned_families(
 def averaged(
     evaluation: ParticipantScores, units: Units | None
 ) -> Literal["groups", "participants"]:
-    """Observations that tests compare; crossed ones compare answers, and these are averaged."""
+    """Return the units whose means are reported; for crossed tests, groups if there are several."""
     alone = units == "crossed" and len(evaluation.group_numbers) == 1
     return "participants" if alone or units == "participants" else "groups"
 
 
 def units_of(evaluation: ParticipantScores, values: FloatArray, units: Units | None) -> FloatArray:
-    """Values of all that is `averaged`, (n_units, n_models)."""
+    """Return the values of all `averaged` units, (n_units, n_models)."""
     of_people = averaged(evaluation, units) == "participants"
     return values if of_people else evaluation.of_groups(values)
 
 
 def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling: Sampling) -> Units:
-    """Groups, where tests of groups can find something and speak of items in general.
+    """Select groups as units if tests over groups can detect effects and generalise to items.
 
-    They cannot where groups are too few for any contrast of a scope to be significant, whatever the
-    data, or where groups share items; there people and items are crossed.
+    They cannot if there are too few groups for any significant contrast of a scope, or if groups
+    share items. In these cases people and items are crossed.
     """
-    seen = [
+    item_list = [
         item
         for group, items in zip(ratings.groups, item_numbers(ratings), strict=True)
         for item in np.unique(items[[trial.condition in TESTING for trial in group.trials]])
     ]
-    if len(set(seen)) < len(seen):
+    if len(set(item_list)) < len(item_list):
         return "crossed"
     several = np.array([len(group.participants) > 1 for group in ratings.groups])
     for scope in scopes_of(ratings):
@@ -301,8 +305,8 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
     return "groups"
 
 
-def _crossed(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> Row:
-    """Student's t in the place of a sum of ranks; of participants, without the latter's effect."""
+def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> Row:
+    """Return Student's t as `statistic`, and no `rank_biserial`; units are participants."""
     variance = float(uncertainty.components.variance)
     statistic = known_mean(first - second) / np.sqrt(variance) if variance > 0 else np.nan
     people, p_value = uncertainty.components.people, float(uncertainty.p_values())
@@ -313,26 +317,28 @@ def _limits(tests: Sequence[Row], sampling: Sampling) -> Detectability:
     units = [test["n_units"] for test in tests if np.isfinite(test["p_value"])]
     if sampling.units != "crossed":
         return detectability(units, sampling.false_discovery_rate, sampling.correction)
-    # However few the people, a clear enough difference has a p-value as small as may be.
+    # With any number of people, a clear enough difference has an arbitrarily small p-value.
     few, most = (min(units), max(units)) if units else (0, 0)
     return Detectability(len(units), few, most, 0.0, 1 if units else None, sampling.correction)
 
 
-def _adjusted(
+def _comparison_rows(
     tests: Sequence[_Test],
     family: Sequence[ModelContrast],
     about: str,
     sampling: Sampling,
     limits: Detectability,
 ) -> list[Row]:
-    """Rows of a whole family of tests."""
+    """Return the rows of a whole family of tests."""
     kind, rate = sampling.correction, sampling.false_discovery_rate
     p_values = np.array([test["p_value"] for *_, test in tests])
-    # The same family with all units of each test on one side: the least that its adjusted p-values
-    # can be. Crossed tests have no such bound.
+    # The smallest possible adjusted p-values: the same family with all units of each test on one
+    # side. Crossed tests have no such bound.
     crossed, margin = sampling.units == "crossed", sampling.smallest_effect
     least = [0.0 if crossed else smallest_p_value(test["n_units"]) for *_, test in tests]
-    equivalence = np.array([known.equivalence_p_value(margin) for _, _, known, _ in tests])
+    equivalence = np.array(
+        [uncertainty.equivalence_p_value(margin) for _, _, uncertainty, _ in tests]
+    )
     decisions = {
         "q_value": adjusted(p_values, "bh"),
         "p_holm": adjusted(p_values, "holm"),
@@ -343,29 +349,38 @@ def _adjusted(
         "equivalence_adjusted": adjusted(equivalence, kind),
     }
     ceilings = sum(contrast.second == CEILING for contrast in family)
-    stated = (
+    family_text = (
         f"{counted(len(family), 'contrast')} of {about}: "
         f"{counted(len(family) - ceilings, 'pair')} of models, "
         f"{counted(ceilings, 'model')} against the ceiling"
     )
     columns = zip(*(column.tolist() for column in decisions.values()), strict=True)
     return [
-        _row(contrast, test, dict(zip(decisions, decided, strict=True)), stated, sampling)
-        for contrast, test, decided in zip(family, tests, columns, strict=True)
+        _comparison_row(
+            contrast,
+            test,
+            dict(zip(decisions, decisions_of_test, strict=True)),
+            family_text,
+            sampling,
+        )
+        for contrast, test, decisions_of_test in zip(family, tests, columns, strict=True)
     ]
 
 
-def _row(
-    contrast: ModelContrast, test: _Test, decided: Row, stated: str, sampling: Sampling
+def _comparison_row(
+    contrast: ModelContrast, test: _Test, decisions: Row, family: str, sampling: Sampling
 ) -> Row:
-    """One of a family, with what its correction decides; see `Result`."""
-    first, second, known, ranks = test
-    interval, difference = _decided(test, decided["alpha"], sampling), known_mean(first - second)
-    residual, units = known.components.residual, sampling.units or "groups"
+    """Return a row with the decisions of the family's correction; see `Result`."""
+    first, second, uncertainty, ranks = test
+    interval, difference = (
+        _test_interval(test, decisions["alpha"], sampling),
+        known_mean(first - second),
+    )
+    residual, units = uncertainty.components.residual, sampling.units or "groups"
     unit = np.sqrt(residual) if residual > 0 else np.nan
     biserial = rank_biserial_interval(ranks["n_units"], ranks["rank_biserial"], sampling.level)
-    alike = decided["equivalence_adjusted"] < sampling.false_discovery_rate
-    untold = "undecided" if decided["testable"] else "untestable"
+    is_equivalent = decisions["equivalence_adjusted"] < sampling.false_discovery_rate
+    default = "undecided" if decisions["testable"] else "untestable"
     return {
         **contrast._asdict(),
         "value_first": known_mean(first),
@@ -373,37 +388,40 @@ def _row(
         "difference": difference,
         "interval": interval,
         **ranks,
-        **{name: decided[name] for name in ("q_value", "significant", "testable")},
-        "holds_for": _HOLDS_FOR.get(units, known.components.population),
-        "p_holm": decided["p_holm"],
+        **{name: decisions[name] for name in ("q_value", "significant", "testable")},
+        "holds_for": _HOLDS_FOR.get(units, uncertainty.components.population),
+        "p_holm": decisions["p_holm"],
         "standardised": float(difference / unit),
         "low_standardised": float(interval.low / unit),
         "high_standardised": float(interval.high / unit),
         "test": TESTS[units],
-        "family": stated,
+        "family": family,
         "correction": CORRECTIONS[sampling.correction],
         "low_rank_biserial": biserial[0],
         "high_rank_biserial": biserial[1],
         "smallest_effect": sampling.smallest_effect,
-        **{name: decided[name] for name in ("equivalence_p", "equivalence_adjusted", "alpha")},
-        "verdict": _VERDICTS[decided["significant"], alike] or untold,
+        **{name: decisions[name] for name in ("equivalence_p", "equivalence_adjusted", "alpha")},
+        "verdict": _VERDICTS[decisions["significant"], is_equivalent] or default,
     }
 
 
-def _decided(test: _Test, alpha: float, sampling: Sampling) -> Interval:
-    """The interval of a difference that leaves out 0 where the family's correction does.
+def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:
+    """Return the interval of a difference that excludes 0 if and only if the test is significant.
 
-    That of a signed-rank test reaches as far as Clopper and Pearson's limits do, at least.
+    Intervals of signed-rank tests reach at least as far as Clopper and Pearson's limits.
     """
-    first, second, known, _ = test
-    interval = known.interval(1 - alpha)
+    first, second, uncertainty, _ = test
+    interval = uncertainty.interval(1 - alpha)
     if sampling.units == "crossed":
         return interval
     low, high = signed_rank_interval(first - second, alpha)
-    # Where units differ alike, ranks say nothing of what other items may show. The sign of a
-    # difference that the test decides on stays.
-    estimate, unseen = float(known.estimate), known.unseen(1 - alpha)
-    least, most = _SAME_SIGN if low > 0 else -np.inf, -_SAME_SIGN if high < 0 else np.inf
-    low, high = np.fmin(low, estimate - unseen), np.fmax(high, estimate + unseen)
-    low, high = np.clip((max(low, least), min(high, most)), *known.ends).tolist()
+    # If units hardly vary, their ranks do not show how other items may differ. The sign of a
+    # significant difference is preserved.
+    estimate, reach = float(uncertainty.estimate), uncertainty.unseen(1 - alpha)
+    least, most = (
+        _SMALLEST_DIFFERENCE if low > 0 else -np.inf,
+        -_SMALLEST_DIFFERENCE if high < 0 else np.inf,
+    )
+    low, high = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)
+    low, high = np.clip((max(low, least), min(high, most)), *uncertainty.ends).tolist()
     return replace(interval, low=low, high=high)

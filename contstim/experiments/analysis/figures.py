@@ -1,4 +1,4 @@
-"""Figures of an analysis: consistency of each model, rivals, and how sure people are of trials."""
+"""Figures of an analysis: consistency of each model, rivals, and reliability of trials."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from contstim.items.scores import ScoreTable
     from contstim.items.stimuli import Trial
 
-_BARS = 3.7  # inches
-_METRO = 0.5  # inches for the word at the first line
-_LINE = 0.17  # inches between the lines of significance
-_DOT = 3.5
+_MIN_BAR_WIDTH = 3.7  # minimum width of the bars, inches
+_MAP_MARGIN = 0.5  # inches for the label of the first line
+_LINE_WIDTH = 0.17  # inches between lines of the significance map
+_DOT_SIZE = 3.5
 
 
 def drawings(
     analysis: Analysis, pair: tuple[str, str] | None = None
 ) -> Iterator[tuple[str, Figure]]:
-    """Names and figures of all kinds that there are trials for, each drawn when it is asked for.
+    """Yield names and figures for all kinds of trials in the design; each is drawn on demand.
 
     Args:
-        analysis: what `analyze` returned.
-        pair: two models whose sentences to draw; by default the most consistent rivals.
+        analysis: result of `analyze`.
+        pair: two models for the figure of ranks; by default the most consistent rivals.
     """
     names, random = names_in_figures(analysis), Condition.RANDOM_NATURAL
     models = [*names.values()]
@@ -84,35 +84,37 @@ def drawings(
 
 
 def names_in_figures(analysis: Analysis) -> dict[str, str]:
-    """Names of models in figures: their own, or shorter where these have folders or are long."""
+    """Return the models' names in figures: shorter if names contain folders or are long."""
     models = analysis.ratings.models
     return dict(zip(models, short_names(models), strict=True))
 
 
 def shown(analysis: Analysis) -> list[Result]:
-    """First results: that of all trials that the verdict speaks of, and accuracy by condition."""
+    """Return the main result of all trials, then accuracy by condition."""
     by_condition = [result for result in analysis.results if result.scope is not Scope.OVERALL]
     return [analysis.main, *(result for result in by_condition if result.measure is ACCURACY)]
 
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
-    """The most consistent two models that some trial sets against each other."""
+    """Return the two most consistent models that some trial sets against each other."""
     values = {row["model"]: row["value"] for row in analysis.main.models}
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
     return max(pairs, key=lambda pair: sum(values[m] for m in pair), default=None)
 
 
 def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
-    """Make sure that there is something to draw.
+    """Check that trials set a pair of models against each other.
 
     Raises:
-        InputError: no trial sets the pair against each other.
+        InputError: if there are no such trials.
     """
-    met = {frozenset((t.model_1, t.model_2)) for t in trials if t.condition in CONTROVERSIAL}
-    if frozenset(pair) not in met:
+    rival_pairs = {
+        frozenset((t.model_1, t.model_2)) for t in trials if t.condition in CONTROVERSIAL
+    }
+    if frozenset(pair) not in rival_pairs:
         raise InputError(
             f"No trial sets {pair[0]!r} against {pair[1]!r}; those that were are "
-            f"{'; '.join(sorted(' and '.join(sorted(other)) for other in met)) or 'none'}."
+            f"{'; '.join(sorted(' and '.join(sorted(other)) for other in rival_pairs)) or 'none'}."
         )
 
 
@@ -122,43 +124,52 @@ def consistency_figure(
     names: Mapping[str, str] | None = None,
     rivals: Result | None = None,
 ) -> Figure:
-    """Horizontal bars, best model on top, with 95 % intervals and the noise ceiling in grey.
+    """Draw horizontal bars, best model on top, with 95 % intervals and the noise ceiling in grey.
 
-    The lines on the right show significance, as in a metro map: each joins a model (filled) to
-    those that are significantly worse (open); the first joins the ceiling to the models below it.
+    The lines on the right show significance, as in a metro map. Each connects a model (filled) to
+    those that are significantly worse (open). The first connects the ceiling to the models below
+    it.
 
     Args:
-        result: of one scope and measure.
-        units: whose values the dots are.
-        names: what to call models, where other than by their names.
-        rivals: the trivial rivals beside them, to draw below in another colour.
+        result: result of one scope and measure.
+        units: units that are shown as dots.
+        names: model → name in the figure, if different.
+        rivals: trivial rivals, drawn below the models in another colour.
     """
-    models = sorted(result.models, key=lambda row: row["value"])
-    order = [row["model"] for row in models]
+    models = sorted(result.models, key=lambda judge: judge["value"])
+    order = [judge["model"] for judge in models]
     labels = [(names or {}).get(name, name) for name in order]
-    # Each judge has a height: models from the worst at 0, and trivial rivals apart, below it
-    judges = [(float(place), row, result.evaluation, BLUE) for place, row in enumerate(models)]
+    # Heights of the judges: models start at 0 for the worst, trivial rivals are below them
+    judges = [
+        (float(height), judge, result.evaluation, BLUE) for height, judge in enumerate(models)
+    ]
     if rivals:
-        below = sorted(rivals.models, key=lambda row: -row["value"])
-        judges += [(-1.5 - n, row, rivals.evaluation, ORANGE) for n, row in enumerate(below)]
-        labels += [row["model"] for row in below]
+        below = sorted(rivals.models, key=lambda judge: -judge["value"])
+        judges += [(-1.5 - n, judge, rivals.evaluation, ORANGE) for n, judge in enumerate(below)]
+        labels += [judge["model"] for judge in below]
     heights = [height for height, *_ in judges]
-    title, beside = DESCRIPTIONS[result.scope], widest(labels)
+    title, label_width = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.detectability.cannot(str(units))
     open_dots = averaged(result.evaluation, units)
     right = f"differences {cannot}" if cannot else "right: filled is better than open"
     label = f"{result.measure.label}\ngrey: noise ceiling; open dots: {open_dots}; {right}"
     label += "; orange: trivial rivals" * bool(rivals)
-    widths = [max(_BARS, widest([title, *label.split("\n")])), _METRO + _LINE * len(models)]
-    figure = new_figure(0.3 + beside + sum(widths), 1.1 + 0.24 * (len(models) - min(heights)))
+    widths = [
+        max(_MIN_BAR_WIDTH, widest([title, *label.split("\n")])),
+        _MAP_MARGIN + _LINE_WIDTH * len(models),
+    ]
+    figure = new_figure(0.3 + label_width + sum(widths), 1.1 + 0.24 * (len(models) - min(heights)))
     bars, metro = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": widths})
-    # The ceilings are a judge's own, since its trials are; they lie behind the bars, and dots above
-    # all, spread over the bar's height.
+    # Ceilings differ by judge because trials do. They are behind the bars; dots are on top, spread
+    # over the bar's height.
     for height, judge, *_ in judges:
         if np.isfinite(judge["lower"]):
             ceiling = (judge["lower"], judge["upper"])
             bars.fill_betweenx((height - 0.5, height + 0.5), *ceiling, color=GREY, lw=1, alpha=0.7)
-    values, colours = [judge["value"] for _, judge, *_ in judges], [each[-1] for each in judges]
+    values, colours = (
+        [judge["value"] for _, judge, *_ in judges],
+        [judge_row[-1] for judge_row in judges],
+    )
     bars.barh(heights, values, height=0.62, color=colours, alpha=0.75, lw=0)
     bars.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
     for height, judge, evaluation, _ in judges:
@@ -178,22 +189,22 @@ def consistency_figure(
 
 
 def _draw_significance(axes: Axes, names: list[str], result: Result) -> None:
-    """The metro map: a line a model that beats any, from left to right, the ceiling's first."""
+    """Draw the significance map: a line for each model that beats any; the ceiling's line first."""
     axes.set_axis_off()
     lines = [("ceiling", len(names) - 0.5, result.below_ceiling())]
     lines += [(name, row, result.beaten_by(name)) for row, name in reversed([*enumerate(names)])]
-    # A line reaches from its own model (or the top) down to the last that is worse; a line without
-    # any such model takes no place.
+    # A line starts at its model (or the top) and ends at the last model that is worse. Models that
+    # beat none have no line.
     for column, (name, top, worse) in enumerate([line for line in lines if line[2]]):
         rows = sorted(names.index(model) for model in worse)
         span = (min(rows[0], top), max(rows[-1], top))
         axes.plot((column, column), span, color=BLACK, lw=0.8, zorder=1)
-        axes.plot([column] * len(rows), rows, "o", ms=_DOT, mfc="white", mec=BLACK, mew=0.8)
+        axes.plot([column] * len(rows), rows, "o", ms=_DOT_SIZE, mfc="white", mec=BLACK, mew=0.8)
         if name == "ceiling":
-            axes.plot(column, top, "s", ms=_DOT, color=GREY, mec=BLACK, mew=0.6, clip_on=False)
+            axes.plot(column, top, "s", ms=_DOT_SIZE, color=GREY, mec=BLACK, mew=0.6, clip_on=False)
             axes.text(column, top + 0.25, name, rotation=45, va="bottom", size=SIZE - 1)
         else:
-            axes.plot(column, top, "o", ms=_DOT, color=BLACK)
+            axes.plot(column, top, "o", ms=_DOT_SIZE, color=BLACK)
     axes.set_xlim(-0.7, len(names) + 0.3)
 
 
@@ -203,16 +214,16 @@ def scatter_figure(
     pair: tuple[str, str],
     names: Mapping[str, str] | None = None,
 ) -> Figure:
-    """A panel for each condition that sets the pair against each other.
+    """Draw a panel for each condition that sets the pair against each other.
 
-    A sentence stands at its fractional ranks among all scored sentences; a line joins the two
-    sentences of a trial. Blue: the one that most people prefer; orange: the other; grey: neither.
+    A sentence is drawn at its fractional ranks among all scored sentences. A line connects the two
+    sentences of a trial. Blue: preferred by most people; orange: the other one; grey: a tie.
 
     Args:
-        ratings: who chose what.
-        scores: of all sentences.
+        ratings: ratings and log-probabilities.
+        scores: scores of all sentences.
         pair: two models that trials set against each other.
-        names: what to call models, where other than by their names.
+        names: model → name in the figure, if different.
     """
     conditions = [c for c in CONTROVERSIAL if set(pair) in map(set, rivals(ratings, c))]
     ranks = [f"rank under {(names or {}).get(model, model)}" for model in pair]
@@ -236,7 +247,7 @@ def scatter_figure(
 
 
 def _draw_legend(figure: Figure, *marks: dict[str, Any]) -> None:
-    """Marks with their labels side by side below the figure."""
+    """Draw the marks with their labels below the figure."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], ls="", ms=4, mew=0.4, **mark) for mark in marks]
@@ -246,25 +257,25 @@ def _draw_legend(figure: Figure, *marks: dict[str, Any]) -> None:
 def _draw_trials(
     axes: Axes, ratings: Ratings, scores: ScoreTable, pair: tuple[str, str], condition: Condition
 ) -> bool:
-    """A line for each trial that sets the pair against each other, a sentence at either end.
+    """Draw a line with both sentences as ends for each trial that sets the pair against each other.
 
-    True where as many people prefer the one sentence of a trial as the other.
+    Return whether any trial has equal numbers of people for both sentences.
     """
     tied = False
-    # (n_sentences, 2): fractional ranks under both models, which are both axes
+    # (n_sentences, 2): fractional ranks under both models, x and y
     ranks = scores.ranks()[:, [scores.models.index(model) for model in pair]]
     for trial, rated in rated_trials(ratings, condition):
         if {trial.model_1, trial.model_2} != set(pair):
             continue
-        places = ranks[scores.rows_of((trial.sentence_1, trial.sentence_2))]  # (2, 2)
-        axes.plot(*places.T, color=GREY, lw=0.6, zorder=1)
+        points = ranks[scores.rows_of((trial.sentence_1, trial.sentence_2))]  # (2, 2)
+        axes.plot(*points.T, color=GREY, lw=0.6, zorder=1)
         # 1 for sentence_2, 0 for a draw
         majority = np.sign(np.sign(rated - ratings.scale.middle).sum())
         tied |= bool(majority == 0)
-        for place, side in zip(places, (-1, 1), strict=True):
+        for point, side in zip(points, (-1, 1), strict=True):
             colour = GREY if majority == 0 else BLUE if majority == side else ORANGE
             marker = "o" if majority == side else "s"
-            axes.plot(*place, marker, ms=4, color=colour, mec=BLACK, mew=0.4, clip_on=False)
+            axes.plot(*point, marker, ms=4, color=colour, mec=BLACK, mew=0.4, clip_on=False)
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.set_xticks((0, 0.5, 1))
     axes.set_yticks((0, 0.5, 1))
@@ -272,10 +283,10 @@ def _draw_trials(
 
 
 def sureness_figure(ratings: Ratings) -> Figure | None:
-    """Shrunken ratings of all trials by condition, beside the reliability of mean ratings.
+    """Draw the shrunken ratings of all trials by condition, and the reliability of mean ratings.
 
-    Filled dots are trials that people in general surely have a preference on (`SURE`); dots are
-    spread over the height of a row in the order of the trials. None where nothing can be told.
+    Filled dots are trials with a certain preference (`SURE`). Dots are spread over the height of a
+    row in the order of the trials. None if no reliability can be estimated.
     """
     judged = judged_trials(ratings)
     if not judged:
@@ -287,17 +298,17 @@ def sureness_figure(ratings: Ratings) -> Figure | None:
     figure = new_figure(0.6 + widest(names) + across + widest([heading]), 1.5 + 0.42 * len(judged))
     axes = figure.subplots()
     axes.axvline(ratings.scale.middle, color=BLACK, lw=0.6, ls=(0, (4, 3)))
-    # To the right of the axes, at the height of a row
-    beside = partial(axes.annotate, xycoords=("axes fraction", "data"), va="center")
+    # Annotations right of the axes, at the height of a row
+    annotate = partial(axes.annotate, xycoords=("axes fraction", "data"), va="center")
     for row, trials in enumerate(judged.values()):
         shrunken = np.array([reliability.shrunken_rating for *_, reliability in trials])
         sure = np.array([reliability.sureness >= SURE for *_, reliability in trials])
-        # Neighbours in the table stand apart: steps of the golden ratio fill the row evenly
+        # Multiples of the golden ratio separate neighbours and fill the row evenly
         heights = row + 0.56 * ((np.arange(len(trials)) * 0.618034) % 1 - 0.5)
         axes.plot(shrunken[~sure], heights[~sure], "o", ms=2.5, mfc="white", mec=GREY, mew=0.7)
         axes.plot(shrunken[sure], heights[sure], "o", ms=2.5, color=BLUE, mew=0)
-        beside(f"{mean_reliability(trials):.2f}", (1.02, row))
-    beside(heading, (1.02, -0.75), style="italic")
+        annotate(f"{mean_reliability(trials):.2f}", (1.02, row))
+    annotate(heading, (1.02, -0.75), style="italic")
     first, *_, last = answers = ratings.scale.answers
     margin = (last - first) / 25
     axes.set(xlim=(first - margin, last + margin), ylim=(len(judged) - 0.4, -0.6))

@@ -1,4 +1,4 @@
-"""Intervals of values, of their differences, and of their distances to the noise ceiling."""
+"""Intervals of values, of differences, and of distances to the noise ceiling."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Estimate:
     """An estimate with its interval and its test by Student's t.
 
     Attributes:
-        value: such as a coefficient, or a difference.
-        standard_error: of it.
-        low: the interval's lower end.
-        high: its upper end.
+        value: estimated value, such as a coefficient or a difference.
+        standard_error: standard error of the value.
+        low: lower end of the interval.
+        high: upper end of the interval.
         statistic: value / standard_error.
         freedom: degrees of freedom.
         p_value: two-sided.
@@ -40,41 +40,41 @@ class Estimate:
 
     @classmethod
     def by_t(cls, value: float, standard_error: float, freedom: float, level: float) -> Estimate:
-        """The interval and test of a value; one without an error is as sure as can be.
+        """Compute the interval and test of a value; a standard error of zero gives p = 0.
 
         Args:
-            value: the estimate.
-            standard_error: of it.
+            value: estimated value; p is 1 if value and standard error are zero.
+            standard_error: standard error of the value.
             freedom: degrees of freedom.
-            level: of the interval, such as 0.95.
+            level: confidence level, such as 0.95.
         """
         from scipy.stats import t as student
 
         reach = t_quantile(level, freedom) * standard_error
-        sure = float(np.copysign(np.inf, value)) if value else 0.0
-        statistic = value / standard_error if standard_error else sure
+        exact = float(np.copysign(np.inf, value)) if value else 0.0
+        statistic = value / standard_error if standard_error else exact
         p_value = float(2 * student.sf(abs(statistic), freedom))
         return cls(value, standard_error, value - reach, value + reach, statistic, freedom, p_value)
 
 
-UNKNOWN = Estimate(*(np.nan,) * 7)  # where nothing could be estimated
+UNKNOWN = Estimate(*(np.nan,) * 7)  # if nothing could be estimated
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval by what is drawn anew; nan where that cannot be known.
+    """An interval for new people, new items, or both; nan if unknown.
 
     Attributes:
-        low: people and items are drawn anew, or what `population` says.
-        high: likewise.
-        low_items: items alone: for these people.
-        high_items: likewise.
-        low_participants: people alone: on these items.
-        high_participants: likewise.
-        standard_error: of `low` and `high`.
-        degrees_of_freedom: likewise.
-        population: whom and what `low` and `high` speak of.
-        note: what had to be done, or why that is less than people and items; mostly empty.
+        low: lower end for new people and items, or for what `population` says.
+        high: upper end, likewise.
+        low_items: lower end for new items and these people.
+        high_items: upper end, likewise.
+        low_participants: lower end for new people and these items.
+        high_participants: upper end, likewise.
+        standard_error: standard error behind `low` and `high`.
+        degrees_of_freedom: its degrees of freedom.
+        population: people and items to which `low` and `high` generalise.
+        note: adjustment that was made, or reason for a narrower population; mostly empty.
     """
 
     low: float
@@ -93,11 +93,11 @@ class Uncertainty(NamedTuple):
     """Uncertainty of a value or difference: intervals at any level, and the test that they invert.
 
     Attributes:
-        estimate: the value or difference; of experiments that are simulated at once, (…) of each.
-        components: of its variance.
-        span: how far apart results of two items can lie, in the unit of the measure.
-        ends: the lowest and the highest that it can be.
-        is_value: and no difference.
+        estimate: value or difference; shape (…) for experiments that are simulated together.
+        components: variance components of the estimate.
+        span: largest possible distance between results of two items, in the unit of the measure.
+        ends: lowest and highest possible estimate.
+        is_value: whether the estimate is a value, not a difference.
     """
 
     estimate: FloatArray
@@ -107,98 +107,102 @@ class Uncertainty(NamedTuple):
     is_value: bool = False
 
     def interval(self, level: float) -> Interval:
-        """The interval of one experiment at a level such as 0.95."""
-        known = self.components
+        """Return the interval of one experiment at a level such as 0.95."""
+        components = self.components
         return Interval(
-            *self._limits(level, known.variance, known.freedom, known.independent),
-            *self._limits(level, *known.of_items, known.items_each),
-            *self._limits(level, *known.of_people, known.people),
-            float(known.variance) ** 0.5,
-            float(known.freedom),
-            known.population,
-            known.note,
+            *self._limits(level, components.variance, components.freedom, components.independent),
+            *self._limits(level, *components.of_items, components.items_each),
+            *self._limits(level, *components.of_people, components.people),
+            float(components.variance) ** 0.5,
+            float(components.freedom),
+            components.population,
+            components.note,
         )
 
     def p_values(self) -> FloatArray:
-        """(…) two-sided, of no difference: the largest 1 - level whose interval holds zero."""
+        """Return two-sided p-values, (…): the largest 1 - level whose interval holds zero."""
         return np.minimum(1.0, 2 * self._one_sided(np.abs(self.estimate)))
 
     def equivalence_p_value(self, margin: float) -> float:
-        """The larger p-value of two one-sided tests: is the difference smaller than a margin?
+        """Return the larger p-value of two one-sided tests that the difference is below a margin.
 
-        Schuirmann (1987). Significant at .05 where the 90 % interval lies within the margin. Where
-        two models are the same on every answer nothing scatters: were they to differ by the margin,
-        k items would show it with probability 1 - (1 - margin)^k at least.
+        Schuirmann (1987). It is below .05 if the 90 % interval lies within the margin. If two
+        models agree on every answer, the variance is zero. If they did differ by the margin, k
+        items would show it with probability at least 1 - (1 - margin)^k.
 
         Args:
-            margin: the smallest difference, of either sign, that matters.
+            margin: smallest absolute difference that matters.
         """
         return float(self._one_sided(margin - np.abs(self.estimate)))
 
     def unseen(self, level: float) -> float:
-        """The least distance to which an interval of a difference reaches; see `_limits`."""
-        known = self.components
-        return self._unseen(level, self._answers(known.variance, known.independent))
+        """Return the least distance from a difference to the ends of its interval."""
+        components = self.components
+        return self._least_distance(
+            level, self._effective_observations(components.variance, components.independent)
+        )
 
-    def _unseen(self, level: float, answers: FloatArray) -> float:
+    def _least_distance(self, level: float, answers: FloatArray) -> float:
         return float(self.span * (1 - ((1 - level) / 2) ** (1 / answers)))
 
     def _one_sided(self, distance: FloatArray) -> FloatArray:
-        """Probability of an estimate so far to one side of the truth, or farther; see `_limits`."""
+        """Return the one-sided probability of an error at least this large; see `_limits`."""
         from scipy.stats import t as student
 
-        known = self.components
+        components = self.components
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            answers = self._answers(known.variance, known.independent)
-            unseen = np.where(distance > 0, (1 - distance / self.span) ** answers, 1.0)
-            scattered = student.sf(distance / np.sqrt(known.variance), known.freedom)
-        tail = np.where(distance > 0, np.maximum(scattered, unseen), scattered)
-        return np.where(known.variance == 0, unseen, tail)
+            observations = self._effective_observations(components.variance, components.independent)
+            unobserved = np.where(distance > 0, (1 - distance / self.span) ** observations, 1.0)
+            student_tail = student.sf(distance / np.sqrt(components.variance), components.freedom)
+        tail = np.where(distance > 0, np.maximum(student_tail, unobserved), student_tail)
+        return np.where(components.variance == 0, unobserved, tail)
 
     def _limits(
         self, level: float, variance: FloatArray, freedom: FloatArray, units: float
     ) -> tuple[float, float]:
-        """Both ends.
+        """Return both ends of an interval.
 
-        Of a value, Wilson's (1927): all shares p from which the observed one is not far, with the
-        standard error that each of these would have, (p (1 - p) / n)^.5 for n independent answers.
-        Of a difference, Student's t; but where answers hardly vary, what they do not show matters
-        more than how they scatter. N answers that are all right come about with probability p^N, so
-        that any p above (alpha / 2)^(1 / N) may be true (Clopper & Pearson 1934): no interval of a
-        difference reaches less far.
+        For a value, Wilson's (1927) interval: all shares p close to the observed one, given their
+        own standard error (p (1 - p) / n)^.5 for n independent observations. For a difference,
+        Student's t. With little variance, unobserved answers matter more than the variance: N
+        answers are all right with probability p^N, so any p above (alpha / 2)^(1 / N) may be true
+        (Clopper & Pearson 1934). No interval of a difference is narrower than that.
 
         Args:
-            level: such as 0.95.
-            variance: of the mean.
+            level: confidence level, such as 0.95.
+            variance: variance of the mean.
             freedom: its degrees of freedom.
-            units: how many items, or people, the mean is over.
+            units: number of items, or people, in the mean.
         """
-        answers = self._answers(variance, units)
+        observations = self._effective_observations(variance, units)
         if self.is_value:
             lowest = self.ends[0]
             share = (self.estimate - lowest) / self.span
-            # The scatter of the item that is added is known without error
-            known = (variance + (self.span / units) ** 2) / variance if variance else np.inf
-            curve = t_quantile(level, freedom * known**2) ** 2 / answers
+            # The variance of the added item is known without error
+            freedom_factor = (
+                (variance + (self.span / units) ** 2) / variance if variance else np.inf
+            )
+            curve = t_quantile(level, freedom * freedom_factor**2) ** 2 / observations
             centre = (share + curve / 2) / (1 + curve)
             half = (curve * share * (1 - share) + curve**2 / 4) ** 0.5 / (1 + curve)
             ends = [lowest + self.span * (centre + side * half) for side in (-1, 1)]
         else:
-            scattered = t_quantile(level, freedom) * float(variance) ** 0.5
-            reach = max(scattered, self._unseen(level, answers))
+            student_reach = t_quantile(level, freedom) * float(variance) ** 0.5
+            reach = max(student_reach, self._least_distance(level, observations))
             ends = [self.estimate - reach, self.estimate + reach]
         low, high = np.clip(ends, *self.ends).tolist()
         return low, high
 
-    def _answers(self, variance: FloatArray, units: float) -> FloatArray:
-        """Number of answers, each independent of all others, that would say as much.
+    def _effective_observations(self, variance: FloatArray, units: float) -> FloatArray:
+        """Return the number of independent observations with the same precision.
 
-        The variance of a single answer over that of the mean (Kish 1965), with one more item, or
-        person, whose answers are all alike: without any scatter as many as there are.
+        The variance of a single answer divided by that of the mean (Kish 1965). One item, or
+        person, with constant answers is added: with a variance of zero, the result is the number of
+        units.
 
         Args:
-            variance: of the mean.
-            units: how many items, or people, the mean is over.
+            variance: variance of the mean.
+            units: number of items, or people, in the mean.
         """
         if not units:
             return np.full_like(variance, np.nan)
@@ -212,14 +216,14 @@ class Uncertainty(NamedTuple):
 def uncertainty_of(
     groups: Iterable[GroupJackknife], shares: FloatArray, lowest: float, side: Side
 ) -> Uncertainty:
-    """Uncertainty of a value or difference.
+    """Compute the uncertainty of a value or difference.
 
     Args:
-        groups: the influence of each trial; see `crossed.jackknife`.
-        shares: (n_groups,), how much each group counts in a mean.
-        lowest: of the measure, whose highest value is 1: limits go no further, nor those of a
-            difference further than from one end to the other.
-        side: what is measured.
+        groups: results and influences of trials; see `crossed.jackknife`.
+        shares: (n_groups,), weight of each group in a mean.
+        lowest: lowest value of the measure, whose highest is 1; intervals are clipped to this
+            range, those of differences to its width.
+        side: value or difference to measure.
     """
     blocks = blocks_of(groups, shares, side)
     lacking = "no group rated trials of both models"
@@ -230,13 +234,14 @@ def uncertainty_of(
     span = np.asarray(1 - lowest)
     if side.second is None and not side.ceiling:
         return Uncertainty(estimate, components, span, (lowest, 1.0), is_value=True)
-    # Of a difference: an item on which two models that agree elsewhere part moves it by the span of
-    # the measure; where one is always right and the other never, by twice that.
+    # For a difference: an item on which two otherwise equal models disagree changes it by the span
+    # of the measure. If one model is always right and the other never, an item changes it by twice
+    # that.
     return Uncertainty(estimate, components, span + np.abs(estimate), (lowest - 1, 1 - lowest))
 
 
 def t_quantile(level: float, freedom: float | FloatArray) -> float:
-    """Number of standard errors that an interval reaches to each side, by Student's t."""
+    """Return the distance of an interval's ends in standard errors, by Student's t."""
     from scipy.stats import t as student
 
     return float(student.ppf((1 + level) / 2, freedom))

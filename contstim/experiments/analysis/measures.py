@@ -1,14 +1,14 @@
 """Prediction of people's ratings by a model's log-probability ratios (Golan et al. 2023, Methods).
 
-Two measures, each with the noise ceilings that belong to it: the share of choices a model predicts,
-and the signed-rank cosine, which also asks whether model and person are sure of the same trials.
-Preferences are ratings in steps from the middle of their scale: below 0 for the first sentence,
-above 0 for the second. Arrays have trials last, and any axes of samples, such as one of those that
-are left without each trial in turn, before them; results keep these.
+Each of the two measures has its own noise ceilings. The accuracy is the share of choices that a
+model predicts. The signed-rank cosine also compares how strong the preferences of model and
+participant are. Preferences are ratings in steps from the middle of the scale: below 0 for the
+first sentence, above 0 for the second. The last axis of an array is trials. Axes of samples, such
+as jackknife samples, come before it, and results keep them.
 
-Noise ceilings say how well people predict one another, so how well a model could. The lower ceiling
-predicts each person from the others, leave-one-out; the upper from everybody, this person included.
-The best possible model lies between the two.
+Noise ceilings measure how well participants predict one another, and so how well a model could
+predict them. The lower ceiling predicts each participant from the others (leave-one-out), the upper
+one from all, this participant included. The best possible model lies between the two.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, IntArray
     from contstim.items.scale import Scale
 
-_OfModel: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
-_OfPeople: TypeAlias = Callable[[FloatArray], FloatArray]
+_ModelMeasure: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+_CeilingMeasure: TypeAlias = Callable[[FloatArray], FloatArray]
 
-_DECIMALS = 10  # of sums of ranks: those that tie differ by less, others by more
+_DECIMALS = 10  # decimals of sums of ranks: tied sums differ by less, untied ones by more
 
 
 def log_ratios(log_probs: FloatArray) -> FloatArray:
-    """Log-probability ratio of the second sentence to the first, log p(s2) - log p(s1), nats.
+    """Return the log-probability ratio log p(s2) - log p(s1) of the two sentences, in nats.
 
-    Two impossible sentences (both -inf) are a tie, 0; one alone gives an infinite ratio, which
-    ranks above all finite ones and ties with other infinite ones.
+    Two impossible sentences (both -inf) are a tie, 0. One impossible sentence gives an infinite
+    ratio. It ranks above all finite ratios and ties with other infinite ones.
 
     Args:
         log_probs: (..., 2) nats, of the first and the second sentence.
@@ -51,19 +51,19 @@ def log_ratios(log_probs: FloatArray) -> FloatArray:
 
 
 def choice_agreement(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
-    """1 where model and person prefer the same sentence, 0 where not, 1/2 where one has none.
+    """Return 1 if model and participant prefer the same sentence, 0 if not, 1/2 for a tie.
 
     Args:
         ratios: (..., n_trials), nats, positive for the second sentence.
         preferences: (..., n_trials), positive for the second sentence.
     """
-    # The product of the signs is 1 where both agree, -1 where not, 0 where the model ties, or the
-    # person leaves a slider in the middle.
+    # The product of the signs is 1 for agreement, -1 for disagreement, and 0 if the model ties or
+    # the participant leaves a slider in the middle.
     return (1 + np.sign(ratios) * np.sign(preferences)) / 2
 
 
 def accuracy(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
-    """The share of each person's choices that each model predicts; a tie counts one half.
+    """Return the share of each participant's choices that each model predicts; a tie counts 1/2.
 
     Args:
         ratios: log-probability ratios, (n_models, …, n_trials), nats; see `log_ratios`.
@@ -72,57 +72,59 @@ def accuracy(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
     Returns:
         (n_participants, n_models, …).
     """
-    # Person by person, since all at once may be more than memory holds
+    # One participant at a time, since all together may not fit in memory
     return np.stack([choice_agreement(ratios, person).mean(axis=-1) for person in preferences])
 
 
 def signed_rank_cosine(ratios: FloatArray, preferences: FloatArray) -> FloatArray:
-    """The cosine of each model's and each person's signed ranks (2023, Eqs. 7-11).
+    """Return the cosine of each model's and each participant's signed ranks (2023, Eqs. 7-11).
 
-    This is what breaking ties at random gives on average, in closed form: ties are broken
+    This is the closed form of the mean result if ties are broken at random. Ties are broken
     independently on both sides, so the expected product of two ranks is the product of their
-    average ranks; and whatever the ties, k non-zero values have ranks 1 to k, whose squares sum to
-    k(k+1)(2k+1)/6. A model that ties everywhere has the cosine 0. Args and returns are those of
+    average ranks. With or without ties, k non-zero values have ranks 1 to k, whose squares sum to
+    k(k+1)(2k+1)/6. A model that ties on all trials has a cosine of 0. Args and returns are those of
     `accuracy`.
     """
     ranks = signed_ranks(ratios)
     products = np.stack([(ranks * person).sum(axis=-1) for person in signed_ranks(preferences)])
-    # The denominator from the closed form of Eq. 9
+    # Denominator: closed form of Eq. 9
     return cosine(products, rank_squares(ratios) * rank_squares(preferences)[:, None])
 
 
 def cosine(products: FloatArray, squares: FloatArray) -> FloatArray:
-    """Products over the root of squares; 0 where a vector is 0."""
+    """Return products divided by the root of squares; 0 where a vector is 0."""
     return np.divide(products, np.sqrt(squares), out=np.zeros_like(products), where=squares > 0)
 
 
 def signed_ranks(values: FloatArray) -> FloatArray:
-    """Average ranks, from 1, of the non-zero values by size, with their signs; zeros stay 0.
+    """Return average ranks, from 1, of absolute non-zero values, with signs; zeros stay 0.
 
     Args:
         values: (…, n_trials); infinite ones rank highest, tied.
     """
     from scipy.stats import rankdata
 
-    zeros = (values == 0).sum(axis=-1, keepdims=True)  # which rank below all others
+    zeros = (values == 0).sum(axis=-1, keepdims=True)  # they rank below all others
     ranks: FloatArray = np.sign(values) * (rankdata(np.abs(values), axis=-1) - zeros)
     return ranks
 
 
 def rank_squares(values: FloatArray) -> FloatArray:
-    """k(k+1)(2k+1)/6 for the number k of non-zero values (2023, Eq. 9), (…)."""
+    """Return k(k+1)(2k+1)/6 for k non-zero values (2023, Eq. 9), shape (…)."""
     k = np.count_nonzero(values, axis=-1)
     return np.asarray(k * (k + 1) * (2 * k + 1) / 6)
 
 
 def known_mean(values: FloatArray | BoolArray) -> float:
-    """Mean of all that is not nan; nan where nothing is left."""
+    """Return the mean of all values that are not nan; nan if there are none."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else np.nan
 
 
 def accuracy_lower(preferences: FloatArray) -> FloatArray:
-    """The share of each person's choices made by the majority of the others; a draw counts 1/2.
+    """Return the share of each participant's choices that agree with the others' majority.
+
+    A draw counts 1/2.
 
     Args:
         preferences: (n_participants, …, n_trials), of two participants or more.
@@ -131,51 +133,52 @@ def accuracy_lower(preferences: FloatArray) -> FloatArray:
         (n_participants, …).
     """
     choices = np.sign(preferences)
-    # The votes of all less one's own are those of the others; their sum has the majority's sign.
+    # All votes minus the participant's own are those of the others; the sign is their majority's.
     agreement = choice_agreement(choices.sum(axis=0) - choices, preferences)
     return np.asarray(agreement.mean(axis=-1))
 
 
 def accuracy_upper(preferences: FloatArray) -> FloatArray:
-    """The share of each person's choices made by the majority of all; a draw counts 1/2.
+    """Return the share of each participant's choices that agree with the majority of all.
 
-    Args and returns are those of `accuracy_lower`.
+    A draw counts 1/2. Args and returns are those of `accuracy_lower`.
     """
-    votes = np.sign(preferences).sum(axis=0)  # one's own among them
+    votes = np.sign(preferences).sum(axis=0)  # including the participant's own
     return np.asarray(choice_agreement(votes, preferences).mean(axis=-1))
 
 
 def cosine_lower(preferences: FloatArray) -> FloatArray:
-    """Each person's signed-rank cosine with the others' mean normalised ranks, ranked again.
+    """Return each participant's signed-rank cosine with the others' mean ranks, ranked again.
 
-    Args and returns are those of `accuracy_lower`. A mean of zero is a tie, as a model's would be.
+    Ranks are normalised before they are averaged. A mean of zero is a tie, as for a model. Args and
+    returns are those of `accuracy_lower`.
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
-    vectors = _of_one_norm(ranks, squares)
-    # Sums rank as means do. What ties is equal, in whatever order people stand: ranks are halves of
-    # whole numbers, and those that are divided by norms are rounded.
+    vectors = _normalise_ranks(ranks, squares)
+    # Sums rank as means do. Rounding makes tied sums equal in any order of participants: ranks are
+    # multiples of one half, and ranks divided by norms have rounding errors.
     others = np.round(vectors.sum(axis=0) - vectors, _DECIMALS)
-    # The others' mean is ranked again, as a model's ratios are, so that both have the same norm.
+    # The others' mean is ranked again, like a model's ratios, so that both have the same norm.
     return cosine((signed_ranks(others) * ranks).sum(axis=-1), rank_squares(others) * squares)
 
 
 def cosine_upper(preferences: FloatArray) -> FloatArray:
-    """Each person's cosine with everybody's mean normalised ranks, as they are, not ranked again.
+    """Return each participant's cosine with the mean normalised ranks of all, not ranked again.
 
     Args and returns are those of `accuracy_lower`.
     """
     ranks, squares = signed_ranks(preferences), rank_squares(preferences)
-    # Of all vectors, the mean of vectors of one norm has the highest summed cosine with them: no
-    # model can do better. It is not ranked again, and Eq. 9 is not its norm.
-    mean = _of_one_norm(ranks, squares).mean(axis=0)
+    # The mean of vectors with equal norms has the highest summed cosine with them, so no model can
+    # do better. It is not ranked again, so Eq. 9 is not its norm.
+    mean = _normalise_ranks(ranks, squares).mean(axis=0)
     return cosine((ranks * mean).sum(axis=-1), squares * (mean**2).sum(axis=-1))
 
 
-def _of_one_norm(ranks: FloatArray, squares: FloatArray) -> FloatArray:
-    """Ranks divided by each person's norm where norms differ; where they do not, as they are.
+def _normalise_ranks(ranks: FloatArray, squares: FloatArray) -> FloatArray:
+    """Divide ranks by each participant's norm where norms differ; else return them unchanged.
 
-    They differ where people have different numbers of trials without a preference. Who has none at
-    all has ranks of zero, whatever the norm of the others.
+    Norms differ if participants have different numbers of trials without a preference. A
+    participant without any preference has ranks of zero, and other norms do not matter.
     """
     differ = ((squares != squares.max(axis=0)) & (squares > 0)).any(axis=0)
     return ranks / np.sqrt(np.where(differ & (squares > 0), squares, 1))[..., None]
@@ -183,25 +186,25 @@ def _of_one_norm(ranks: FloatArray, squares: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Measure:
-    """A way to say how well a model predicts each person, and its noise ceilings.
+    """A measure of how well a model predicts each participant, with its noise ceilings.
 
     Attributes:
-        name: as in tables.
-        label: as on the axis of a figure.
-        chance: what a model that knows nothing reaches.
-        lowest: what it can be at least; 1 is the highest.
-        model: of ratios and preferences.
-        lower: of preferences.
-        upper: as `lower`.
+        name: name in tables.
+        label: axis label in figures.
+        chance: value of a model at chance.
+        lowest: lowest possible value; the highest is 1.
+        model: function of ratios and preferences.
+        lower: function of preferences for the lower noise ceiling.
+        upper: likewise for the upper noise ceiling.
     """
 
     name: str
     label: str
     chance: float
     lowest: float
-    model: _OfModel
-    lower: _OfPeople
-    upper: _OfPeople
+    model: _ModelMeasure
+    lower: _CeilingMeasure
+    upper: _CeilingMeasure
 
 
 ACCURACY = Measure(
@@ -226,15 +229,15 @@ MEASURES = (ACCURACY, COSINE)
 
 
 def measures_of(scale: Scale) -> tuple[Measure, ...]:
-    """The measures of answers on a scale; the last is that of all trials together."""
+    """Return the measures for a scale; the last is the main measure of all trials together."""
     return MEASURES if scale.is_graded else (ACCURACY,)
 
 
 def require_measure(measure: Measure, scale: Scale) -> None:
-    """Make sure that answers on a scale say what a measure compares.
+    """Check that a measure can be computed from answers on a scale.
 
     Raises:
-        InputError: they are choices, which cannot be ranked.
+        InputError: if answers are choices, which cannot be ranked.
     """
     if measure not in measures_of(scale):
         raise InputError(
@@ -245,15 +248,15 @@ def require_measure(measure: Measure, scale: Scale) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ParticipantScores:
-    """Results of all participants, group after group, on the trials that evaluate each model.
+    """Results of all participants, in order of groups, on the trials that evaluate each model.
 
     Attributes:
-        models: one a column.
-        groups: (n_participants,), the number of each participant's group.
+        models: names of the columns.
+        groups: (n_participants,), group number of each participant.
         values: (n_participants, n_models); nan where a group has no trial for a model.
         lower: the lower noise ceiling on the same trials, same shape; nan for a group of one.
         upper: the upper noise ceiling, likewise.
-        n_trials: (n_participants, n_models), how many trials that is.
+        n_trials: (n_participants, n_models), numbers of these trials.
     """
 
     models: tuple[str, ...]
@@ -265,11 +268,11 @@ class ParticipantScores:
 
     @property
     def group_numbers(self) -> IntArray:
-        """The groups, ascending."""
+        """Group numbers in ascending order."""
         return np.unique(self.groups)
 
     def of_groups(self, values: FloatArray) -> FloatArray:
-        """Means over the participants of each group, (n_groups, n_models)."""
+        """Return means over the participants of each group, (n_groups, n_models)."""
         return np.stack([values[self.groups == g].mean(axis=0) for g in self.group_numbers])
 
 
@@ -277,7 +280,7 @@ def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> 
     """Evaluate every model on its own trials.
 
     Args:
-        ratings: who rated what.
+        ratings: ratings and log-probabilities.
         measure: accuracy or signed-rank cosine.
         masks: for each group, which trials evaluate which model, (n_models, n_trials).
 
@@ -289,7 +292,8 @@ def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> 
         evaluate_group(group, measure, mask)
         for group, mask in zip(ratings.groups, masks, strict=True)
     ]
-    # One row a participant, group after group; what holds for a group is repeated for its people.
+    # One row per participant, in order of groups; values of a group are repeated for its
+    # participants.
     people = [len(group.participants) for group in ratings.groups]
     numbers = np.repeat([group.number for group in ratings.groups], people)
     counts = np.repeat([mask.sum(axis=1) for mask in masks], people, axis=0)
@@ -300,17 +304,17 @@ def evaluate(ratings: Ratings, measure: Measure, masks: Sequence[BoolArray]) -> 
 def evaluate_group(
     group: GroupRatings, measure: Measure, mask: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Model, lower and upper ceiling, each (n_participants, n_models).
+    """Return values, lower and upper ceilings of one group, each (n_participants, n_models).
 
     Args:
-        group: who rated what.
+        group: ratings and log-probabilities.
         measure: accuracy or signed-rank cosine.
         mask: which trials evaluate which model, (n_models, n_trials).
     """
     people, (n_models, _) = group.preferences, mask.shape
     values, lower, upper = np.full((3, len(people), n_models), np.nan)
-    # Models with the same trials are evaluated together, on random pairs all of them; where each
-    # has its own, one by one. The ceilings are those of these trials.
+    # Models with the same trials are evaluated together: all of them on random pairs, otherwise
+    # often one at a time. Ceilings are computed on the same trials.
     for trials in np.unique(mask[mask.any(axis=1)], axis=0):
         models = (mask == trials).all(axis=1)
         rated = people[:, trials]

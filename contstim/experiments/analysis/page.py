@@ -1,4 +1,4 @@
-"""The folder that an analysis writes: tables, figures, and a page to read."""
+"""The folder that an analysis writes: tables, figures, and a report page."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from contstim.models.training_text import Contamination
     from contstim.reporting.report import Part, Value
 
-_FEW = 3  # comparisons that are shown unfolded
-_EXTREMES = 5  # trials that people are least, and most, sure of
+_MAX_UNFOLDED = 3  # maximum number of comparisons, or of cautions, that are shown unfolded
+_N_EXTREME = 5  # number of least certain, and of most certain, trials in a table
 
 
 def report(
@@ -66,22 +66,22 @@ def report(
     title: str,
     seen: Mapping[str, Contamination | None] | None = None,
 ) -> Report:
-    """The results as a page.
+    """Build the report page of an analysis.
 
     Args:
-        analysis: what `analyze` returned.
+        analysis: result of `analyze`.
         images: figures as PNG, by name.
-        title: the page's heading.
-        seen: which of the sentences stand in the training text of each model.
+        title: heading of the page.
+        seen: overlap of the sentences with the training text of each model.
     """
-    told = _told(analysis)
+    texts = _page_passages(analysis)
     winner, why = verdict_texts(analysis)
     verdict = Paragraph((strong(winner), f" {why}"))
     parts: list[Part] = [verdict, _figure(analysis.main, images)]
-    parts += [Paragraph(told["bars"], note=True), *_preface(analysis, told)]
-    if cautions := [*_cautions(analysis, told, seen or {})]:
+    parts += [Paragraph(texts["bars"], note=True), *_preface(analysis, texts)]
+    if cautions := [*_cautions(analysis, texts, seen or {})]:
         limits = counted(len(cautions), "limit of these results", "limits of these results")
-        parts.append(Details(limits, [Bullets(cautions)], is_open=len(cautions) <= _FEW))
+        parts.append(Details(limits, [Bullets(cautions)], is_open=len(cautions) <= _MAX_UNFOLDED))
     parts.append(Heading("In detail"))
     for result in figures.shown(analysis):
         about = DESCRIPTIONS[result.scope].capitalize()
@@ -89,13 +89,13 @@ def report(
     for kind in ("agreement", "dominance", "roles", "ranks"):
         if names := [name for name in images if name.split("-")[0] == kind]:
             pictures = [Picture(name, images[name], name) for name in names]
-            note = Paragraph(told[kind], note=True)
+            note = Paragraph(texts[kind], note=True)
             parts.append(Details(kind.capitalize(), [note, *pictures]))
     parts += _paradigms(analysis)
-    parts += _choices(analysis, told)
+    parts += _choices(analysis, texts)
     if "reliability" in images:
-        sure = [*_reliability(analysis, told, images["reliability"])]
-        parts.append(Details("How sure people are of each trial", sure))
+        reliability_parts = [*_reliability(analysis, texts, images["reliability"])]
+        parts.append(Details("How sure people are of each trial", reliability_parts))
     methods = [*map(Paragraph, methods_text(analysis))]
     parts += [*_failures(analysis), Details("How this was computed", methods)]
     return Report(title, parts, warning=analysis.origin.warning)
@@ -106,15 +106,15 @@ def _figure(result: Result, images: Mapping[str, bytes]) -> Picture:
     return Picture(name, images[name], f"{result.measure.label}: {DESCRIPTIONS[result.scope]}")
 
 
-def _told(analysis: Analysis) -> dict[str, str]:
-    """Passages of the page."""
+def _page_passages(analysis: Analysis) -> dict[str, str]:
+    """Return the passages of the page."""
     ratings, admission = analysis.ratings, analysis.admission
-    # Such people are left out by catch trials, if by anything. Those who are not are named, since
-    # their answers lower every measure and ceiling.
+    # Only catch trials can exclude these participants. Those who remain are named, because their
+    # answers lower every measure and ceiling.
     notable: dict[str, list[str]] = {}
-    for found in admission.report.findings:
-        if found.problem in HARMLESS and found.participant in ratings.participants:
-            notable.setdefault(str(found.problem), []).append(found.participant)
+    for finding in admission.report.findings:
+        if finding.problem in HARMLESS and finding.participant in ratings.participants:
+            notable.setdefault(str(finding.problem), []).append(finding.participant)
     return passages(
         *(__package__, "page.md.jinja"),
         ratings=ratings,
@@ -132,44 +132,44 @@ def _told(analysis: Analysis) -> dict[str, str]:
     )
 
 
-def _preface(analysis: Analysis, told: Mapping[str, str]) -> Iterator[Part]:
-    """Who took part, who did not, and under which names models are drawn."""
+def _preface(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
+    """Yield the parts on participants, exclusions, and model names in figures."""
     excluded = analysis.admission.excluded
-    yield Paragraph(told["who"])
+    yield Paragraph(texts["who"])
     if excluded:
         table = Table(("left out", "why"), [*excluded.items()], texts=2)
         yield Details("Who was left out, and why", [table])
-    yield from map(Paragraph, filter(None, [told["notable"]]))
+    yield from map(Paragraph, filter(None, [texts["notable"]]))
     names = figures.names_in_figures(analysis).items()
     if short := [(label, name) for name, label in names if label != name]:
         yield Details("Models' names in figures", [Table(("in figures", "model"), short, texts=2)])
 
 
 def _cautions(
-    analysis: Analysis, told: Mapping[str, str], seen: Mapping[str, Contamination | None]
+    analysis: Analysis, texts: Mapping[str, str], seen: Mapping[str, Contamination | None]
 ) -> Iterator[str]:
-    """Limits that a reader has to know before any detail."""
+    """Yield the limits that a reader must know before any detail."""
     contaminated = contamination_warnings(seen, "natural sentences")
-    yield from filter(None, (*contaminated, told["against"], *analysis.cautions))
+    yield from filter(None, (*contaminated, texts["against"], *analysis.cautions))
 
 
 def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> Iterator[Part]:
-    """Results of one measure on one kind of trials: figure, models, verdict, every two models."""
+    """Yield the parts of one result: figure, models, verdict, and all pairs of models."""
     sampling = analysis.sampling
     values, differences = value_ends(result.measure), difference_ends(result.measure)
     holm = sampling.correction == "holm"
     level, adjusted = f"{sampling.level:.0%}", "p (Holm)" if holm else "q"
-    # The level at which the family decides, such as 99.4%
-    decided = level
+    # Level of the intervals of the family, such as 99.4%
+    family_level = level
     if result.comparisons:
-        decided = f"{100 * (1 - max(test['alpha'] for test in result.comparisons)):.3g}%"
+        family_level = f"{100 * (1 - max(test['alpha'] for test in result.comparisons)):.3g}%"
 
     def tested(test: Row, mark: str = "") -> tuple[float, str, str]:
         shown_p = p_text(test["p_holm" if holm else "q_value"]) + mark * test["significant"]
         shown_p = shown_p if test["testable"] else "untestable"
         return test["difference"], range_text(test["interval"], differences), shown_p
 
-    if result is not analysis.main:  # whose figure stands above
+    if result is not analysis.main:  # its figure is at the top of the page
         yield _figure(result, images)
     ceilings = {row["first"]: row for row in result.comparisons if row["second"] == CEILING}
     rows: list[tuple[Value, ...]] = []
@@ -177,8 +177,8 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
         test = ceilings.get(row["model"])
         above = test is not None and test["difference"] > 0
         to_ceiling = tested(test, " (above)" if above else "*") if test else ("–", "–", "–")
-        rows.append((*_valued(row, values), *to_ceiling, f"{row['n_trials']:,}"))
-    to_ceiling_header = ("to the ceiling", decided, adjusted)
+        rows.append((*_value_cells(row, values), *to_ceiling, f"{row['n_trials']:,}"))
+    to_ceiling_header = ("to the ceiling", family_level, adjusted)
     header = ("model", result.measure.name, level, "ceiling", *to_ceiling_header, "trials")
     yield Table(header, rows)
     for test in result.comparisons[:1]:
@@ -190,18 +190,18 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
         yield Paragraph(unknown, note=True)
     yield Paragraph(_verdict(result, str(sampling.units)))
     if rivals := analysis.rivals_of(result):
-        valued = [(*_valued(row, values), f"{row['n_trials']:,}") for row in rivals.models]
-        yield Table(("trivial rival, no model", *header[1:4], "trials"), valued)
+        rival_rows = [(*_value_cells(row, values), f"{row['n_trials']:,}") for row in rivals.models]
+        yield Table(("trivial rival, no model", *header[1:4], "trials"), rival_rows)
         yield Paragraph(against_rivals(rivals, sampling.units))
     if pairs := [test for test in result.comparisons if test["second"] != CEILING]:
         lines = [(x["first"], x["second"], *tested(x), x["verdict"]) for x in pairs]
-        columns = ("model", "less", "difference", decided, adjusted, "verdict")
+        columns = ("model", "less", "difference", family_level, adjusted, "verdict")
         title = f"Every two models: {counted(len(pairs), 'difference')}, with intervals and tests"
-        yield Details(title, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _FEW)
+        yield Details(title, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _MAX_UNFOLDED)
 
 
 def _paradigms(analysis: Analysis) -> Iterator[Part]:
-    """People, models and the grammar on minimal pairs, by paradigm."""
+    """Yield the table of people, models and the grammar on minimal pairs, by paradigm."""
     rows = [
         (
             *(row["paradigm"], row["judge"], number_text(row["prefers_acceptable"])),
@@ -223,15 +223,15 @@ def _paradigms(analysis: Analysis) -> Iterator[Part]:
 
 def _verdict(result: Result, units: str) -> str:
     ordered = [row["model"] for row in sorted(result.models, key=lambda row: -row["value"])]
-    alike = [
+    equivalences = [
         f"{first} ≈ {second}"
         for first, second in combinations(ordered, 2)
         if second in result.equivalent_to(first)
     ]
-    alike += [
+    equivalences += [
         f"{model} ≈ its ceiling" for model in ordered if model in result.equivalent_to(CEILING)
     ]
-    told = passages(
+    texts = passages(
         *(__package__, "verdict.md.jinja"),
         units=units,
         cannot=result.detectability.cannot(units),
@@ -242,14 +242,14 @@ def _verdict(result: Result, units: str) -> str:
             for model in ordered
             if (worse := result.beaten_by(model))
         ],
-        alike=alike,
+        alike=equivalences,
         margin=result.comparisons[0]["smallest_effect"] if result.comparisons else 0.0,
     )
-    return told["verdict"]
+    return texts["verdict"]
 
 
-def _choices(analysis: Analysis, told: Mapping[str, str]) -> Iterator[Part]:
-    """Choices of people: together, and by each model's log-probability ratios."""
+def _choices(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
+    """Yield near-unanimity by condition, and regressions on each model's log-probability ratios."""
     unanimity = [
         (row["condition"], f"{agreed:,}", f"{trials:,}", f"{agreed / trials:.1%}")
         for row in analysis.unanimity
@@ -269,14 +269,14 @@ def _choices(analysis: Analysis, told: Mapping[str, str]) -> Iterator[Part]:
         for slope in [row["estimate"]]
     ]
     header = ("trials", "model", "log odds per nat", level, "p", "choices", "note")
-    note, table = Paragraph(told["regressions"], note=True), Table(header, rows, texts=2, notes=1)
+    note, table = Paragraph(texts["regressions"], note=True), Table(header, rows, texts=2, notes=1)
     yield Details("Choices by log-probability ratio", [note, table])
 
 
-def _reliability(analysis: Analysis, told: Mapping[str, str], image: bytes) -> Iterator[Part]:
-    """Sureness of people by condition, and the trials that they are least and most sure of."""
+def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> Iterator[Part]:
+    """Yield reliability by condition, and trials with the least and most certain preferences."""
     judged, scale = reliability.judged_trials(analysis.ratings), analysis.ratings.scale
-    yield Paragraph(told["reliability"], note=True)
+    yield Paragraph(texts["reliability"], note=True)
     yield Picture("reliability", image, "shrunken mean ratings of all trials, by condition")
     conditions = [
         (
@@ -290,25 +290,25 @@ def _reliability(analysis: Analysis, told: Mapping[str, str], image: bytes) -> I
         conditions,
     )
     ordered = reliability.by_sureness(judged)
-    surest = ordered[::-1][: max(0, min(_EXTREMES, len(ordered) - _EXTREMES))]
+    surest = ordered[::-1][: max(0, min(_N_EXTREME, len(ordered) - _N_EXTREME))]
     header = ("trial", "sentence", "preferred by", "likely preferred", "rating", "shrunken")
-    for heading, chosen in (("Least sure", ordered[:_EXTREMES]), ("Most sure", surest)):
+    for heading, chosen in (("Least sure", ordered[:_N_EXTREME]), ("Most sure", surest)):
         rows: list[tuple[Value, ...]] = []
-        for trial, rated, known in chosen:
+        for trial, rated, item in chosen:
             sides, mean = np.sign(rated - scale.middle), f"{rated.mean():.2f}"
             people = [f"{(sides == side).sum():,} of {len(rated):,}" for side in (-1, 1)]
-            likely = [f"{share:.1%}" for share in (1 - known.sure_of_2, known.sure_of_2)]
-            means = (mean, f"{known.shrunken_rating:.2f}")
+            likely = [f"{share:.1%}" for share in (1 - item.sure_of_2, item.sure_of_2)]
+            means = (mean, f"{item.shrunken_rating:.2f}")
             rows.append((trial.trial_id, trial.sentence_1.text, people[0], likely[0], *means))
             rows.append(("", trial.sentence_2.text, people[1], likely[1], "", ""))
-        if rows:  # else so few trials that all are among the least sure
+        if rows:  # none if all trials are among the least certain
             yield Heading(heading, level=3)
             yield Table(header, rows, texts=2)
 
 
 def _failures(analysis: Analysis) -> Iterator[Part]:
-    # A failure is two rows, one a sentence: names stand in the first, so that the second belongs to
-    # it (see `Table`).
+    # A failure has two rows, one for each sentence. Names are in the first row only, so that the
+    # rows are read as one (see `Table`).
     header = ("model", "rival", "sentence", "log p, model", "log p, rival", "people")
     for scope, failures in groupby(analysis.failures, key=itemgetter("scope")):
         rows: list[tuple[Value, ...]] = []
@@ -323,13 +323,13 @@ def _failures(analysis: Analysis) -> Iterator[Part]:
         yield Details(f"Where models fail: {DESCRIPTIONS[scope]}", [table])
 
 
-def _valued(row: Row, ends: tuple[float, float]) -> tuple[Value, ...]:
+def _value_cells(row: Row, ends: tuple[float, float]) -> tuple[Value, ...]:
     bounds = f"{number_text(row['lower'])} – {number_text(row['upper'])}"
     return row["model"], row["value"], range_text(row["interval"], ends), bounds
 
 
 def verdict_texts(analysis: Analysis) -> tuple[str, str]:
-    """Who agrees with people most; then by how much, how surely, and what cannot be told."""
+    """Return the name of the best model, then its lead, certainty, and open questions."""
     result, sampling = analysis.main, analysis.sampling
     best, *others = sorted(result.models, key=lambda row: -row["value"])
     first, names = best["model"], [row["model"] for row in others]
@@ -343,7 +343,7 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
     equal = [row["second"] for row in trivial if not (row["significant"] and row["difference"] > 0)]
     worse = result.beaten_by(first)
     shown = range_text(best["interval"], value_ends(result.measure))
-    told = passages(
+    texts = passages(
         *(__package__, "headline.md.jinja"),
         whom="artificial participants" if analysis.origin.simulated else "people",
         primary=analysis.primary,
@@ -364,40 +364,40 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
         rivals=equal,
         these_items=sampling.units == "participants",
     )
-    return told["winner"], told["why"]
+    return texts["winner"], texts["why"]
 
 
 def _lead(test: Row, first: str, result: Result, sampling: Sampling) -> str:
-    """A contrast as the first model less the other: difference, interval and adjusted p-value."""
+    """Describe the lead of the first model: difference, interval and adjusted p-value."""
     sign = 1 if test["first"] == first else -1
     low, high = sorted(sign * end for end in (test["interval"].low, test["interval"].high))
     name, p_value = ("p (Holm)", "p_holm") if sampling.correction == "holm" else ("q", "q_value")
     text = p_text(test[p_value])
-    tested = f", {name} {text if text[0] == '<' else f'= {text}'}" if test["testable"] else ""
-    several = test["alpha"] < 1 - sampling.level - 1e-9
-    wider = ", wider since several differences are tested," if several else ""
+    test_text = f", {name} {text if text[0] == '<' else f'= {text}'}" if test["testable"] else ""
+    is_corrected = test["alpha"] < 1 - sampling.level - 1e-9
+    wider = ", wider since several differences are tested," if is_corrected else ""
     level = f"{100 * (1 - test['alpha']):.3g}% interval{wider}"
     interval = f"{level} {number_text(low)} … {number_text(high)}"
     if is_uninformative(test["interval"], difference_ends(result.measure)):
         interval = f"{level} not estimable from {sample_text(result)}"
     more, other = number_text(sign * test["difference"]), test["second" if sign > 0 else "first"]
-    return f"{more} more than {other}, the next ({interval}{tested})"
+    return f"{more} more than {other}, the next ({interval}{test_text})"
 
 
 def methods_text(analysis: Analysis) -> tuple[str, ...]:
-    """Paragraphs for a methods section; the last lists the references.
+    """Return paragraphs for a methods section; the last lists the references.
 
-    What was measured, which tests of which family with which correction, and what intervals speak
-    of, for this analysis: its numbers of people, groups and contrasts, and what was asked for.
+    They describe measures, tests, families, corrections and intervals, with this analysis' numbers
+    of people, groups and contrasts, and its settings.
 
     Args:
-        analysis: what `analyze` returned.
+        analysis: result of `analyze`.
     """
     sampling, ratings = analysis.sampling, analysis.ratings
     intervals = [interval for result in analysis.results for interval in result.intervals]
     freedom = [x.degrees_of_freedom for x in intervals if math.isfinite(x.degrees_of_freedom)]
     notes = Counter(interval.note for interval in intervals if interval.note)
-    told = passages(
+    texts = passages(
         *(__package__, "methods.md.jinja"),
         models=ratings.models,
         primary=analysis.primary.name if analysis.primary else "",
@@ -424,7 +424,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         natural_synthetic=Scope.ACCEPT in {result.scope for result in analysis.results},
         narrower=any(interval.population != BOTH for interval in intervals),
     )
-    return (*told.values(), f"References: {' '.join(works_in(' '.join(told.values())))}")
+    return (*texts.values(), f"References: {' '.join(works_in(' '.join(texts.values())))}")
 
 
 def write_analysis(
@@ -435,23 +435,23 @@ def write_analysis(
     pair: tuple[str, str] | None = None,
     seen: Mapping[str, Contamination | None] | None = None,
 ) -> list[Path]:
-    """Write tables (CSV), figures (PDF and PNG), methods.md and report.html, which stands alone.
+    """Write tables (CSV), figures (PDF and PNG), methods.md, and a self-contained report.html.
 
-    Where participants were artificial, the page and every figure say so first, and every table has
-    a column `simulated_participants`, such as `3 of 10`.
+    If participants were artificial, the page and every figure say so first, and every table has a
+    column `simulated_participants`, such as `3 of 10`.
 
     Args:
-        analysis: what `analyze` found.
-        folder: made where it is missing; files of the same names are replaced.
-        title: the page's heading.
-        pair: two models whose sentences to draw; by default the most consistent rivals.
-        seen: which of the sentences stand in the training text of each model.
+        analysis: result of `analyze`.
+        folder: output folder; it is created if necessary, and files of the same names are replaced.
+        title: heading of the page.
+        pair: two models for the figure of ranks; by default the most consistent rivals.
+        seen: overlap of the sentences with the training text of each model.
 
     Returns:
-        The tables, figures and text that stand beside report.html.
+        Paths of tables, figures and methods text, without report.html.
 
     Raises:
-        InputError: a file cannot be written, or no trial sets the pair against each other.
+        InputError: if a file cannot be written, or no trial sets the pair against each other.
     """
     folder = Path(folder)
     if pair:
@@ -466,11 +466,11 @@ def write_analysis(
     images, warning = {}, analysis.origin.warning
     with styled():
         for name, figure in figures.drawings(analysis, pair):
-            # The page holds the very images that are written
+            # The page embeds the same images that are written
             images[name] = save(figure, folder / "figures" / name, warning=warning)
             files += [folder / "figures" / f"{name}{ending}" for ending in (".pdf", ".png")]
-    told = ["# Statistics", warning, *methods_text(analysis)]
+    methods = ["# Statistics", warning, *methods_text(analysis)]
     files.append(folder / "methods.md")
-    write_text(files[-1], "\n\n".join(filter(None, told)) + "\n")
+    write_text(files[-1], "\n\n".join(filter(None, methods)) + "\n")
     write_text(folder / "report.html", report(analysis, images, title=title, seen=seen).html())
     return files

@@ -1,4 +1,4 @@
-"""Who rated which trials, the models' log-probabilities, and which trials evaluate which model."""
+"""Ratings of trials, the models' log-probabilities, and the trials that evaluate each model."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
 
 TESTING = tuple(condition for condition in Condition if condition is not Condition.CATCH)
-"""The conditions that say something of models: catch trials only ask whether people attend."""
+"""The conditions that evaluate models: catch trials only test attention."""
 
-_NAMED = 5  # how many culprits a message names
+_NAMED = 5  # maximum number of examples in a message
 
 
 @dataclass(frozen=True, eq=False)
 class GroupRatings:
-    """Ratings of the participants of one group, to whom every trial was shown.
+    """Ratings of the participants of one group, who saw every trial.
 
     Attributes:
-        number: the group's, as in its trials.
-        trials: in the order of the columns below, all on the scale of the ratings.
+        number: number of the group, as in its trials.
+        trials: trials in column order, all on the scale of the ratings.
         participants: distinct names.
-        ratings: (n_participants, n_trials), on the trials' scale, for sentence_1 … sentence_2; nan
-            where none was given in time.
-        left: (n_participants, n_trials), 1 or 2, the sentence shown left; 0 where not recorded.
+        ratings: (n_participants, n_trials), on the trials' scale, from sentence_1 to sentence_2;
+            nan without a rating in time.
+        left: (n_participants, n_trials), 1 or 2, the sentence shown left; 0 if not recorded.
         log_probs: (n_models, n_trials, 2), nats, of sentence_1 and sentence_2.
     """
 
@@ -56,14 +56,14 @@ class GroupRatings:
 
     @property
     def scale(self) -> Scale:
-        """Of the ratings."""
+        """Scale of the ratings."""
         return self.trials[0].scale
 
     @cached_property
     def preferences(self) -> FloatArray:
         """Ratings in steps from the middle of the scale, (n_participants, n_trials).
 
-        Below 0 for sentence_1, above 0 for sentence_2; 0 for neither, also where none was given.
+        Below 0 for sentence_1, above 0 for sentence_2; 0 for neither and for missing ratings.
         """
         return np.nan_to_num(self.ratings - self.scale.middle)
 
@@ -75,11 +75,11 @@ class GroupRatings:
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """All groups of an experiment, and the models that are put to the test.
+    """All groups of an experiment, and the models that are evaluated.
 
     Attributes:
         models: names, in the order of the groups' first axis of log-probabilities.
-        groups: in the order of their numbers; every group has a participant.
+        groups: groups in the order of their numbers; every group has a participant.
     """
 
     models: tuple[str, ...]
@@ -87,39 +87,39 @@ class Ratings:
 
     @property
     def scale(self) -> Scale:
-        """Of all ratings."""
+        """Scale of all ratings."""
         return self.groups[0].scale
 
     @property
     def participants(self) -> tuple[str, ...]:
-        """Everybody, group after group."""
+        """Participants of all groups, in order of groups."""
         return tuple(name for group in self.groups for name in group.participants)
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """Those of all groups, group after group."""
+        """Trials of all groups, in order of groups."""
         return tuple(trial for group in self.groups for trial in group.trials)
 
     @property
     def n_trials(self) -> int:
-        """Trials of all groups."""
+        """Number of trials of all groups."""
         return sum(len(group.trials) for group in self.groups)
 
     @property
     def size(self) -> int:
-        """Ratings that were given."""
+        """Number of ratings without missing ones."""
         return sum(int(np.isfinite(group.ratings).sum()) for group in self.groups)
 
     @property
     def missing(self) -> int:
-        """Trials that were shown and not rated in time."""
+        """Number of trials that were shown but not rated in time."""
         return sum(group.ratings.size for group in self.groups) - self.size
 
     @property
     def sided(self) -> int:
-        """Number of ratings that say on which side the sentences were shown."""
-        given = [np.isfinite(group.ratings) & (group.left > 0) for group in self.groups]
-        return sum(int(sided.sum()) for sided in given)
+        """Number of ratings for which the sides of the sentences are recorded."""
+        has_side = [np.isfinite(group.ratings) & (group.left > 0) for group in self.groups]
+        return sum(int(is_sided.sum()) for is_sided in has_side)
 
 
 def gather(
@@ -129,23 +129,23 @@ def gather(
     *,
     partial: bool = False,
 ) -> Ratings:
-    """Bring trials, responses and scores together; sentences are matched by `Sentence.text`.
+    """Combine trials, responses and scores; sentences are matched by `Sentence.text`.
 
     Args:
-        trials: of all groups. Groups that nobody answered are left out.
-        responses: to every trial of their group by each participant, as `admit` keeps.
+        trials: trials of all groups; groups without responses are left out.
+        responses: each participant's responses to every trial of the group, as `admit` returns.
         scores: log-probabilities of all sentences, and the models to evaluate.
-        partial: whether trials of the group may have no response.
+        partial: whether responses to trials of a group may be missing.
 
     Raises:
-        InputError: no responses, or responses that do not fit the trials or lack some of them; a
-            sentence without scores; a model that trials name and the scores lack; a trial that is
-            none of its condition (`check_trials`).
+        InputError: if there are no responses; if responses do not match the trials or are missing;
+            if a sentence or a model of a trial has no scores; or if a trial does not fit its
+            condition (`check_trials`).
     """
     trials, responses = tuple(trials), tuple(responses)
     _check_complete(trials, responses, partial=partial)
-    named = {model for trial in trials for model in (trial.model_1, trial.model_2)} - {""}
-    missing = sorted(named - set(scores.models))
+    trial_models = {model for trial in trials for model in (trial.model_1, trial.model_2)} - {""}
+    missing = sorted(trial_models - set(scores.models))
     if missing:
         raise InputError(
             f"The trials name models without scores: {', '.join(missing)}; there are scores of "
@@ -158,26 +158,27 @@ def gather(
     }
     numbers = sorted({response.group for response in responses})
     trial_log_probs([trial for trial in trials if trial.group in numbers], scores)
-    scale = responses[0].scale  # that of all, as is checked; trials may not say theirs
+    scale = responses[0].scale  # checked to be that of all; trials may not state theirs
     groups = []
     for number in numbers:
-        seen = tuple(replace(t, scale=scale) for t in trials if t.group == number)
+        group_trials = tuple(replace(t, scale=scale) for t in trials if t.group == number)
         people = tuple(dict.fromkeys(r.participant for r in responses if r.group == number))
         cells = [
-            [answers.get((name, trial.trial_id), (np.nan, 0)) for trial in seen] for name in people
+            [answers.get((name, trial.trial_id), (np.nan, 0)) for trial in group_trials]
+            for name in people
         ]
-        theirs = np.array(cells, dtype=np.float64)
-        rated, left = np.moveaxis(theirs, -1, 0)
-        log_probs = trial_log_probs(seen, scores)
-        groups.append(GroupRatings(number, seen, people, rated, left, log_probs))
+        values = np.array(cells, dtype=np.float64)
+        rated, left = np.moveaxis(values, -1, 0)
+        log_probs = trial_log_probs(group_trials, scores)
+        groups.append(GroupRatings(number, group_trials, people, rated, left, log_probs))
     return Ratings(scores.models, tuple(groups))
 
 
 def subset(ratings: Ratings, chosen: Sequence[BoolArray]) -> Ratings:
-    """The same participants on a part of their trials; groups without any are left out.
+    """Return the same participants on some of their trials; groups without any are left out.
 
     Args:
-        ratings: who rated what.
+        ratings: ratings and log-probabilities.
         chosen: for each group, which trials, (n_trials,).
     """
     return Ratings(
@@ -211,13 +212,13 @@ def _check_complete(
 
 
 def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
-    """Log-probabilities of both sentences of each trial, (n_models, n_trials, 2), nats.
+    """Return log-probabilities of both sentences of each trial, (n_models, n_trials, 2), nats.
 
     Raises:
-        InputError: some sentences have none; says how many different ones, and names some.
+        InputError: if sentences have none; the message counts them and names some.
     """
     shown = [sentence for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)]
-    missing = [each.text for each in dict.fromkeys(shown) if each not in scores.rows]
+    missing = [s.text for s in dict.fromkeys(shown) if s not in scores.rows]
     if missing:
         number, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
         raise InputError(
@@ -232,10 +233,9 @@ def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
 class Scope(StrEnum):
     """A set of trials for each model, on which models are compared.
 
-    Random pairs and the overall result use all models and all such trials; in controversial
-    conditions a model answers only for trials that target it, in the role it was given there. Catch
-    trials evaluate no model: they decide who takes part, so that those who do agree on them,
-    whatever a model says.
+    Random pairs and the overall result use all models and all their trials. In controversial
+    conditions, only trials that target a model evaluate it, in its role there. Catch trials do not
+    evaluate models. They decide who is included, so all included participants agree on them.
     """
 
     RANDOM = "random-natural"
@@ -259,7 +259,7 @@ DESCRIPTIONS = {
 
 
 def roles(trial: Trial) -> tuple[str, str]:
-    """The models that accept and reject the synthetic sentence of a natural-synthetic trial.
+    """Return the models that accept and reject the synthetic sentence of a natural-synthetic trial.
 
     model_1 rejects synthetic_1, model_2 rejects synthetic_2.
     """
@@ -269,26 +269,26 @@ def roles(trial: Trial) -> tuple[str, str]:
 
 
 def evaluates(trial: Trial, scope: Scope, model: str) -> bool:
-    """True if a trial is one of those that evaluate a model in a scope."""
+    """Return whether a trial evaluates a model in a scope."""
     if scope is Scope.OVERALL:
         return trial.condition in TESTING
     if trial.condition is Condition.NATURAL_SYNTHETIC:
         accepts, rejects = roles(trial)
         return (scope, model) in ((Scope.ACCEPT, accepts), (Scope.REJECT, rejects))
-    # Other scopes are named as their condition
-    own = scope is Scope.RANDOM or model in (trial.model_1, trial.model_2)
-    return scope.value == trial.condition.value and own
+    # Other scopes have the name of their condition
+    is_target = scope is Scope.RANDOM or model in (trial.model_1, trial.model_2)
+    return scope.value == trial.condition.value and is_target
 
 
 def scope_mask(
     trials: Sequence[Trial], scope: Scope, models: Sequence[str], *, catch: bool = False
 ) -> BoolArray:
-    """`evaluates` for all models and trials, (n_models, n_trials).
+    """Return `evaluates` for all models and trials, (n_models, n_trials).
 
     Args:
-        trials: of a group.
-        scope: which of them count.
-        models: one a row.
+        trials: trials of a group.
+        scope: trials that count.
+        models: names of the rows.
         catch: whether catch trials count in the overall result, as published in 2023.
     """
     mask = np.array([[evaluates(trial, scope, model) for trial in trials] for model in models])
@@ -300,12 +300,14 @@ def scope_mask(
 def pair_mask(
     trials: Sequence[Trial], condition: Condition, pair: tuple[str, str], models: Sequence[str]
 ) -> BoolArray:
-    """The trials of a condition that set two models against each other, (n_models, n_trials)."""
-    targets = [t.condition is condition and {t.model_1, t.model_2} == set(pair) for t in trials]
-    return np.array([[model in pair and mine for mine in targets] for model in models])
+    """Return the mask of a condition's trials that pair two models, (n_models, n_trials)."""
+    are_targets = [t.condition is condition and {t.model_1, t.model_2} == set(pair) for t in trials]
+    return np.array(
+        [[model in pair and is_target for is_target in are_targets] for model in models]
+    )
 
 
 def scopes_of(ratings: Ratings) -> tuple[Scope, ...]:
-    """The scopes for which a design has trials."""
+    """Return the scopes for which a design has trials."""
     trials, models = ratings.trials, ratings.models
     return tuple(scope for scope in Scope if scope_mask(trials, scope, models).any())

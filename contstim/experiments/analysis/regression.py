@@ -1,12 +1,12 @@
-"""Regression of choices on log-probability ratios, standard errors for people and items at once.
+"""Regression of choices on log-probability ratios, with errors clustered by people and items.
 
-There is no intercept. Which sentence of a trial is called sentence_1 is a convention of the design,
-often one that follows the models (the sentence that model_1 rejects, the natural one), so that an
-intercept would take the effect away from the ratios. Without it, exchanging the sentences of any
-trials changes nothing: choice and ratio both turn.
+There is no intercept. It is a convention of the design which sentence of a trial is called
+sentence_1, and it often follows the models (the sentence that model_1 rejects, the natural one). An
+intercept would then absorb the effect of the ratios. Without it, exchanging the sentences of any
+trials changes nothing, because choice and ratio both change sign.
 
-Judgements of the same participant, and of the same sentence pair, are not independent; items vary
-far more than people. Two-way clustered standard errors (Cameron, Gelbach & Miller 2011, *Robust
+Judgements of one participant, and of one sentence pair, are not independent, and items vary far
+more than people. Two-way clustered standard errors (Cameron, Gelbach & Miller 2011, *Robust
 inference with multiway clustering*) allow for both without a model of either.
 """
 
@@ -31,27 +31,28 @@ if TYPE_CHECKING:
     from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray, IntArray
 
-_NARROW = 0.1  # of the ratios on all trials: where a coefficient per nat reaches beyond its data
-_EVENTS = 10  # choices of the rarer kind for a predictor (Peduzzi et al. 1996)
+_MIN_RANGE = 0.1  # of the typical ratio on all trials; below, the coefficient extrapolates
+_MIN_EVENTS = 10  # choices of the rarer kind for each predictor (Peduzzi et al. 1996)
 
 
 def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0.95) -> Row:
     """Regress choices of sentence_2 on the log-probability ratios of one or several models.
 
-    Ratios are log p(sentence_2) - log p(sentence_1), in nats. With several models each coefficient
-    is what that model adds to the others. Which sentence is called sentence_1 does not matter.
+    Ratios are log p(sentence_2) - log p(sentence_1), in nats. With several models, each coefficient
+    is the model's contribution in addition to the others. The order of the sentences does not
+    matter.
 
     Args:
-        ratings: who chose what, and the models' log-probabilities.
-        models: the predictors.
-        level: of the intervals.
+        ratings: ratings and log-probabilities.
+        models: models to use as predictors.
+        level: confidence level of the intervals.
 
     Returns:
-        See `clustered_logit`, with `left_out` answers: a sentence has probability zero there, or
-        none was preferred. With the `choices` they are all answers that were given.
+        See `clustered_logit`. `left_out` counts further answers: trials with a sentence of
+        probability zero, or answers without a preference.
 
     Raises:
-        InputError: see `clustered_logit`; or there is no such model.
+        InputError: see `clustered_logit`; or if there is no such model.
     """
     unknown = [model for model in models if model not in ratings.models]
     if unknown or not models:
@@ -59,19 +60,19 @@ def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0
             f"There are no ratios of {', '.join(unknown) or 'no model'}; there are those of "
             f"{', '.join(ratings.models)}."
         )
-    # One row a choice: all trials of the first participant, then those of the second, …
+    # One row per choice: all trials of the first participant, then those of the second, …
     rows, groups = [ratings.models.index(model) for model in models], ratings.groups
     sides = np.concatenate([np.sign(group.preferences).ravel() for group in groups])
     ratios = [np.tile(group.ratios[rows], len(group.participants)) for group in groups]
-    every = np.concatenate(ratios, axis=1)  # (n_models, n_choices)
+    all_ratios = np.concatenate(ratios, axis=1)  # (n_models, n_choices)
     people = [name for group in groups for name in group.participants for _ in group.trials]
     items = [t.trial_id for group in groups for _ in group.participants for t in group.trials]
-    given = np.concatenate([np.isfinite(group.ratings).ravel() for group in groups])
-    finite = np.isfinite(every).all(axis=0) & (sides != 0)
-    known = dict(zip(models, every[:, finite], strict=True))
-    clusters = np.array(people)[finite], np.array(items)[finite]
-    fitted = clustered_logit(sides[finite] > 0, known, *clusters, level=level)
-    return {**fitted, "left_out": int((given & ~finite).sum())}
+    is_given = np.concatenate([np.isfinite(group.ratings).ravel() for group in groups])
+    is_used = np.isfinite(all_ratios).all(axis=0) & (sides != 0)
+    finite_ratios = dict(zip(models, all_ratios[:, is_used], strict=True))
+    clusters = np.array(people)[is_used], np.array(items)[is_used]
+    fitted = clustered_logit(sides[is_used] > 0, finite_ratios, *clusters, level=level)
+    return {**fitted, "left_out": int((is_given & ~is_used).sum())}
 
 
 def clustered_logit(
@@ -82,25 +83,25 @@ def clustered_logit(
     *,
     level: float = 0.95,
 ) -> Row:
-    """Maximum-likelihood logistic regression without intercept and with two-way clustered errors.
+    """Fit a logistic regression without intercept, with two-way clustered errors.
 
     Args:
-        choices: (n,) whether sentence_2 was chosen.
-        differences: predictor → (n,) finite values, what sentence_2 has more than sentence_1: a
-            log-probability ratio, or a difference of any other property of sentences.
-        participants: (n,) the cluster of the first way.
-        items: (n,) the cluster of the second way.
-        level: of the intervals.
+        choices: (n,), whether sentence_2 was chosen.
+        differences: predictor → (n,) finite values, sentence_2 minus sentence_1: a log-probability
+            ratio, or the difference of any other property of sentences.
+        participants: (n,), clusters of the first way.
+        items: (n,), clusters of the second way.
+        level: confidence level of the intervals.
 
     Returns:
-        `coefficients` by predictor: log odds of choosing sentence_2 per unit of it, for ratios per
-        nat, with one degree of freedom less than the smaller number of clusters; how many `choices`
-        there are, of how many `participants` and `items`; and whether the covariance was `repaired`
-        (Cameron et al., section 2.3): then clusters are few, and standard errors too small.
+        `coefficients` by predictor: log odds of choosing sentence_2 per unit (nats for ratios),
+        with one degree of freedom less than the smaller number of clusters; the numbers of
+        `choices`, `participants` and `items`; and whether the covariance was `repaired` (Cameron et
+        al., section 2.3). If so, clusters are few, and standard errors too small.
 
     Raises:
-        InputError: fewer than two participants or items, a predictor that is zero everywhere,
-            predictors that determine each other, or a sum of them that never speaks against a
+        InputError: if there are fewer than two participants or items, a predictor is zero
+            everywhere, predictors determine each other, or a sum of them never contradicts a
             choice, so that no finite estimate exists.
     """
     chosen = np.asarray(choices, np.float64)
@@ -120,8 +121,8 @@ def clustered_logit(
             )
     values = np.stack([np.asarray(column, np.float64) for column in differences.values()], axis=1)
     estimates, covariance = _fit(chosen, values, clusters)
-    # Two-way clustered, V = V(participants) + V(items) - V(both): a difference, which may come out
-    # with negative eigenvalues where clusters are few. These are set to zero (section 2.3).
+    # The two-way clustered V = V(participants) + V(items) - V(both) is a difference, which may have
+    # negative eigenvalues with few clusters. These are set to zero (section 2.3).
     eigenvalues, vectors = np.linalg.eigh(covariance)
     repaired = bool(eigenvalues.min() < -1e-12 * eigenvalues.max())
     if repaired:
@@ -139,22 +140,22 @@ def clustered_logit(
 def _fit(
     chosen: FloatArray, values: FloatArray, clusters: IntArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Estimates, (n_predictors,), and their clustered covariance, (n_predictors, n_predictors)."""
+    """Return estimates, (n_predictors,), and their clustered covariance, square."""
     from statsmodels.discrete.discrete_model import Logit
     from statsmodels.tools.sm_exceptions import ConvergenceWarning, PerfectSeparationWarning
 
-    # Ratios of tens of nats make an ill-conditioned fit; predictors of unit size do not.
+    # Ratios of tens of nats are ill-conditioned; predictors of unit size are not.
     scale = np.sqrt((values**2).mean(axis=0))
     scaled = values / scale
     if np.linalg.matrix_rank(scaled) < scaled.shape[1]:
         raise InputError("The predictors determine each other; leave some of them out.")
-    separated = InputError(
+    separation_error = InputError(
         "The predictors separate the choices perfectly, so that no finite coefficient fits "
         "best. Add trials, or leave predictors out."
     )
-    # A sum of the predictors that has the sign of every choice, zeros allowed
+    # Check for a sum of the predictors that has the sign of every choice, zeros allowed
     if separating(np.where(chosen[:, None] > 0, -scaled, scaled)).any():
-        raise separated
+        raise separation_error
     with warnings.catch_warnings():
         for warning in (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning):
             warnings.simplefilter("error", warning)
@@ -163,18 +164,18 @@ def _fit(
                 disp=False, cov_type="cluster", cov_kwds={"groups": clusters}
             )
         except (ConvergenceWarning, PerfectSeparationWarning, RuntimeWarning) as error:
-            raise separated from error
+            raise separation_error from error
     return fitted.params / scale, fitted.cov_params() / np.outer(scale, scale)
 
 
 def separating(rows: FloatArray) -> FloatArray:
-    """A direction in which no row lies, and some rows lie away from it; zeros if there is none.
+    """Return a direction whose product with each row is at most 0, and below for some; else zeros.
 
-    If, and only if, there is one, a likelihood that grows away from all rows has no maximum (Albert
-    & Anderson 1984). It is found by a linear program (Konis 2007).
+    If and only if there is one, a likelihood that increases away from all rows has no maximum
+    (Albert & Anderson 1984). It is found by a linear program (Konis 2007).
 
     Args:
-        rows: (n_rows, n_predictors), how much each observation speaks against a predictor.
+        rows: (n_rows, n_predictors), how much each observation contradicts a predictor.
     """
     from scipy.optimize import linprog
 
@@ -184,29 +185,36 @@ def separating(rows: FloatArray) -> FloatArray:
 
 
 def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
-    """A row for each scope and each model that it evaluates, on the model's own trials.
+    """Yield a row for each scope and each model that it evaluates, on the model's own trials.
 
     The estimate is the log odds of choosing sentence_2 per nat of the model's log-probability
-    ratio, with errors clustered by participants and by trials; nan where there is none. A note says
-    why there is none, or why not to trust it; `typical_ratio` is the root mean square of the
-    model's ratios on these trials, nats.
+    ratio, with errors clustered by participants and by trials; nan if there is none. A note
+    explains why it is missing or unreliable. `typical_ratio` is the root mean square of the model's
+    ratios on these trials, in nats.
     """
     for scope in scopes_of(ratings):
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         for row, model in enumerate(ratings.models):
             if not any(mask[row].any() for mask in masks):
                 continue
-            own = subset(ratings, [mask[row] for mask in masks])
-            typical, everywhere = _typical(own, row), _typical(ratings, row)
+            model_ratings = subset(ratings, [mask[row] for mask in masks])
+            typical, everywhere = _typical_ratio(model_ratings, row), _typical_ratio(ratings, row)
             try:
-                fit = regress_choices(own, [model], level=level)
+                fit = regress_choices(model_ratings, [model], level=level)
                 slope = fit["coefficients"][model]
                 counts = [fit[name] for name in ("choices", "participants", "items", "left_out")]
-                note = "; ".join(_cautions(own, row, fit["repaired"], typical, everywhere))
+                note = "; ".join(
+                    _cautions(model_ratings, row, fit["repaired"], typical, everywhere)
+                )
             except InputError as error:
-                # A model without an estimate has its row too: the note says why it has none.
+                # A model without an estimate has a row too, whose note gives the reason.
                 slope, note = UNKNOWN, str(error)
-                counts = [own.size, len(own.participants), own.n_trials, 0]
+                counts = [
+                    model_ratings.size,
+                    len(model_ratings.participants),
+                    model_ratings.n_trials,
+                    0,
+                ]
             yield {
                 "scope": scope,
                 "model": model,
@@ -221,14 +229,14 @@ def regressions(ratings: Ratings, level: float) -> Iterator[Row]:
 def _cautions(
     targeted: Ratings, row: int, repaired: bool, typical: float, everywhere: float
 ) -> Iterator[str]:
-    """Limits of the coefficient of the model in a row; typical ratios are in nats."""
-    if typical < _NARROW * everywhere:
+    """Yield the limits of a model's coefficient; typical ratios are in nats."""
+    if typical < _MIN_RANGE * everywhere:
         yield (
             f"ratios of {typical:.2g} nats here, {everywhere:.2g} on all trials: a coefficient "
             "per nat compares with no other"
         )
-    # 1 where a person chose the sentence that the model prefers, -1 where the other, 0 where the
-    # model ties; choices without a finite ratio are not part of the regression.
+    # 1 if a person chose the sentence that the model prefers, -1 for the other, 0 for a tie of the
+    # model; choices without a finite ratio are not in the regression.
     agreed = np.concatenate(
         [
             (np.sign(group.preferences) * np.sign(ratios))[:, np.isfinite(ratios)].ravel()
@@ -238,7 +246,7 @@ def _cautions(
     )
     towards, against = int((agreed > 0).sum()), int((agreed < 0).sum())
     few = min(towards, against)
-    if few < _EVENTS:
+    if few < _MIN_EVENTS:
         side = "against" if against < towards else "with"
         yield (
             f"{few} of {towards + against:,} choices go {side} the model: the coefficient rests on "
@@ -248,8 +256,8 @@ def _cautions(
         yield "few clusters: the standard error is too small"
 
 
-def _typical(ratings: Ratings, row: int) -> float:
-    """The root mean square of a model's finite ratios over trials, nats; 0 where none is finite."""
+def _typical_ratio(ratings: Ratings, row: int) -> float:
+    """Return the root mean square of a model's finite ratios over trials, nats; 0 without any."""
     ratios = np.concatenate([group.ratios[row] for group in ratings.groups])
     finite = ratios[np.isfinite(ratios)]
     return float(np.sqrt((finite**2).mean())) if len(finite) else 0.0

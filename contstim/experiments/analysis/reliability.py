@@ -1,21 +1,21 @@
-"""Sureness of people of each item: mean ratings, drawn towards the middle by their chance.
+"""Reliability of each item: mean ratings, shrunk towards the middle of the scale.
 
-Ten people's mean rating of a trial holds what people in general think of it, and chance. In trials
-of one condition, with n people each,
+The mean rating of ten participants combines the preference of people in general and chance. In
+trials of one condition, with n participants each,
 
     variance of mean ratings around the middle of the scale = V(items) + V(people) / n
 
-where V(people) is the variance of ratings within trials. The share that is not chance, V(items) /
-(V(items) + V(people) / n), is the reliability of a mean rating, and by it the mean is drawn towards
-the middle, which is what nobody having a preference would give (empirical Bayes; James & Stein
-1961, Efron & Morris 1975). Around the middle and not around a mean, because which sentence is
-called sentence_1 is a convention.
+where V(people) is the variance of ratings within trials. The reliability of a mean rating is the
+part that is not chance, V(items) / (V(items) + V(people) / n). The mean is shrunk by this factor
+towards the middle, the expected value without any preference (empirical Bayes; James & Stein 1961,
+Efron & Morris 1975). The reference is the middle and not a mean, because it is a convention which
+sentence is called sentence_1.
 
-Which sentence people in general prefer is asked of their choices alone, since how far a rating lies
-from the middle says as much of the person as of the trial. A person prefers sentence_2 of a trial
-with the probability Phi(h), where h, the trial's hidden value, is normal within a condition
+The sentence that people in general prefer is estimated from choices alone. The distance of a rating
+from the middle depends on the person as much as on the trial. A person prefers sentence_2 of a
+trial with probability Phi(h), where h, the trial's latent value, is normal within a condition
 (Thurstone 1927). Its variance is unknown, with a prior around that of the 2023 study. Its mean is
-unknown too where sentence_1 is the natural or the acceptable sentence; elsewhere it is 0.
+also unknown if sentence_1 is the natural or the acceptable sentence; otherwise it is 0.
 """
 
 from __future__ import annotations
@@ -37,36 +37,36 @@ if TYPE_CHECKING:
     from contstim.items.scale import Scale
     from contstim.items.stimuli import Trial
 
-# Standard deviations of trials' hidden values, in that of single answers, and what is expected of
-# them beforehand. The choices of experiment 1 of Golan et al. (2023) are likeliest under .97
+# Standard deviations of trials' latent values, in units of the noise of single answers, and their
+# prior. The choices of experiment 1 of Golan et al. (2023) have the highest likelihood with .97
 # (natural-controversial), .98 (natural-synthetic), 1.26 (random-natural), 1.65
 # (synthetic-synthetic).
 _SPREADS = np.exp(np.linspace(np.log(0.15), np.log(6.0), 24))
-_SPREAD_EXPECTED = np.exp(-0.5 * (np.log(_SPREADS / 1.2) / 0.5) ** 2)
-# Means, where sentence_1 is the natural or the acceptable one: -1.43 with synthetic sentences and
-# -3.42 in catch trials.
+_SPREAD_PRIOR = np.exp(-0.5 * (np.log(_SPREADS / 1.2) / 0.5) ** 2)
+# Means if sentence_1 is the natural or the acceptable one: -1.43 with synthetic sentences and -3.42
+# in catch trials.
 _ORIENTED = (Condition.NATURAL_SYNTHETIC, Condition.MINIMAL_PAIR, Condition.CATCH)
 _MEANS = np.linspace(-5.0, 5.0, 21)
-_MEAN_EXPECTED = np.exp(-0.5 * (_MEANS / 2.0) ** 2)
-_VALUES = np.linspace(-9.95, 9.95, 200)  # of h; 0 lies between two
+_MEAN_PRIOR = np.exp(-0.5 * (_MEANS / 2.0) ** 2)
+_VALUES = np.linspace(-9.95, 9.95, 200)  # values of h; 0 is between two of them
 
 
 RatedTrial: TypeAlias = "tuple[Trial, FloatArray, ItemReliability]"
-"""A trial, its ratings (n_people,), and what these tell of people in general."""
+"""A trial, its ratings (n_people,), and its reliability."""
 
-SURE = 0.95  # how likely a preference of people in general is, from which a trial counts as sure
+SURE = 0.95  # minimum probability for a certain preference of people in general
 
 
 @dataclass(frozen=True)
 class ItemReliability:
-    """Preference of people in general on a trial, as far as those who rated it tell.
+    """Preference of people in general on a trial, estimated from its raters.
 
     Attributes:
-        shrunken_rating: the mean rating, drawn towards the middle of the scale, which it is where
-            nothing but chance is in it.
-        standard_error: of the shrunken rating, in steps of the scale.
-        reliability: of the mean rating, 0 (chance) to 1.
-        sure_of_2: how likely it is that people in general prefer sentence_2, 0 to 1.
+        shrunken_rating: mean rating, shrunk towards the middle of the scale; the middle if the
+            mean is all chance.
+        standard_error: standard error of the shrunken rating, in steps of the scale.
+        reliability: reliability of the mean rating, 0 (chance) to 1.
+        sure_of_2: probability that people in general prefer sentence_2, 0 to 1.
     """
 
     shrunken_rating: float
@@ -76,12 +76,12 @@ class ItemReliability:
 
     @property
     def sureness(self) -> float:
-        """Probability that people in general prefer the sentence that most raters did."""
+        """Probability of the sentence that people in general are more likely to prefer."""
         return max(self.sure_of_2, 1 - self.sure_of_2)
 
 
 def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
-    """Reliability of each trial of an experiment, by its identifier; see `reliabilities_of`."""
+    """Return the reliability of each trial by identifier; see `reliabilities_of`."""
     rated = [row for condition in Condition for row in rated_trials(ratings, condition)]
     return reliabilities_of(rated, ratings.scale)
 
@@ -89,18 +89,18 @@ def item_reliabilities(ratings: Ratings) -> dict[str, ItemReliability | None]:
 def reliabilities_of(
     rated_trials: Iterable[tuple[Trial, FloatArray]], scale: Scale
 ) -> dict[str, ItemReliability | None]:
-    """Reliability of each trial, by its identifier.
+    """Return the reliability of each trial by identifier.
 
-    Each condition is judged by itself. None where no trial of the condition was rated by
-    two people, so that nobody knows what is chance.
+    Each condition is estimated separately. It is None for conditions without a trial that two
+    people rated, because chance cannot be estimated.
 
     Args:
-        rated_trials: trials with their ratings, (n_people,), one at least.
-        scale: of the ratings.
+        rated_trials: trials with their ratings, (n_people,), at least one each.
+        scale: scale of the ratings.
     """
     middle = scale.middle
-    # By condition a row a trial: its name, its mean rating, its number of people, the sum of
-    # squares around the mean, and how many prefer sentence_2.
+    # Rows of each condition: a trial's name, mean rating, number of people, sum of squares around
+    # the mean, and number of people who prefer sentence_2.
     rows: dict[Condition, list[tuple[str, float, int, float, float]]] = {}
     for trial, rated in rated_trials:
         mean_rating, second = float(rated.mean()), float((1 + np.sign(rated - middle)).sum() / 2)
@@ -108,49 +108,49 @@ def reliabilities_of(
         row = trial.trial_id, mean_rating, len(rated), squares, second
         rows.setdefault(trial.condition, []).append(row)
     reliabilities: dict[str, ItemReliability | None] = {}
-    for condition, of_condition in rows.items():
-        names = [name for name, *_ in of_condition]
+    for condition, condition_rows in rows.items():
+        names = [name for name, *_ in condition_rows]
         # (n_trials,)
-        mean, people_of, squares_of, second_of = np.array([row[1:] for row in of_condition]).T
+        mean, people_of, squares_of, second_of = np.array([row[1:] for row in condition_rows]).T
         freedom = (people_of - 1).sum()
         if freedom == 0:
             reliabilities |= dict.fromkeys(names)
             continue
         chance = squares_of.sum() / freedom / people_of  # (n_trials,) variance of a mean rating
         items = max(0.0, float(((mean - middle) ** 2 - chance).mean()))
-        # Where both are zero everybody chose the middle, which the scale does not have
+        # If both are zero, all ratings are in the middle, which this scale does not have
         share = items / np.maximum(items + chance, 1e-300)
         shrunken = middle + share * (mean - middle)
         errors = np.sqrt(share * chance)
         sure = _sure_of_2(second_of, people_of, oriented=condition in _ORIENTED)
-        of_trials = np.column_stack([shrunken, errors, share, sure]).tolist()
+        trial_values = np.column_stack([shrunken, errors, share, sure]).tolist()
         reliabilities |= {
-            name: ItemReliability(*values) for name, values in zip(names, of_trials, strict=True)
+            name: ItemReliability(*values) for name, values in zip(names, trial_values, strict=True)
         }
     return reliabilities
 
 
 def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> FloatArray:
-    """(n_trials,) how likely h is positive, for what its distribution may be in all the trials.
+    """Return the posterior probability that h is positive, (n_trials,), given all trials.
 
     Args:
-        second: (n_trials,) how many people prefer sentence_2.
-        people: (n_trials,) of how many.
-        oriented: whether sentence_1 is another kind of sentence than sentence_2, so that the mean
-            of h is unknown too; else it is 0, because which is which is a convention.
+        second: (n_trials,), number of people who prefer sentence_2.
+        people: (n_trials,), number of people.
+        oriented: whether sentence_1 and sentence_2 are of different kinds, so that the mean of h is
+            unknown too; otherwise it is 0, because their order is a convention.
     """
     from scipy.special import log_ndtr
 
-    votes, places, counts = np.unique(
+    votes, vote_indices, counts = np.unique(
         np.column_stack([second, people - second]),
         axis=0,
         return_inverse=True,
         return_counts=True,
     )
-    # (n_votes, n_values), of which the largest in a row is 1
+    # (n_votes, n_values), scaled to a maximum of 1 in each row
     logs = votes @ np.stack([log_ndtr(_VALUES), log_ndtr(-_VALUES)])
     likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    means, expected = (_MEANS, _MEAN_EXPECTED) if oriented else (np.zeros(1), np.ones(1))
+    means, mean_prior = (_MEANS, _MEAN_PRIOR) if oriented else (np.zeros(1), np.ones(1))
     # (n_means, n_spreads, n_values) distributions of h
     distances = (_VALUES - means[:, None, None]) / _SPREADS[:, None]
     densities = np.exp(-0.5 * distances**2) + 1e-300
@@ -158,18 +158,18 @@ def _sure_of_2(second: FloatArray, people: FloatArray, *, oriented: bool) -> Flo
     positive = _VALUES > 0
     of_votes = likelihood @ densities.T  # (n_votes, n_distributions)
     of_positive = likelihood[:, positive] @ densities[:, positive].T
-    # How likely each distribution is, by all trials
-    log_weights = counts @ np.log(of_votes) + np.log(np.outer(expected, _SPREAD_EXPECTED).ravel())
+    # Posterior weight of each distribution, given all trials
+    log_weights = counts @ np.log(of_votes) + np.log(np.outer(mean_prior, _SPREAD_PRIOR).ravel())
     weights = np.exp(log_weights - log_weights.max())
-    # Rounded, so that equal votes for both are exactly one half
+    # Rounded, so that equal votes give exactly one half
     sure: FloatArray = np.round((of_positive / of_votes) @ weights / weights.sum(), 12)
-    return sure[places.ravel()]
+    return sure[vote_indices.ravel()]
 
 
 def judged_trials(ratings: Ratings) -> dict[Condition, list[RatedTrial]]:
-    """Trials, ratings and what these tell, by condition; conditions that tell nothing are left out.
+    """Return trials with reliabilities by condition; conditions without any are left out.
 
-    Catch trials are left out too: they ask whether people attend.
+    Catch trials are left out too, because they test attention.
     """
     reliabilities = item_reliabilities(ratings)
     by_condition = {
@@ -184,8 +184,8 @@ def judged_trials(ratings: Ratings) -> dict[Condition, list[RatedTrial]]:
 
 
 def by_sureness(judged: Mapping[Condition, list[RatedTrial]]) -> list[RatedTrial]:
-    """The trials of all conditions, those that people are least sure of first."""
-    # Where likelihoods are equal to the last digit, the rating farther from the middle is surer
+    """Return the trials of all conditions, those with the least certain preference first."""
+    # Ties of probability are broken by the distance of the rating from the middle
     return sorted(
         (row for trials in judged.values() for row in trials),
         key=lambda row: (row[2].sureness, abs(row[2].shrunken_rating - row[0].scale.middle)),
@@ -193,5 +193,5 @@ def by_sureness(judged: Mapping[Condition, list[RatedTrial]]) -> list[RatedTrial
 
 
 def mean_reliability(trials: list[RatedTrial]) -> float:
-    """Over the trials of a condition, which numbers of people may differ for."""
+    """Return the mean over the trials of a condition; numbers of raters may differ."""
     return float(np.mean([reliability.reliability for *_, reliability in trials]))

@@ -45,30 +45,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Analysis(ShownAsTable):
-    """Everything that an experiment says about its models; conditions it lacks are left out.
+    """All results of an experiment; conditions that it lacks are left out.
 
-    Rows are those of the tables of the same names.
+    Rows are those of the tables with the same names.
 
     Attributes:
-        admission: who takes part, who does not, and why.
-        ratings: what the participants answered, and the models' log-probabilities.
-        scores: of all sentences.
-        sampling: how uncertainty was measured.
+        admission: included and excluded participants, with reasons.
+        ratings: the participants' ratings, and the models' log-probabilities.
+        scores: scores of all sentences.
+        sampling: units, levels and corrections of the tests.
         results: both measures in every scope.
         pairs: rival models on their own trials.
-        agreement: for each condition, how often two models prefer the same sentence.
-        dominance: for each controversial condition, how often people side with the row's model.
-        roles: synthetic against natural sentences, by who accepts and who rejects.
-        unanimity: on how many trials nearly everybody agrees.
-        unanimous: the share of people on one side that this takes.
-        orientations: for each controversial condition, how many trials there are, and how many of
-            them have models in roles that the scores contradict.
-        failures: where each model fails worst.
-        regressions: how choices follow each model's log-probability ratios.
+        agreement: condition → share of trials in which two models prefer the same sentence.
+        dominance: controversial condition → share of ratings that side with the row's model.
+        roles: preferences for synthetic over natural sentences, by accepting and rejecting model.
+        unanimity: numbers of trials on which nearly all people agree.
+        unanimous: minimum share of people on one side for this.
+        orientations: controversial condition → number of trials, and number of trials whose roles
+            the scores contradict.
+        failures: the trials on which each model fails worst.
+        regressions: regressions of choices on each model's log-probability ratios.
         rivals: the trivial rivals, and each model against each of them; see `judge_rivals`.
-        rivals_left_out: what is left out of these, in sentences.
+        rivals_left_out: sentences on omitted rivals and trials.
         paradigms: people, models and the grammar on minimal pairs; see `by_paradigm`.
-        primary: the primary outcome, if one was named: a measure of all trials together.
+        primary: measure of all trials together that is the primary outcome, if one was named.
     """
 
     admission: Admission
@@ -92,21 +92,21 @@ class Analysis(ShownAsTable):
 
     @property
     def main(self) -> Result:
-        """The primary outcome; if none was named, the last measure of all trials together."""
+        """The primary outcome; by default the last measure of all trials together."""
         return self.result(Scope.OVERALL, self.primary or measures_of(self.ratings.scale)[-1])
 
     @property
     def origin(self) -> ResponseOrigin:
-        """Numbers of people and of artificial participants among those who take part."""
+        """Numbers of people and of artificial participants in the analysis."""
         return self.admission.origin
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Limits of results and tests: too few units, people or items, or answers without any."""
+        """Limits of results and tests: too few units, people or items, or uniform answers."""
         units, rate = str(self.sampling.units), self.sampling.false_discovery_rate
         families = [(result.scope, result.detectability) for result in self.results]
         items = [THESE_ITEMS] if units == "participants" else []
-        # Where intervals and tests speak of less than people and items: why → in which scopes
+        # Intervals and tests for less than people and items: reason → scopes
         limits: dict[str, list[str]] = {}
         for result in self.results:
             for interval in result.intervals:
@@ -122,25 +122,25 @@ class Analysis(ShownAsTable):
         )
 
     def to_frame(self, name: str = "models") -> DataFrame:
-        """One of the tables of `write_analysis`, such as models, comparisons or participants.
+        """Return one table of `write_analysis`, such as models, comparisons or participants.
 
         Raises:
-            InputError: there is no table of this name; says which there are.
+            InputError: if there is no table of this name; the message lists the names.
         """
         from contstim.experiments.analysis.tables import named_frame, result_tables
 
         return named_frame(result_tables(self), name, "an analysis")
 
     def rivals_of(self, result: Result) -> Result | None:
-        """The trivial rivals beside a result, if any says something there."""
+        """Return the trivial rivals for a result, if any judges its trials."""
         about = (result.scope, result.measure)
         return next((r for r in self.rivals if (r.scope, r.measure) == about), None)
 
     def result(self, scope: Scope, measure: Measure) -> Result:
-        """One measure in one scope.
+        """Return the result of one measure in one scope.
 
         Raises:
-            InputError: the design has no such trials, or its scale no such measure.
+            InputError: if the design has no such trials, or its scale no such measure.
         """
         for result in self.results:
             if (result.scope, result.measure) == (scope, measure):
@@ -163,25 +163,25 @@ def analyze(
     primary: Measure | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Analysis:
-    """Analysis of which model people agree with, by the methods of Golan et al. (2023).
+    """Analyse which model predicts people best, by the methods of Golan et al. (2023).
 
     Args:
-        trials: what was compared; see `read_trials`.
-        responses: what people answered; see `read_responses`.
+        trials: trials of the design; see `read_trials`.
+        responses: participants' responses; see `read_responses`.
         scores: log-probabilities of the trials' sentences under every model, nats.
         contrasts: the family of tests; by default all pairs of models, and each model against the
             lower noise ceiling.
-        exclusions: who is left out, and whether unfinished sessions count where they can.
-        sampling: units of the tests, intervals, correction; by default tests compare groups where
-            these are enough and saw different items, and else take people and items as random.
-        unanimous: the share of people on one side that counts as near-unanimity.
-        worst: how many trials to list for each model and scope.
-        rivals: to set beside the models; see `trivial_rivals`.
+        exclusions: criteria for excluded participants, and use of unfinished sessions.
+        sampling: units of the tests, intervals, correction; by default tests compare groups if
+            there are enough with different items, and otherwise treat people and items as random.
+        unanimous: minimum share of people on one side for near-unanimity.
+        worst: maximum number of failures for each model and scope.
+        rivals: trivial rivals to report; see `trivial_rivals`.
         primary: the measure that is the primary outcome, of all trials together.
-        progress: told how many of how many steps are done.
+        progress: called with the numbers of completed steps and of all steps.
 
     Raises:
-        InputError: responses, trials and scores do not fit together, or nobody is left.
+        InputError: if responses, trials and scores do not match, or all participants are excluded.
     """
     if CEILING in scores.models:
         raise InputError(f"{CEILING!r} is the noise ceiling and cannot name a model; rename it.")
@@ -190,22 +190,22 @@ def analyze(
     ratings = gather(trials, admission.responses, scores)
     if primary is not None:
         require_measure(primary, ratings.scale)
-    everybody = ratings
+    all_ratings = ratings
     if admission.partial:
         answers = admission.responses + admission.partial
-        everybody = gather(trials, answers, scores, partial=True)
+        all_ratings = gather(trials, answers, scores, partial=True)
     sampling = sampling or Sampling()
     contrasts = contrasts or every_contrast(ratings.models)
     if sampling.units is None:
         sampling = replace(sampling, units=suited_units(ratings, contrasts, sampling))
-    # What a design lacks is left out, not empty: conditions without trials, models without rivals.
+    # Missing conditions and rivals are left out, not reported as empty.
     present = {trial.condition for trial in ratings.trials}
     if present == {Condition.CATCH}:
         raise InputError(
             "There are no trials but catch trials, which say nothing of models; analyse a design "
             "with others."
         )
-    rival = [condition for condition in CONTROVERSIAL if condition in present]
+    controversial = [condition for condition in CONTROVERSIAL if condition in present]
     measures, rivals = measures_of(ratings.scale), rivals or TrivialRivals({})
     results = _results(ratings, contrasts, sampling, progress)
     return Analysis(
@@ -214,9 +214,14 @@ def analyze(
         scores,
         sampling,
         results,
-        [row for c in rival for m in measures for row in agreements.pair_results(ratings, c, m)],
+        [
+            row
+            for c in controversial
+            for m in measures
+            for row in agreements.pair_results(ratings, c, m)
+        ],
         {c: agreements.model_agreement(ratings, c) for c in Condition if c in present},
-        {c: agreements.dominance(ratings, c) for c in rival},
+        {c: agreements.dominance(ratings, c) for c in controversial},
         agreements.role_preferences(ratings),
         agreements.near_unanimity(ratings, unanimous),
         unanimous,
@@ -227,7 +232,7 @@ def analyze(
             if scope is not Scope.OVERALL
             for row in agreements.failures(ratings, scope, worst=worst)
         ],
-        [*regressions(everybody, sampling.level)],
+        [*regressions(all_ratings, sampling.level)],
         tuple(filter(None, (judge_rivals(ratings, r, rivals, sampling) for r in results))),
         rivals.left_out,
         by_paradigm(ratings, sampling),
@@ -252,11 +257,11 @@ def _results(
 
 
 def _empty_answers(ratings: Ratings) -> Iterator[str]:
-    """Ratings and models that prefer nothing, so that results say nothing of them."""
-    given = np.unique(np.concatenate([group.ratings.ravel() for group in ratings.groups]))
-    if len(given) == 1 and not ratings.missing:
+    """Yield cautions about ratings and models without any preference, which are not informative."""
+    values = np.unique(np.concatenate([group.ratings.ravel() for group in ratings.groups]))
+    if len(values) == 1 and not ratings.missing:
         yield (
-            f"Every rating is {given[0]:g}: results say on which side sentences stood, not what "
+            f"Every rating is {values[0]:g}: results say on which side sentences stood, not what "
             "people prefer."
         )
     for row, model in enumerate(ratings.models):

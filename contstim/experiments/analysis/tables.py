@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 Columns: TypeAlias = dict[str, list[Any]]
 Row: TypeAlias = dict[str, Any]
-"""A row of a table: cells by the names of columns."""
+"""A row of a table: column name → cell."""
 
 
 def rows_table(rows: Iterable[Any]) -> Columns:
-    """Columns of rows that are all of one kind; fields that are dataclasses are spread out."""
+    """Return the columns of rows of one type; dataclass fields become several columns."""
     cells = [_cells(row) for row in rows]
     return {name: [row[name] for row in cells] for name in cells[0]} if cells else {}
 
@@ -39,7 +39,8 @@ def _cells(row: Any) -> Row:
     cells: Row = {}
     for name, value in values.items():
         if is_dataclass(value):
-            # An interval's columns have their own names, the value of an `Estimate` its holder's
+            # An interval's columns keep their names; the value of an `Estimate` has the name of its
+            # field
             cells |= {name if x == "value" else x: cell for x, cell in _cells(value).items()}
         else:
             cells[name] = value if value is None or isinstance(value, int | float) else str(value)
@@ -47,10 +48,10 @@ def _cells(row: Any) -> Row:
 
 
 def named_frame(tables: Mapping[str, Columns], name: str, of: str) -> DataFrame:
-    """One of the tables of an analysis.
+    """Return one table of an analysis.
 
     Raises:
-        InputError: there is no table of this name; says which there are.
+        InputError: if there is no table of this name; the message lists the names.
     """
     if name not in tables:
         raise InputError(f"{name!r} is not a table of {of}; there are {', '.join(tables)}.")
@@ -58,15 +59,15 @@ def named_frame(tables: Mapping[str, Columns], name: str, of: str) -> DataFrame:
 
 
 def with_origin(columns: Columns, origin: ResponseOrigin) -> Columns:
-    """The same with a column that says how many participants were artificial, if any were."""
-    # Said in every row: rows are copied, sorted and joined, and a file's name is lost.
+    """Add a column for the share of artificial participants if there are any."""
+    # A column, not a note: rows are copied, sorted and joined, and file names get lost.
     rows = len(next(iter(columns.values()), ()))
     simulated = {"simulated_participants": [origin.share] * rows} if origin.simulated else {}
     return {**columns, **simulated}
 
 
 def training_texts_table(seen: Mapping[str, Contamination | None]) -> Columns:
-    """A row for each model whose training text is known: how many of the sentences it holds."""
+    """Count the sentences in each model's training text; one row for each model with known text."""
     return rows_table(
         {
             "model": model,
@@ -80,7 +81,7 @@ def training_texts_table(seen: Mapping[str, Contamination | None]) -> Columns:
 
 
 def trials_table(ratings: Ratings) -> Columns:
-    """A row for each trial that was rated: its ratings, how sure people are, ratios (nats)."""
+    """Return a row for each rated trial: ratings, reliability, log-probability ratios (nats)."""
     reliabilities = item_reliabilities(ratings)
     unknown = dict.fromkeys(field.name for field in fields(ItemReliability))  # empty cells
     return rows_table(
@@ -99,16 +100,16 @@ def trials_table(ratings: Ratings) -> Columns:
             **{f"log_ratio {model}": x for model, x in zip(ratings.models, ratios, strict=True)},
         }
         for group in ratings.groups
-        for trial, every, ratios in zip(
+        for trial, trial_ratings, ratios in zip(
             group.trials, group.ratings.T, group.ratios.T.tolist(), strict=True
         )
-        if len(rated := every[~np.isnan(every)])
+        if len(rated := trial_ratings[~np.isnan(trial_ratings)])
         for reliability in [reliabilities[trial.trial_id]]
     )
 
 
-def _of_results(results: Iterable[Result], kind: str) -> Columns:
-    """A row for each scope, measure, and model or contrast."""
+def _rows_of_results(results: Iterable[Result], kind: str) -> Columns:
+    """Return a row for each scope, measure, and model or contrast."""
     return rows_table(
         {"scope": result.scope, "measure": result.measure.name, **_cells(row)}
         for result in results
@@ -117,13 +118,13 @@ def _of_results(results: Iterable[Result], kind: str) -> Columns:
 
 
 def _scores(result: Result, ratings: Ratings, *, by_group: bool) -> Iterator[Row]:
-    """A row for each participant, or group, and each model that the scope evaluates there."""
+    """Yield a row for each participant or group, and each model that is evaluated there."""
     scores = result.evaluation
     kinds = {"value": scores.values, "lower_ceiling": scores.lower, "upper_ceiling": scores.upper}
     numbers, first, sizes = np.unique(scores.groups, return_index=True, return_counts=True)
     people, n_trials = ratings.participants, scores.n_trials
     if by_group:
-        # Everybody in a group saw the same trials, so that the first stands for all
+        # All participants of a group saw the same trials, so the first represents the group
         kinds = {name: scores.of_groups(kind) for name, kind in kinds.items()}
         n_trials = n_trials[first]
     for row, column in np.argwhere(n_trials).tolist():
@@ -141,8 +142,8 @@ def _scores(result: Result, ratings: Ratings, *, by_group: bool) -> Iterator[Row
 
 
 def _matrices(kind: str, models: Sequence[str], matrices: Mapping[Any, FloatArray]) -> Row:
-    """A table for each square matrix, with its rows' names in the column `model`."""
-    # A column holds what stands below one model's name: a row of the transpose.
+    """Return a table for each square matrix; the column `model` has the names of its rows."""
+    # A column of the table is a column of the matrix: a row of the transpose.
     return {
         f"{kind}-{name}": {
             "model": list(models),
@@ -153,15 +154,15 @@ def _matrices(kind: str, models: Sequence[str], matrices: Mapping[Any, FloatArra
 
 
 def result_tables(analysis: Analysis) -> dict[str, Columns]:
-    """Every table by its name; one without rows has no columns."""
+    """Return every table by name; a table without rows has no columns."""
     ratings, results = analysis.ratings, analysis.results
     return {
         "participants": rows_table(x for r in results for x in _scores(r, ratings, by_group=False)),
         "groups": rows_table(x for r in results for x in _scores(r, ratings, by_group=True)),
-        "models": _of_results(results, "models"),
-        "comparisons": _of_results(results, "comparisons"),
-        "trivial_rivals": _of_results(analysis.rivals, "models"),
-        "against_rivals": _of_results(analysis.rivals, "comparisons"),
+        "models": _rows_of_results(results, "models"),
+        "comparisons": _rows_of_results(results, "comparisons"),
+        "trivial_rivals": _rows_of_results(analysis.rivals, "models"),
+        "against_rivals": _rows_of_results(analysis.rivals, "comparisons"),
         "model_pairs": rows_table(analysis.pairs),
         "paradigms": rows_table(analysis.paradigms),
         "roles": rows_table(analysis.roles),

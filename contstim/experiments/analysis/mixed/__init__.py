@@ -1,7 +1,7 @@
-"""Mixed models of ratings: people and items drawn at random, as reviewers ask for.
+"""Mixed models of ratings, with people and items as random factors.
 
-laplace       how likely ratings are, given a hidden value, and with crossed random effects
-fitting       thresholds, slopes and variances that fit best, and their standard errors
+laplace       likelihood of ratings, given a latent value, and with crossed random effects
+fitting       maximum-likelihood thresholds, slopes and variances, and their standard errors
 models        ratings on the ratios of one or several language models
-comparison    which of these fits better, and what one adds to another
+comparison    differences in fit, and contributions of models in addition to others
 """

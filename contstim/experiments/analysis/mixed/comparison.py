@@ -1,12 +1,12 @@
-"""Comparisons of mixed models of the same ratings: which fits better, and what one adds to another.
+"""Comparisons of mixed models of the same ratings: differences in fit, and added contributions.
 
-Which of two models fits better is the difference of their log-likelihoods. How sure it is, is asked
-as Vuong (1989) asked for models that are not nested: contributions to the difference vary between
-units that were drawn at random, and the sum's variance follows from theirs. Here two kinds of units
-were drawn, trials and participants. By the delta method, the influence of a trial is the logarithm
-of its ratings' likelihood, integrated over the trial's effect, with participants' effects where
-they are likeliest; that of a participant likewise; and the variances of both add, less that of
-single ratings, which both hold (Cameron, Gelbach & Miller 2011).
+Fits are compared by the difference of their log-likelihoods. Its uncertainty follows Vuong's (1989)
+test for models that are not nested. Contributions to the difference vary between randomly drawn
+units, and their variance gives the variance of the sum. Here two kinds of units are random, trials
+and participants. By the delta method, the influence of a trial is the logarithm of its ratings'
+likelihood, integrated over the trial's effect, with participants' effects at the mode; likewise for
+a participant. The variances of both are added, and that of single ratings, which is in both, is
+subtracted (Cameron, Gelbach & Miller 2011).
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class MixedAnalysis:
     """Mixed models of the same ratings.
 
     Attributes:
-        settings: of all fits.
+        settings: settings of all fits.
         empty: the fit without models.
         fits: one for each model that can be fitted, in the order of the scores.
-        joint: those of several models.
-        comparisons: every pair of models, a row each: by how many nats (`difference`) the first's
-            log-likelihood is higher, with an error over trials and participants (see the module)
-            and degrees of freedom one less than the fewer of these.
-        additions: what each model adds to others.
-        left_out: models that cannot be fitted, and why.
+        joint: fits of several models.
+        comparisons: a row for each pair of models: the first log-likelihood minus the second in
+            nats (`difference`), with an error over trials and participants (see the module) and
+            degrees of freedom one less than the smaller number of these.
+        additions: contributions of each model in addition to each other one.
+        left_out: model that cannot be fitted → reason.
     """
 
     settings: MixedSettings
@@ -68,11 +68,11 @@ class MixedAnalysis:
 
     @property
     def summaries(self) -> list[Row]:
-        """A row a fit.
+        """Rows of the table of fits.
 
-        `gain` is the log-likelihood less that of the fit without models, `trials_explained` by how
-        much the variance of trials falls from there, as a share; nan where trials have no effect.
-        `sided` counts the ratings of which it was recorded on which side sentences were shown.
+        `gain` is the log-likelihood minus that of the fit without models. `trials_explained` is the
+        share by which the variance of trials decreases from that fit; nan if trials have no effect.
+        `sided` counts the ratings for which the sides of the sentences are recorded.
         """
         variance = self.empty.parameters.trials**2
         return [
@@ -94,7 +94,7 @@ class MixedAnalysis:
         ]
 
     def tables(self) -> dict[str, dict[str, list[Any]]]:
-        """Columns of every table, by its name; one without rows has none."""
+        """Return the columns of every table, by its name; a table without rows has none."""
         of_fits = ("coefficients", "variances", "thresholds")
         rows = {
             "fits": self.summaries,
@@ -105,10 +105,10 @@ class MixedAnalysis:
         return {name: rows_table(kind) for name, kind in rows.items()}
 
     def to_frame(self, name: str = "fits") -> DataFrame:
-        """One of the tables: fits, coefficients, variances, thresholds, comparisons, additions.
+        """Return one table: fits, coefficients, variances, thresholds, comparisons or additions.
 
         Raises:
-            InputError: there is no table of this name.
+            InputError: if there is no table of this name.
         """
         return named_frame(self.tables(), name, "mixed models")
 
@@ -125,16 +125,17 @@ def compare_mixed(
     """Fit a mixed model for each language model, and compare them on the same ratings.
 
     Args:
-        ratings: who rated what, and the models' log-probabilities.
-        settings: of the mixed models.
-        conditions: which trials; by default all but catch trials.
-        models: which; all by default.
-        together: also fit every two models together, and all of them, and ask what each adds.
-        progress: told how many of how many fits are done.
+        ratings: ratings and log-probabilities.
+        settings: settings of the mixed models.
+        conditions: conditions of the trials; by default all but catch trials.
+        models: models to fit; all by default.
+        together: also fit every two models together, and all of them, to estimate added
+            contributions.
+        progress: called with the numbers of completed and of all fits.
 
     Raises:
-        InputError: see `fit_mixed`; a model for which alone it cannot be done is left out, unless
-            no other is left.
+        InputError: see `fit_mixed`. A model that cannot be fitted alone is left out, unless no
+            model can.
     """
     settings, models = settings or MixedSettings(), list(models or ratings.models)
     total, done = 1 + len(models), 0
@@ -154,32 +155,36 @@ def compare_mixed(
             if not fits and model == models[-1]:
                 raise
             left_out[model] = str(error)
-    alone = {each.models[0]: each for each in fits} if together and len(fits) > 1 else {}
-    pairs = list(combinations(alone, 2))
-    total += len(pairs) + (len(alone) > 2)
+    fit_by_model = (
+        {single_fit.models[0]: single_fit for single_fit in fits}
+        if together and len(fits) > 1
+        else {}
+    )
+    pairs = list(combinations(fit_by_model, 2))
+    total += len(pairs) + (len(fit_by_model) > 2)
     by_pair = {frozenset(pair): fit(pair) for pair in pairs}
-    everyone = [fit(list(alone))] if len(alone) > 2 else []
+    fits_of_all = [fit(list(fit_by_model))] if len(fit_by_model) > 2 else []
     progress(total, total)
     return MixedAnalysis(
         settings,
         empty,
         tuple(fits),
-        (*by_pair.values(), *everyone),
+        (*by_pair.values(), *fits_of_all),
         compare_fits(fits, settings.level),
-        _additions(alone, by_pair),
+        _additions(fit_by_model, by_pair),
         left_out,
     )
 
 
 def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
-    """Every pair of fits to the same ratings, with the variance over trials and participants.
+    """Compare every pair of fits to the same ratings, with variance over trials and participants.
 
     Args:
-        fits: of the same ratings, with as many parameters each.
-        level: of the intervals.
+        fits: fits to the same ratings, with equal numbers of parameters.
+        level: confidence level of the intervals.
 
     Raises:
-        InputError: the fits are of different ratings.
+        InputError: if the fits are of different ratings.
     """
     ids = {tuple(trial.trial_id for trial in fit.rated.trials) for fit in fits}
     if len(ids) > 1 or len({fit.rated.size for fit in fits}) > 1:
@@ -196,10 +201,11 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
             )
         )
         by_trials, by_people = _sum_variance(of_trials), _sum_variance(of_people)
-        # A difference of variances can come out too small where units are few
-        both = by_trials + by_people - _sum_variance(of_ratings)
-        error = float(np.sqrt(max(both, by_trials, by_people)))
-        # One participant, or one trial, is no sample: the test speaks of the other factor alone.
+        # A difference of variances may be too small with few units
+        total = by_trials + by_people - _sum_variance(of_ratings)
+        error = float(np.sqrt(max(total, by_trials, by_people)))
+        # One participant, or one trial, is no sample: the test then generalises over the other
+        # factor only.
         freedom = min(len(units) for units in (of_trials, of_people) if len(units) > 1) - 1
         difference = first.log_likelihood - second.log_likelihood
         estimate = Estimate.by_t(difference, error, freedom, level)
@@ -209,28 +215,28 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
 
 
 def _sum_variance(contributions: FloatArray) -> float:
-    """The variance of the sum of independent contributions, as their scatter tells it."""
+    """Return the variance of the sum of independent contributions, from their sample variance."""
     n = len(contributions)
     return float(n * contributions.var(ddof=1)) if n > 1 else 0.0
 
 
 def _additions(
-    alone: Mapping[str, MixedFit], by_pair: Mapping[frozenset[str], MixedFit]
+    fit_by_model: Mapping[str, MixedFit], by_pair: Mapping[frozenset[str], MixedFit]
 ) -> list[Row]:
-    """What each model adds to each other one: its coefficient beside it, and by how much fits gain.
+    """Return each model's coefficient and gain in fit when added to each other model.
 
-    Where AIC gains less than zero, the model adds less than it costs.
+    If the AIC gain is negative, the model adds less than it costs.
     """
     rows: list[Row] = []
-    for model, beyond in permutations(alone, 2):
-        before, after = alone[beyond], by_pair[frozenset((model, beyond))]
+    for model, beyond in permutations(fit_by_model, 2):
+        single, joint = fit_by_model[beyond], by_pair[frozenset((model, beyond))]
         rows.append(
             {
                 "model": model,
                 "beyond": beyond,
-                **{name: after[model][name] for name in ("estimate", "typical_effect")},
-                "gain": after.log_likelihood - before.log_likelihood,
-                "aic_gain": before.aic - after.aic,
+                **{name: joint[model][name] for name in ("estimate", "typical_effect")},
+                "gain": joint.log_likelihood - single.log_likelihood,
+                "aic_gain": single.aic - joint.aic,
             }
         )
     family = counted(len(rows), "ordered pair of models", "ordered pairs of models")

@@ -1,13 +1,13 @@
 """Estimates of a cumulative mixed model: the maximum of the approximate likelihood, and its shape.
 
-    thresholds    flexible: each its own, as many as there are levels, less one
+    thresholds    flexible: all separate, one less than the number of levels
                   symmetric: 0 in the middle, the others mirrored: -t2 -t1 0 t1 t2
-                  (of choices there is the middle alone)
+                  (choices only have the one in the middle)
 
-Which sentence of a trial is called sentence_1 is a convention. With symmetric thresholds exchanging
-the sentences of any trials, which mirrors ratings and turns ratios and sides, changes nothing; with
-flexible ones the thresholds hold an intercept, which depends on the convention and may take a part
-of what is the model's.
+It is a convention which sentence of a trial is called sentence_1. With symmetric thresholds,
+exchanging the sentences of any trials changes nothing, because ratings are mirrored, and ratios and
+sides change sign. Flexible thresholds include an intercept, which depends on the convention and may
+absorb part of a model's effect.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray, IntArray
     from contstim.items.scale import Scale
 
-_TOO_FAR = 30.0  # standard deviations of the noise, beyond which an estimate is on its way to ∞
+_MAX_ESTIMATE = 30.0  # standard deviations of the noise; larger estimates are considered infinite
 
 
 ThresholdKind: TypeAlias = Literal["symmetric", "flexible"]
@@ -44,14 +44,14 @@ ThresholdKind: TypeAlias = Literal["symmetric", "flexible"]
 
 @dataclass(frozen=True, eq=False)
 class ThresholdScheme:
-    """Scheme by which estimated thresholds make all finite ones, and ratings levels.
+    """Scheme that maps estimated thresholds to all finite ones, and ratings to levels.
 
     Attributes:
-        names: of the estimated thresholds, such as `1|2`, or `5|6` (and, mirrored, `1|2`).
+        names: names of the estimated thresholds, such as `1|2`, or `5|6` (and, mirrored, `1|2`).
         matrix: (n_finite, n_estimated); finite thresholds are the matrix times the estimated ones.
         level_of: rating → level, 0 to n_finite.
-        first_step: how many of the estimated thresholds stand before the first step that has to be
-            positive: none where they ascend from zero.
+        first_step: number of estimated thresholds before the first positive step; 0 if they ascend
+            from zero.
     """
 
     names: tuple[str, ...]
@@ -61,33 +61,33 @@ class ThresholdScheme:
 
 
 def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> ThresholdScheme:
-    """Thresholds between the ratings that somebody gave; others are left out.
+    """Return the thresholds between the ratings that occur; others are left out.
 
     Args:
         kind: symmetric or flexible.
-        ratings: all of them.
-        scale: of the ratings.
+        ratings: all ratings.
+        scale: scale of the ratings.
 
     Raises:
-        InputError: all ratings are equal.
+        InputError: if all ratings are equal.
     """
-    used = np.unique(ratings).tolist()
-    if len(used) < 2:
+    distinct = np.unique(ratings).tolist()
+    if len(distinct) < 2:
         raise InputError(
-            f"All {ratings.size:,} ratings are {used[0]}, so that there is nothing to explain. "
+            f"All {ratings.size:,} ratings are {distinct[0]}, so that there is nothing to explain. "
             "Analyse trials on which ratings differ."
         )
     if kind == "flexible":
-        names = [f"{low}|{high}" for low, high in pairwise(used)]
-        levels = {rating: level for level, rating in enumerate(used)}
+        names = [f"{low}|{high}" for low, high in pairwise(distinct)]
+        levels = {rating: level for level, rating in enumerate(distinct)}
         return ThresholdScheme(tuple(names), np.eye(len(names)), levels, 1)
-    # How sure a rating is of its sentence, in steps from the middle: 4 5 6 for sentence_2, 3 2 1
-    # for sentence_1. A degree that nobody used on either side is left out on both.
-    degrees = sorted({abs(rating - scale.middle) for rating in used})
-    n, neither = len(degrees), int(0 in degrees)  # who prefers neither has a level of their own
+    # Certainty of a rating, in steps from the middle: 4 5 6 for sentence_2, 3 2 1 for sentence_1. A
+    # degree that does not occur on either side is left out on both.
+    degrees = sorted({abs(rating - scale.middle) for rating in distinct})
+    n, neither = len(degrees), int(0 in degrees)  # ratings in the middle have a separate level
     up = n - neither
-    levels = {int(scale.middle + degree): up + place for place, degree in enumerate(degrees)}
-    levels |= {int(scale.middle - degree): n - 1 - place for place, degree in enumerate(degrees)}
+    levels = {int(scale.middle + degree): up + index for index, degree in enumerate(degrees)}
+    levels |= {int(scale.middle - degree): n - 1 - index for index, degree in enumerate(degrees)}
     names = [f"{scale.middle + low:g}|{scale.middle + high:g}" for low, high in pairwise(degrees)]
     mirrored = np.eye(n - 1)
     matrix = np.concatenate([-mirrored[::-1], np.zeros((1 - neither, n - 1)), mirrored])
@@ -97,9 +97,10 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> Th
 Estimates: TypeAlias = (
     "tuple[MixedParameters, FloatArray, list[float], tuple[BlockLikelihood, ...]]"
 )
-"""Parameters at the maximum, whose standard deviations are positive; of these thresholds as
-estimated, then slopes; their standard errors, from the second derivatives of the log-likelihood, in
-which the variances take part; and the log-likelihood of each group."""
+"""Parameters at the maximum, with positive standard deviations, and the fit.
+
+Then the estimated thresholds and slopes, their standard errors from the second derivatives of the
+log-likelihood, variances included, and the log-likelihood of each group."""
 
 
 def fit_blocks(
@@ -107,59 +108,59 @@ def fit_blocks(
 ) -> Estimates:
     """Maximise the likelihood of all groups.
 
-    Predictors of about unit size are fitted best.
+    Predictors of about unit size give the most accurate fit.
 
     Args:
-        link: the distribution of the noise.
-        scheme: the thresholds.
-        blocks: the ratings of each group, in levels of the scheme.
+        link: distribution of the noise.
+        scheme: scheme of the thresholds.
+        blocks: ratings of each group, as levels of the scheme.
         trials_vary: whether trials have a random intercept.
 
     Raises:
-        InputError: no finite estimates fit best, or the ratings do not determine them.
+        InputError: if no finite estimates fit best, or the ratings do not determine them.
     """
     require_overlap(scheme, blocks)
     n_effects = blocks[0].effects.shape[2]
     n_ratings = sum(int((block.levels >= 0).sum()) for block in blocks)
-    start = _start(scheme, blocks)
+    start = _starting_point(scheme, blocks)
     n_fixed = len(start)
     start = np.concatenate([start, np.full(n_effects, 0.3), [0.5] * trials_vary])
     modes: list[BlockModes | None] = [None] * len(blocks)
 
     def parameters_at(point: FloatArray) -> MixedParameters:
-        estimated, slopes, rest = np.split(point, [len(scheme.names), n_fixed])
-        trials = float(rest[-1]) if trials_vary else 0.0
+        estimated, slopes, deviations = np.split(point, [len(scheme.names), n_fixed])
+        trials = float(deviations[-1]) if trials_vary else 0.0
         thresholds = np.concatenate([[-np.inf], scheme.matrix @ estimated, [np.inf]])
-        return MixedParameters(thresholds, slopes, rest[:n_effects], trials)
+        return MixedParameters(thresholds, slopes, deviations[:n_effects], trials)
 
     def likelihood(point: FloatArray, afresh: bool = False) -> _Value:
-        # The last point is near by: modes are looked for from there, unless that failed.
-        near, modes[:] = [*modes], [None] * len(blocks)
-        at, of_blocks = parameters_at(point), zip(blocks, near, strict=True)
+        # Search modes from those of the last point, which is close, unless it failed.
+        last_modes, modes[:] = [*modes], [None] * len(blocks)
+        at, of_blocks = parameters_at(point), zip(blocks, last_modes, strict=True)
         results = tuple(
-            block_likelihood(link, block, at, None if afresh else known)
-            for block, known in of_blocks
+            block_likelihood(link, block, at, None if afresh else start_modes)
+            for block, start_modes in of_blocks
         )
         by_all = reduce(np.add, [result.gradient for result in results])
-        by_thresholds, others = np.split(by_all, [len(scheme.matrix)])
-        gradient = np.concatenate([scheme.matrix.T @ by_thresholds, others])[: len(point)]
+        by_thresholds, by_others = np.split(by_all, [len(scheme.matrix)])
+        gradient = np.concatenate([scheme.matrix.T @ by_thresholds, by_others])[: len(point)]
         value = sum(result.log_likelihood for result in results)
         if np.isfinite(value):
             modes[:] = [result.modes for result in results]
         return value, gradient, results
 
-    if not len(start):  # choices without predictors and effects: both are as likely
+    if not len(start):  # choices without predictors and effects: both have equal probability
         return parameters_at(start), start, [], likelihood(start)[2]
-    point = _climb(likelihood, start, scheme, n_ratings)
+    point = _maximise(likelihood, start, scheme, n_ratings)
     hessian = _second_derivatives(likelihood, point)
-    # BFGS stops close by; a step of Newton's method from there ends in the last digits.
+    # BFGS stops close to the maximum; one Newton step then gives full precision.
     point = point - np.linalg.lstsq(hessian, likelihood(point)[1], rcond=1e-10)[0]
     point[n_fixed:] = np.abs(point[n_fixed:])
-    # The modes of effects whose standard deviation was negative change sign
+    # Modes change sign if the standard deviation of their effect was negative
     _value, gradient, results = likelihood(point, afresh=True)
     parameters = parameters_at(point)
     sizes = [*np.abs(parameters.slopes), *parameters.participants, parameters.trials]
-    if max(sizes, default=0) > _TOO_FAR or not np.all(np.abs(gradient) < 1e-3 * n_ratings):
+    if max(sizes, default=0) > _MAX_ESTIMATE or not np.all(np.abs(gradient) < 1e-3 * n_ratings):
         raise InputError(
             "No finite estimates fit best: people agree on nearly every trial, or ratings follow "
             "the ratios nearly without exception. Add trials on which people differ."
@@ -168,18 +169,20 @@ def fit_blocks(
 
 
 _Value: TypeAlias = "tuple[float, FloatArray, tuple[BlockLikelihood, ...]]"
-"""Log-likelihood, gradient, and what each group says, of one vector: estimated thresholds, slopes,
-standard deviations of participants' effects, and that of trials, if they vary."""
+"""Log-likelihood, gradient, and groups' likelihoods for one vector.
+
+The vector has estimated thresholds, slopes, standard deviations of participants' effects, and that
+of trials, if they vary."""
 
 
-def _start(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> FloatArray:
-    """Steps between thresholds, as the shares of the levels have them, without slopes."""
+def _starting_point(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> FloatArray:
+    """Return steps between thresholds from the shares of the levels, and slopes of zero."""
     from scipy.special import ndtri
 
     levels = np.concatenate([block.levels.ravel() for block in blocks])
     counts = np.bincount(levels[levels >= 0], minlength=len(scheme.matrix) + 1)
     if scheme.first_step == 0:
-        counts = counts + counts[::-1]  # both sides alike
+        counts = counts + counts[::-1]  # equal on both sides
     shares = np.cumsum(counts)[:-1] / counts.sum()
     finite = ndtri(np.clip(shares, 1e-3, 1 - 1e-3))
     steps = np.diff(finite[len(finite) - len(scheme.names) :], prepend=0.0)
@@ -187,23 +190,23 @@ def _start(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> FloatArray:
     return np.concatenate([steps, np.zeros(blocks[0].predictors.shape[1])])
 
 
-def _climb(
+def _maximise(
     likelihood: Callable[[FloatArray], _Value],
     start: FloatArray,
     scheme: ThresholdScheme,
     n_ratings: int,
 ) -> FloatArray:
-    """The maximum, by BFGS, in steps between thresholds on a logarithmic scale."""
+    """Find the maximum by BFGS, in steps between thresholds on a logarithmic scale."""
     from scipy.optimize import minimize
 
     n, first = len(scheme.names), scheme.first_step
 
-    # Thresholds ascend whatever the vector is: the first (unless the first step is from zero),
-    # then logarithms of steps.
+    # Thresholds ascend for any vector: the first one (unless the first step starts from zero), then
+    # logarithms of steps.
     def place(free: FloatArray) -> tuple[FloatArray, FloatArray]:
         steps = free[:n].copy()
         steps[first:] = np.exp(np.clip(steps[first:], -30, 30))
-        # change[i, j], of threshold i with entry j
+        # change[i, j] is the derivative of threshold i by entry j
         change = np.tril(np.ones((n, n))) * np.where(np.arange(n) < first, 1.0, steps)
         return np.concatenate([np.cumsum(steps), free[n:]]), change
 
@@ -219,14 +222,14 @@ def _climb(
         return -value / n_ratings, -by_free / n_ratings
 
     with np.errstate(all="ignore"):
-        found = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-6})
-    return place(found.x)[0]
+        optimum = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-6})
+    return place(optimum.x)[0]
 
 
 def _second_derivatives(
     likelihood: Callable[[FloatArray], _Value], point: FloatArray
 ) -> FloatArray:
-    """Central differences of the exact gradient, symmetric."""
+    """Return central differences of the exact gradient, symmetric."""
     size = 1e-4
     rows = [
         (likelihood(point + size * step)[1] - likelihood(point - size * step)[1]) / (2 * size)
@@ -236,13 +239,13 @@ def _second_derivatives(
 
 
 def _standard_errors(hessian: FloatArray, n_fixed: int) -> list[float]:
-    """Standard errors of thresholds and slopes; variances take part with their own uncertainty.
+    """Return standard errors of thresholds and slopes, given the uncertainty of the variances.
 
     Raises:
-        InputError: the ratings do not determine the estimates.
+        InputError: if the ratings do not determine the estimates.
     """
-    # The inverse of the Schur complement is the corner of the whole inverse. A variance of zero may
-    # leave directions in which nothing changes.
+    # The inverse of the Schur complement is the corner of the whole inverse. With a variance of
+    # zero, the likelihood may be flat in some directions.
     between, varying = -hessian[:n_fixed, n_fixed:], -hessian[n_fixed:, n_fixed:]
     absorbed = between @ np.linalg.pinv(varying, rcond=1e-10, hermitian=True) @ between.T
     information = -hessian[:n_fixed, :n_fixed] - absorbed
@@ -257,15 +260,14 @@ def _standard_errors(hessian: FloatArray, n_fixed: int) -> list[float]:
 
 
 def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> None:
-    """Make sure that predictors do not put the ratings in order without exception.
+    """Check that predictors do not separate the ratings perfectly.
 
     Raises:
-        InputError: they do (perfect separation): the steeper the slope, the better it fits.
+        InputError: if they do: steeper slopes always fit better.
     """
-    # Along a direction of slopes and thresholds no rating becomes less likely, and some more: every
-    # rating's hidden value stays below its upper and above its lower threshold as all of them move
-    # that way. A trial's lowest rating says most of the upper thresholds, its highest of the lower
-    # ones.
+    # Separation is a direction of slopes and thresholds along which no rating becomes less likely,
+    # and some become more likely: every latent value stays between its thresholds. A trial's lowest
+    # rating restricts upper thresholds most, its highest rating lower ones.
     n_finite = len(scheme.matrix)
     lowest = np.concatenate(
         [np.where(b.levels < 0, n_finite, b.levels).min(axis=0) for b in blocks]
@@ -274,7 +276,7 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     values = np.concatenate([block.predictors for block in blocks])  # (n_trials, n_predictors)
     n_slopes = values.shape[1]
     if not n_slopes:
-        return  # thresholds alone separate nothing
+        return  # thresholds alone do not separate ratings
     below, above = lowest < n_finite, highest > 0
     rows = np.concatenate(
         [

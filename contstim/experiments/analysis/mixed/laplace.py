@@ -1,22 +1,21 @@
 """The Laplace approximation to the likelihood of crossed random effects, with its exact gradient.
 
-The hidden value of participant p and trial t is
+The latent value of participant p and trial t is
 
     eta[p, t] = x[t] · slopes + a[p, t] · u[p] + b · r[t],      u, r independent standard normal
 
-where a[p, t], (n_effects,), is ±1 for a leaning towards a side, by the side on which the trial's
-sentences were shown, and the ratios for slopes, times the participants' standard deviations, and b
-is the standard deviation of trials. Given u and r, ratings are
-independent. The integral over all u and r is replaced by that of the normal density which fits at
-the mode (Tierney & Kadane 1986; as R's `ordinal::clmm` does):
+where a[p, t], (n_effects,), is the design vector of the participant's effects times the
+participants' standard deviations. Its entries are ±1 for a side bias, by the sides of the
+sentences, and the ratios for slopes. b is the standard deviation of trials. Given u and r, ratings
+are independent. The integral over all u and r is replaced by that of the normal density that fits
+at the mode (Tierney & Kadane 1986; as in R's `ordinal::clmm`):
 
     log-likelihood ≈ log p(ratings, mode) - ½ log det H,       H = minus the second derivatives
 
-Everybody in a group was shown every trial of the group, and nothing is shared between groups, so
-that their log-likelihoods add. Within a group H has a block for each participant, a block for each
-trial and full blocks between the two: of these two factors the larger is eliminated, block by
-block, and a matrix of the size of the smaller one remains (its Schur complement), however many
-ratings there are.
+All participants of a group saw every trial of the group, and groups share nothing, so their
+log-likelihoods add. Within a group, H has a block for each participant, a block for each trial, and
+full blocks between the two factors. The larger factor is eliminated block by block. The rest is a
+matrix of the size of the smaller factor (its Schur complement), for any number of ratings.
 """
 
 from __future__ import annotations
@@ -33,9 +32,11 @@ if TYPE_CHECKING:
 
 Link: TypeAlias = Literal["probit", "logit"]
 
-_STEPS = 100  # of Newton's method to a mode, from any start; a handful is usual
-_NOTHING = np.zeros(1)
-_NEAR = 1e-6  # nats that a step promises: then one more step ends within rounding of the mode
+_MAX_STEPS = 100  # maximum number of Newton steps to a mode; a few are typical
+_ZERO = np.zeros(1)
+_CONVERGED_GAIN = (
+    1e-6  # expected gain of a step, nats; below, one more step reaches the mode within rounding
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +44,10 @@ class RatedBlock:
     """The ratings of one group.
 
     Attributes:
-        levels: (n_participants, n_trials), 0 to n_levels - 1; -1 where there is no rating.
-        predictors: (n_trials, n_predictors), those with a fixed slope.
-        effects: (n_participants, n_trials, n_effects), what a participant's effects are multiplied
-            with: sides for a leaning, ratios for slopes; no effect where the last axis is empty.
+        levels: (n_participants, n_trials), 0 to n_levels - 1; -1 for a missing rating.
+        predictors: (n_trials, n_predictors), predictors with a fixed slope.
+        effects: (n_participants, n_trials, n_effects), multipliers of a participant's effects:
+            sides for the side bias, ratios for slopes; the last axis is empty without effects.
     """
 
     levels: IntArray
@@ -56,13 +57,13 @@ class RatedBlock:
 
 @dataclass(frozen=True, eq=False)
 class MixedParameters:
-    """Parameters that are estimated.
+    """Estimated parameters.
 
     Attributes:
         thresholds: (n_levels + 1,) ascending, from -inf to inf.
         slopes: (n_predictors,).
-        participants: (n_effects,), the standard deviations of participants' effects.
-        trials: the standard deviation of trials. Signs of these are of no consequence.
+        participants: (n_effects,), standard deviations of participants' effects.
+        trials: standard deviation of trials; signs of standard deviations do not matter.
     """
 
     thresholds: FloatArray
@@ -72,24 +73,25 @@ class MixedParameters:
 
 
 BlockModes: TypeAlias = "tuple[FloatArray, FloatArray]"
-"""The likeliest effects of a group, in units of their standard deviation (see the module): of
-participants, (n_participants, n_effects), and of trials, (n_trials,)."""
+"""Modes of the effects of a group, in units of their standard deviation (see the module).
+
+Participants, (n_participants, n_effects), and trials, (n_trials,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class BlockLikelihood:
-    """The log-likelihood of a group, its gradient, and what it says of each participant and trial.
+    """The log-likelihood of a group, its gradient, and contributions of participants and trials.
 
     Attributes:
         log_likelihood: nats.
-        modes: where it was approximated.
+        modes: modes at which it was approximated.
         gradient: derivatives by the finite thresholds, the fixed slopes, the standard deviations of
             participants' effects, and that of trials.
         trial_variances: (n_trials,), variance of r given the ratings.
-        of_trials: (n_trials,), the log-likelihood of each trial's ratings, integrated over the
-            trial's effect, where participants' effects are at the mode.
-        of_participants: (n_participants,), the same with participants and trials exchanged.
-        of_ratings: (n_participants, n_trials), each rating's with both at the mode.
+        of_trials: (n_trials,), log-likelihood of each trial's ratings, integrated over the trial's
+            effect, with participants' effects at the mode.
+        of_participants: (n_participants,), likewise, with participants and trials exchanged.
+        of_ratings: (n_participants, n_trials), log-likelihood of each rating with both at the mode.
     """
 
     log_likelihood: float
@@ -107,44 +109,44 @@ def block_likelihood(
     """Approximate the log-likelihood of a group.
 
     Args:
-        link: the distribution of the noise.
-        block: who rated what.
-        parameters: at which to evaluate.
-        start: modes near by, of a former evaluation.
+        link: distribution of the noise.
+        block: ratings of the group.
+        parameters: parameters at which to evaluate.
+        start: nearby modes, from an earlier evaluation.
 
     Raises:
-        InputError: no mode was found.
+        InputError: if no mode is found.
     """
     modes, (log_prob, of_eta, of_ends), curvature = _find_modes(link, block, parameters, start)
     people, trials = modes
     value = log_prob.sum() - 0.5 * (people**2).sum() - 0.5 * trials @ trials - 0.5 * curvature.log
-    # z are the design vectors of a cell, (a[p, t], b); h = H⁻¹ z where its participant and its
-    # trial stand; spread = zᵀ H⁻¹ z, the variance of eta given the ratings.
+    # z is the design vector of a cell, (a[p, t], b); h is the part of H⁻¹ z for its participant and
+    # its trial; spread = zᵀ H⁻¹ z is the variance of eta given the ratings.
     h_people, h_trials, spread = curvature.cells()
-    # How the log-determinant changes with eta, and what that does through the modes: a change of a
-    # parameter moves the modes by H⁻¹ times what it adds to their gradient.
-    towards = 0.5 * spread * of_eta[2]
-    moved_people, moved_trials = curvature.solve(towards)
+    # Derivative of the log-determinant by eta, and its effect through the modes: a parameter change
+    # moves the modes by H⁻¹ times the change of their gradient.
+    half_change = 0.5 * spread * of_eta[2]
+    mode_shift_people, mode_shift_trials = curvature.solve(half_change)
     loadings = block.effects * parameters.participants  # a, (n_participants, n_trials, n_effects)
-    moved = _in_cells(loadings, moved_people) + parameters.trials * moved_trials
+    mode_shift = _cell_values(loadings, mode_shift_people) + parameters.trials * mode_shift_trials
     weights = -of_eta[1]
-    by_eta = of_eta[0] + towards - weights * moved  # (n_participants, n_trials)
-    # No rating changes with no threshold, so that it may stand with any level
+    by_eta = of_eta[0] + half_change - weights * mode_shift  # (n_participants, n_trials)
+    # Missing ratings do not depend on any threshold, so that any level is valid for them
     levels, n_levels = np.maximum(block.levels, 0).ravel(), len(parameters.thresholds) - 1
-    # The upper threshold of level y is the finite threshold y, the lower one y - 1; the outermost
-    # are infinite, and nothing depends on them.
+    # The upper threshold of level y is the finite threshold y, the lower one is y - 1. The
+    # outermost are infinite, and have no derivative.
     upper, lower = (
-        np.bincount(levels, (by_end + 0.5 * spread * eta_2 + eta * moved).ravel(), n_levels)
+        np.bincount(levels, (by_end + 0.5 * spread * eta_2 + eta * mode_shift).ravel(), n_levels)
         for by_end, eta, eta_2 in of_ends
     )
     thresholds = upper[:-1] + lower[1:]
-    # Standard deviations stand in z itself: by z, and by what z does to eta, in every cell
+    # Standard deviations are part of z: derivatives by z directly, and through eta, in every cell
     by_loading = (
         by_eta[..., None] * people[:, None]
-        + of_eta[0][..., None] * moved_people[:, None]
+        + of_eta[0][..., None] * mode_shift_people[:, None]
         - weights[..., None] * h_people
     )
-    by_trials = (by_eta.sum(axis=0) * trials + of_eta[0].sum(axis=0) * moved_trials).sum()
+    by_trials = (by_eta.sum(axis=0) * trials + of_eta[0].sum(axis=0) * mode_shift_trials).sum()
     gradient = (
         thresholds,
         block.predictors.T @ by_eta.sum(axis=0),
@@ -165,47 +167,51 @@ def block_likelihood(
 def _find_modes(
     link: Link, block: RatedBlock, parameters: MixedParameters, start: BlockModes | None
 ) -> tuple[BlockModes, CellDerivatives, _Curvature]:
-    """Newton's method: the density is log-concave, so that each step, shortened, climbs."""
+    """Find the modes by Newton's method; short steps increase the log-concave density."""
     n_people, n_trials = block.levels.shape
     fixed = block.predictors @ parameters.slopes
     loadings = block.effects * parameters.participants
     people, trials = start or (np.zeros((n_people, loadings.shape[2])), np.zeros(n_trials))
 
     def at(people: FloatArray, trials: FloatArray) -> tuple[float, CellDerivatives]:
-        eta = fixed + _in_cells(loadings, people) + parameters.trials * trials
+        eta = fixed + _cell_values(loadings, people) + parameters.trials * trials
         cells = cell_derivatives(link, block.levels, eta, parameters.thresholds)
         density = cells[0].sum() - 0.5 * (people**2).sum() - 0.5 * trials @ trials
         return float(density), cells
 
     density, cells = at(people, trials)
-    for _ in range(_STEPS):
-        slope, curving, _third = cells[1]
-        curvature = _Curvature(-curving, loadings, parameters.trials)
-        step_people, step_trials = curvature.solve(slope, people, trials)
-        # Twice what the quadratic that fits here promises: the gradient times the step
-        eta_step = _in_cells(loadings, step_people) + parameters.trials * step_trials
-        gain = (slope * eta_step).sum() - (people * step_people).sum() - trials @ step_trials
-        size, ahead = 1.0, at(people + step_people, trials + step_trials)
-        while gain > _NEAR and ahead[0] <= density and size > 1e-6:
+    for _ in range(_MAX_STEPS):
+        first_derivative, second_derivative, _third_derivative = cells[1]
+        curvature = _Curvature(-second_derivative, loadings, parameters.trials)
+        step_people, step_trials = curvature.solve(first_derivative, people, trials)
+        # Twice the gain of the quadratic approximation: gradient times step
+        eta_step = _cell_values(loadings, step_people) + parameters.trials * step_trials
+        gain = (
+            (first_derivative * eta_step).sum()
+            - (people * step_people).sum()
+            - trials @ step_trials
+        )
+        size, next_values = 1.0, at(people + step_people, trials + step_trials)
+        while gain > _CONVERGED_GAIN and next_values[0] <= density and size > 1e-6:
             size /= 2
-            ahead = at(people + size * step_people, trials + size * step_trials)
+            next_values = at(people + size * step_people, trials + size * step_trials)
         people, trials = people + size * step_people, trials + size * step_trials
-        density, cells = ahead
-        if gain < _NEAR:
+        density, cells = next_values
+        if gain < _CONVERGED_GAIN:
             return (people, trials), cells, _Curvature(-cells[1][1], loadings, parameters.trials)
     raise InputError("The effects of participants and trials have no likeliest values.")
 
 
-def _in_cells(loadings: FloatArray, people: FloatArray) -> FloatArray:
-    """a[p, t] · u[p], (n_participants, n_trials)."""
+def _cell_values(loadings: FloatArray, people: FloatArray) -> FloatArray:
+    """Return a[p, t] · u[p], (n_participants, n_trials)."""
     return (loadings @ people[:, :, None])[..., 0]
 
 
 class _Curvature:
     """H of a group, factorised: the smaller factor is retained, the larger eliminated.
 
-    With K for the retained and E for the eliminated factor, H = [K C; Cᵀ E], where K
-    and E are diagonal in blocks, and
+    With K for the retained and E for the eliminated factor, H = [K C; Cᵀ E], where K and E are
+    block diagonal, and
 
         S = K - C E⁻¹ Cᵀ,    H⁻¹ = [S⁻¹, -S⁻¹ M; -Mᵀ S⁻¹, E⁻¹ + Mᵀ S⁻¹ M],    M = C E⁻¹
 
@@ -214,13 +220,13 @@ class _Curvature:
     Args:
         weights: (n_participants, n_trials), minus the second derivatives by eta.
         loadings: (n_participants, n_trials, n_effects), a.
-        scale: the trials' standard deviation, b.
+        scale: standard deviation of trials, b.
 
     Attributes:
-        log: the log-determinant of H.
-        log_people: (n_participants,), those of the blocks of H on its diagonal.
+        log: log-determinant of H.
+        log_people: (n_participants,), log-determinants of the diagonal blocks of H.
         log_trials: (n_trials,), likewise.
-        trial_variances: (n_trials,), the diagonal of H⁻¹ for trials.
+        trial_variances: (n_trials,), diagonal of H⁻¹ for trials.
     """
 
     def __init__(self, weights: FloatArray, loadings: FloatArray, scale: float) -> None:
@@ -229,7 +235,7 @@ class _Curvature:
         self._trials_retained = n_trials < n_people * loadings.shape[2]
         if self._trials_retained:
             weights, people, trials = weights.T, trials.swapaxes(0, 1), people.swapaxes(0, 1)
-        # From here on z_k and z_e are the design vectors of the two factors.
+        # z_k and z_e are the design vectors of the two factors.
         self._z_k, self._z_e = z_k, z_e = people, trials
         (n_k, n_e, q_k), q_e = z_k.shape, z_e.shape[2]
         weighted = weights[..., None] * z_k  # (n_k, n_e, q_k)
@@ -250,9 +256,9 @@ class _Curvature:
         self.log = float(logs[1].sum() + np.linalg.slogdet(schur)[1])
 
     def solve(
-        self, by_eta: FloatArray, people: FloatArray = _NOTHING, trials: FloatArray = _NOTHING
+        self, by_eta: FloatArray, people: FloatArray = _ZERO, trials: FloatArray = _ZERO
     ) -> tuple[FloatArray, FloatArray]:
-        """H⁻¹ times the gradient that a change by eta makes, less the effects where given.
+        """Return H⁻¹ times the gradient from a derivative by eta, minus the effects if passed.
 
         Args:
             by_eta: (n_participants, n_trials), a derivative by eta.
@@ -260,7 +266,7 @@ class _Curvature:
             trials: (n_trials,) to subtract.
 
         Returns:
-            For participants, (n_participants, n_effects), and trials, (n_trials,).
+            Solutions for participants, (n_participants, n_effects), and trials, (n_trials,).
         """
         first, second = people, trials[:, None]
         if self._trials_retained:
@@ -274,10 +280,10 @@ class _Curvature:
         return of_people, of_trials[:, 0]
 
     def cells(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """H⁻¹ z of each cell for its participant and its trial, and zᵀ H⁻¹ z.
+        """Return H⁻¹ z of each cell, for its participant and its trial, and zᵀ H⁻¹ z.
 
         Returns:
-            (n_participants, n_trials, n_effects), and twice (n_participants, n_trials).
+            Shapes (n_participants, n_trials, n_effects), and twice (n_participants, n_trials).
         """
         n_k, n_e, q_k = self._z_k.shape
         q_e = self._z_e.shape[2]
@@ -287,7 +293,7 @@ class _Curvature:
         cross = -product.reshape(n_k, q_k, n_e, q_e).swapaxes(1, 2)
         h_k = self._z_k @ corner + (cross @ self._z_e[..., None])[..., 0]
         h_e = (cross.swapaxes(2, 3) @ self._z_k[..., None])[..., 0]
-        h_e = h_e + np.einsum("kgq,gqr->kgr", self._z_e, self._inverse_of_e(product))
+        h_e = h_e + np.einsum("kgq,gqr->kgr", self._z_e, self._eliminated_blocks(product))
         spread = (self._z_k * h_k).sum(axis=2) + (self._z_e * h_e).sum(axis=2)
         if self._trials_retained:
             h_k, h_e, spread = h_e.swapaxes(0, 1), h_k.swapaxes(0, 1), spread.T
@@ -297,10 +303,10 @@ class _Curvature:
     def trial_variances(self) -> FloatArray:
         if self._trials_retained:
             return np.diag(self._inverse)
-        return self._inverse_of_e(self._inverse @ self._times)[:, 0, 0]
+        return self._eliminated_blocks(self._inverse @ self._times)[:, 0, 0]
 
-    def _inverse_of_e(self, product: FloatArray) -> FloatArray:
-        """The blocks of H⁻¹ on the diagonal of the eliminated factor, (n_e, q_e, q_e)."""
+    def _eliminated_blocks(self, product: FloatArray) -> FloatArray:
+        """Return the diagonal blocks of H⁻¹ for the eliminated factor, (n_e, q_e, q_e)."""
         n_e, q_e, _ = self._corner.shape
         times = self._times.reshape(-1, n_e, q_e)
         added = np.einsum("kgq,kgr->gqr", times, product.reshape(-1, n_e, q_e))
@@ -309,27 +315,28 @@ class _Curvature:
 
 
 CellDerivatives: TypeAlias = "tuple[FloatArray, list[FloatArray], list[list[FloatArray]]]"
-"""log P of each rating, with the shape of the ratings; its first, second and third derivative by
-eta; and its derivatives by the upper and by the lower threshold, each alone, and once and twice by
-eta."""
+"""Log P of each rating and its derivatives, all with the shape of the ratings.
+
+The second entry has the first, second and third derivative by eta. The third entry has, for the
+upper and the lower threshold, the derivative by it, and once and twice more by eta."""
 
 
 def cell_derivatives(
     link: Link, levels: IntArray, eta: FloatArray, thresholds: FloatArray
 ) -> CellDerivatives:
-    """All that the Laplace approximation needs to know of every rating.
+    """Return the derivatives of every rating's log P for the Laplace approximation.
 
     Args:
-        link: the distribution of the noise.
-        levels: of the ratings, 0 to n_levels - 1; -1 for none, of which log P is 0 throughout.
-        eta: where the hidden values are centred, of the same shape.
+        link: distribution of the noise.
+        levels: levels of the ratings, 0 to n_levels - 1; -1 if missing, with log P = 0 everywhere.
+        eta: centres of the latent values, same shape.
         thresholds: (n_levels + 1,) ascending, from -inf to inf.
     """
     upper = np.where(levels < 0, np.inf, thresholds[levels + 1] - eta)
     lower = np.where(levels < 0, -np.inf, thresholds[levels] - eta)
     log_prob = _log_difference(link, upper, lower)
-    # Each a ratio of a derivative of F to P: a, a1, a2 = F', F'', F''' at the upper end, b, … at
-    # the lower. The density is divided in logs, since both may be too small for a number.
+    # Ratios of derivatives of F to P: a, a1, a2 = F', F'', F''' at the upper end, b, … at the
+    # lower. Division is in logs, because both density and P may underflow.
     a, a1, a2 = _ratios(link, upper, log_prob)
     b, b1, b2 = _ratios(link, lower, log_prob)
     # Derivatives of log P by its ends: h by the upper, l by the lower.
@@ -338,15 +345,15 @@ def cell_derivatives(
     hhl = b * (a1 - 2 * a * a)
     hll = a * (b1 + 2 * b * b)
     lll = -b2 - 3 * b * b1 - 2 * b**3
-    # eta stands in both ends with a minus
+    # eta is in both ends with a minus sign
     of_eta = [b - a, hh + 2 * hl + ll, -(hhh + 3 * hhl + 3 * hll + lll)]
     upper_end = [a, -(hh + hl), hhh + 2 * hhl + hll]
     return log_prob, of_eta, [upper_end, [-b, -(ll + hl), lll + 2 * hll + hhl]]
 
 
 def _log_difference(link: Link, upper: FloatArray, lower: FloatArray) -> FloatArray:
-    """log(F(upper) - F(lower)) without cancellation."""
-    # In the upper tail both are nearly 1. The mirror image, F(-lower) - F(-upper), is the same.
+    """Return log(F(upper) - F(lower)) without cancellation."""
+    # In the upper tail both are nearly 1. The mirror image, F(-lower) - F(-upper), is equal.
     mirrored = lower > 0
     low, high = np.where(mirrored, -upper, lower), np.where(mirrored, -lower, upper)
     log_low, log_high = _log_cdf(link, low), _log_cdf(link, high)
@@ -363,7 +370,7 @@ def _log_cdf(link: Link, values: FloatArray) -> FloatArray:
 def _ratios(
     link: Link, ends: FloatArray, log_prob: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """F', F'' and F''' over P; all 0 at an infinite end."""
+    """Return F', F'' and F''' divided by P; all 0 at an infinite end."""
     finite = np.where(np.isfinite(ends), ends, 0.0)
     if link == "probit":
         density = -0.5 * finite**2 - 0.5 * np.log(2 * np.pi)

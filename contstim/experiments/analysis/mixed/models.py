@@ -37,18 +37,17 @@ class MixedSettings:
 
     Attributes:
         link: probit or logit.
-        thresholds: symmetric, so that it does not matter which sentence of a trial is sentence_1;
-            or flexible, as R's `clmm` has them by default, with which results depend on it.
-        people: none, so that participants differ in nothing; intercept, in their leaning towards
-            the side on which a sentence is shown; or slopes, also in how much they follow each
-            model. Without slopes a coefficient speaks of these participants, and its standard error
-            is too small for others. Intercept and slopes are independent. Ratings without a
-            recorded side have no leaning.
-        items: whether trials differ beyond what the ratios say. A trial has one ratio of each
-            model, so that a slope of its own cannot be told from its intercept.
-        ratios: in nats, an infinite one as large as the model's largest finite one, or their
+        thresholds: symmetric, so that the order of a trial's sentences does not matter; or
+            flexible, the default of R's `clmm`, with results that depend on it.
+        people: none, without participants' effects; intercept, a bias towards the side on which a
+            sentence is shown; or slopes, also for each model's ratio. Without slopes, a coefficient
+            holds for these participants only, and its standard error is too small for others.
+            Intercept and slopes are independent. Ratings without a recorded side have no side bias.
+        items: whether trials have random intercepts. A trial has one ratio of each model, so a
+            random slope could not be distinguished from the intercept.
+        ratios: in nats, with infinite ones replaced by the model's largest finite one; or their
             signed ranks among the trials, divided by the number of trials.
-        level: of the intervals.
+        level: confidence level of the intervals.
     """
 
     link: Annotated[Link, Help("Noise: normal or logistic.")] = "probit"
@@ -76,16 +75,16 @@ class MixedFit:
     """An ordinal mixed model of ratings.
 
     Attributes:
-        models: whose ratios it holds; none for the model without ratios.
-        settings: how it was fitted.
+        models: models whose ratios are predictors; empty for the model without ratios.
+        settings: settings of the fit.
         rated: the ratings.
-        sizes: for each model, the typical size of its ratios, by which they are divided, how many
-            were infinite, and what these became.
-        scheme: of the thresholds.
-        parameters: for predictors of unit size; see `fitting.Estimates`.
+        sizes: for each model, the typical size of its ratios, by which they are divided, the number
+            of infinite ones, and their replacement.
+        scheme: scheme of the thresholds.
+        parameters: parameters for predictors of unit size; see `fitting.Estimates`.
         estimated: thresholds, then slopes.
-        errors: of these.
-        blocks: the log-likelihood of each group.
+        errors: standard errors of `estimated`.
+        blocks: log-likelihood of each group.
     """
 
     models: tuple[str, ...]
@@ -100,12 +99,12 @@ class MixedFit:
 
     @property
     def name(self) -> str:
-        """The models, joined."""
+        """Names of the models, joined."""
         return fit_name(self.models)
 
     @property
     def log_likelihood(self) -> float:
-        """By the Laplace approximation, nats."""
+        """Log-likelihood by the Laplace approximation, nats."""
         return sum(block.log_likelihood for block in self.blocks)
 
     @property
@@ -115,22 +114,22 @@ class MixedFit:
 
     @property
     def n_parameters(self) -> int:
-        """Thresholds, slopes, and standard deviations."""
+        """Number of thresholds, slopes, and standard deviations."""
         return len(self.estimated) + len(self.parameters.participants) + self.settings.items
 
     @cached_property
     def coefficients(self) -> list[Row]:
-        """The coefficient of each model's ratio in the hidden value behind a rating.
+        """Coefficients of each model's ratio for the latent value of a rating.
 
         The unit of that value is the standard deviation of the noise for probit, log odds for
         logit. The estimate is per nat, or per unit of the signed ranks; its error is from the
-        second derivatives of the log-likelihood. Degrees of freedom are one less than the fewer of
-        the units that are drawn at random: trials, and participants where each has a slope; ratings
-        where neither is. To compare models by, `typical_effect` is that of a ratio of
-        `typical_ratio`, the root mean square; `capped` counts trials with an infinite ratio, taken
-        to be `cap`, the largest finite one. P-values belong to no family.
+        second derivatives of the log-likelihood. Degrees of freedom are one less than the smallest
+        number of random units: trials, and participants if slopes are random; otherwise ratings.
+        `typical_effect` is the effect of a `typical_ratio`, the root mean square, and is comparable
+        between models. `capped` counts trials with an infinite ratio, which is replaced by `cap`,
+        the largest finite one. P-values are not in a family.
         """
-        # Of a few people's slopes the mean is less sure than the normal distribution has it
+        # The mean of a few people's slopes is less certain than a normal distribution implies
         units = [self.rated.n_trials] * self.settings.items
         units += [len(self.rated.participants)] * (self.settings.people == "slopes")
         freedom, level = min(units, default=self.rated.size) - 1, self.settings.level
@@ -154,9 +153,9 @@ class MixedFit:
 
     @property
     def thresholds(self) -> list[Row]:
-        """Thresholds that are estimated, such as 4|5, with their standard errors.
+        """Estimated thresholds, such as 4|5, with their standard errors.
 
-        Between mirrored ratings thresholds have the other sign.
+        Thresholds between mirrored ratings have the opposite sign.
         """
         rows = zip(self.scheme.names, self.estimated.tolist(), self.errors, strict=False)
         names = ("models", "threshold", "estimate", "standard_error")
@@ -164,10 +163,10 @@ class MixedFit:
 
     @property
     def variances(self) -> list[Row]:
-        """Standard deviations and variances of trials, and of participants: of how many (`levels`).
+        """Standard deviations and variances of trials and participants; `levels` are their numbers.
 
-        An effect is an intercept (of participants: their leaning towards a side), or the model
-        whose slope it is; a slope's are of a ratio of typical size.
+        An effect is an intercept (for participants, the side bias), or the model that has a random
+        slope. A slope is for a ratio of typical size.
         """
         parameters, people = self.parameters, len(self.rated.participants)
         effects = [("trials", "intercept", self.rated.n_trials, parameters.trials)]
@@ -189,10 +188,10 @@ class MixedFit:
 
     @cached_property
     def trial_effects(self) -> dict[str, tuple[float, float]]:
-        """Intercept of each trial and its standard error, empty where trials have none.
+        """Intercept of each trial and its standard error; empty without random intercepts.
 
-        It is what people think of a trial beyond a model's ratio: the likeliest value, drawn
-        towards zero the more, the fewer people rated the trial; above zero towards sentence_2.
+        It is the preference of people beyond a model's ratio, positive for sentence_2: the mode,
+        shrunk towards zero, more so if fewer people rated the trial.
         """
         scale = self.parameters.trials
         effects: dict[str, tuple[float, float]] = {}
@@ -207,7 +206,7 @@ class MixedFit:
 
 
 def fit_name(models: Sequence[str]) -> str:
-    """Name of a fit in tables."""
+    """Return the name of a fit in tables."""
     return " + ".join(models) or "(no model)"
 
 
@@ -220,23 +219,23 @@ def fit_mixed(
 ) -> MixedFit:
     """Fit a cumulative mixed model of ratings on the log-probability ratios of models.
 
-    Ratios are log p(sentence_2) - log p(sentence_1). With several models each coefficient is what
-    that model adds to the others; without any, thresholds and random effects alone are fitted.
-    The same likelihood, by the same approximation, as R's `ordinal::clmm` (Christensen 2019). Of
-    choices, and of ratings of one degree of confidence, it is a binary probit (or logit) without an
-    intercept.
+    Ratios are log p(sentence_2) - log p(sentence_1). With several models, each coefficient is the
+    model's contribution in addition to the others. Without models, only thresholds and random
+    effects are fitted. Likelihood and approximation are those of R's `ordinal::clmm` (Christensen
+    2019). For choices, and for ratings with one degree of confidence, it is a binary probit (or
+    logit) model without an intercept.
 
     Args:
-        ratings: who rated what, and the models' log-probabilities.
-        models: whose ratios.
-        settings: of the model.
-        conditions: which trials; by default all but catch trials.
+        ratings: ratings and log-probabilities.
+        models: models whose ratios are predictors.
+        settings: settings of the mixed model.
+        conditions: conditions of the trials; by default all but catch trials.
 
     Raises:
-        InputError: there is no such model or trial; a random effect has nothing to vary over (one
-            participant, one trial, no trial that two people rated); all ratings are equal; a model
-            ties everywhere or has no finite ratio; models follow from one another; or ratings
-            follow the ratios without exception.
+        InputError: if there is no such model or trial; if a random effect has no variation (one
+            participant, one trial, no trial that two people rated); if all ratings are equal; if a
+            model ties everywhere or has no finite ratio; if models determine each other; or if the
+            ratios separate the ratings perfectly.
     """
     settings = settings or MixedSettings()
     unknown = [model for model in models if model not in ratings.models]
@@ -251,10 +250,12 @@ def fit_mixed(
         raise InputError("There are no trials of these conditions to fit a mixed model to.")
     grouped = [replace(g, ratings=g.scale.grouped(g.ratings)) for g in rated.groups]
     rated = replace(rated, groups=tuple(grouped))
-    every = np.concatenate([group.ratings[np.isfinite(group.ratings)] for group in rated.groups])
-    scheme = threshold_scheme(settings.thresholds, every.astype(np.int64), rated.scale)
+    all_ratings = np.concatenate(
+        [group.ratings[np.isfinite(group.ratings)] for group in rated.groups]
+    )
+    scheme = threshold_scheme(settings.thresholds, all_ratings.astype(np.int64), rated.scale)
     _require_variation(rated, settings)
-    sizes, values = [], np.zeros((rated.n_trials, len(models)))  # of unit size, group after group
+    sizes, values = [], np.zeros((rated.n_trials, len(models)))  # of unit size, in order of groups
     for column, model in enumerate(models):
         values[:, column], size = _predictor(rated, model, settings)
         sizes.append(size)
@@ -270,8 +271,8 @@ def _blocks(
     scheme: ThresholdScheme,
     settings: MixedSettings,
 ) -> list[RatedBlock]:
-    """The ratings of each group as levels, and what is multiplied with slopes and effects."""
-    # With flexible thresholds a ratio that is the same everywhere is an intercept, which they hold
+    """Return the ratings of each group as levels, with multipliers of slopes and effects."""
+    # A ratio that is the same on all trials is an intercept, which flexible thresholds include
     ones = np.ones((len(values), int(settings.thresholds == "flexible")))
     columns = np.hstack([ones, values])
     if np.linalg.matrix_rank(columns) < columns.shape[1]:
@@ -285,15 +286,15 @@ def _blocks(
     blocks, start = [], 0
     for group in rated.groups:
         rows = slice(start, start + len(group.trials))
-        given = np.isfinite(group.ratings)
-        levels = np.where(given, level_of[np.nan_to_num(group.ratings).astype(np.int64)], -1)
-        # Positive towards the side on the left, where sentence_2 (1) or sentence_1 (-1) stood; 0
-        # where this is not known. Exchanging the sentences of a trial turns all that stands here.
+        is_given = np.isfinite(group.ratings)
+        levels = np.where(is_given, level_of[np.nan_to_num(group.ratings).astype(np.int64)], -1)
+        # 1 if sentence_2 was shown left, -1 for sentence_1, 0 if unknown. Exchanging the sentences
+        # of a trial changes the sign of all columns.
         sides = np.array([0.0, -1.0, 1.0])[group.left.astype(np.int64), None]
         slopes = np.broadcast_to(values[rows], (*levels.shape, len(models)))
-        leanings = sides[..., : settings.people != "none" and rated.sided > 0]
-        followings = slopes[..., : len(models) * (settings.people == "slopes")]
-        effects = np.concatenate([leanings, followings], axis=-1)
+        side_effects = sides[..., : settings.people != "none" and rated.sided > 0]
+        slope_effects = slopes[..., : len(models) * (settings.people == "slopes")]
+        effects = np.concatenate([side_effects, slope_effects], axis=-1)
         blocks.append(RatedBlock(levels, values[rows], effects))
         start = rows.stop
     return blocks
@@ -302,7 +303,7 @@ def _blocks(
 def _predictor(
     rated: Ratings, model: str, settings: MixedSettings
 ) -> tuple[FloatArray, tuple[float, int, float]]:
-    """A model's ratios on all trials, divided by their typical size; see `MixedFit.sizes`."""
+    """Return a model's ratios on all trials, divided by typical size; see `MixedFit.sizes`."""
     row = rated.models.index(model)
     ratios = np.concatenate([group.ratios[row] for group in rated.groups])
     if not np.any(ratios):
@@ -312,7 +313,7 @@ def _predictor(
         )
     finite = np.isfinite(ratios)
     if settings.ratios == "ranks":
-        # Infinite ratios rank highest, so that none is capped
+        # Infinite ratios have the highest ranks, so that none is capped
         ratios, finite = signed_ranks(ratios) / len(ratios), np.ones(len(ratios), np.bool_)
     cap = float(np.abs(ratios[finite]).max(initial=0))
     if cap == 0:
@@ -326,10 +327,10 @@ def _predictor(
 
 
 def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
-    """Make sure that random effects have something to vary over.
+    """Check that random effects have variation.
 
     Raises:
-        InputError: they have not.
+        InputError: if they have none.
     """
     people, trials = len(rated.participants), rated.n_trials
     lacking = {
