@@ -1,4 +1,4 @@
-"""Exact assignment of trials to groups of participants, so that no group meets a text twice."""
+"""Exact assignment of trials to groups of participants, so that no group sees a text twice."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from contstim.files.arrays import IntArray
 
-_TRIES = 20  # orders in which shares are dealt out before the search takes over
+_MAX_ORDERS = 20  # maximum number of random orders of shares before the search by CP-SAT
 
 
 Item: TypeAlias = tuple[str, tuple[str, ...]]
-"""A share, which is dealt out evenly, and texts of which no group may meet one twice."""
+"""A share, which is distributed evenly, and texts, each at most once in a group."""
 
 
 def assign_groups(
@@ -32,53 +32,53 @@ def assign_groups(
     seconds: float = 60.0,
     before: Mapping[int, int] | None = None,
 ) -> tuple[Assignment, dict[str, str]]:
-    """Deal every share out evenly over the groups, so that no group meets a text twice.
+    """Distribute every share evenly over the groups, so that no group sees a text twice.
 
-    One share after the other is matched to the groups that have met none of its texts yet, at
-    random otherwise. Where texts belong to one source each (a triplet's three trials) that always
-    succeeds: what is left to each share is a regular bipartite graph, which has a perfect matching
-    (König 1916). Where texts are shared, an unlucky order may fail; after some orders CP-SAT
-    searches all assignments, or proves that there is none. Where items were in groups before, as
-    many as possible stay there; that is searched by CP-SAT, which also proves how many can.
+    One share after the other is matched to groups that have none of its texts yet, otherwise at
+    random. If each text belongs to one source (a triplet's three trials), this always succeeds: the
+    remaining options of each share are a regular bipartite graph, which has a perfect matching
+    (König 1916). If texts are shared, an unlucky order may fail. After several orders CP-SAT
+    searches all assignments, or proves that there is none. If items were in groups before, as many
+    as possible stay there; CP-SAT searches for this and proves the maximum.
 
     Args:
-        items: what to assign.
-        n_groups: at least 1.
-        seed: decides among assignments.
-        seconds: how long CP-SAT may take.
-        before: place of an item → the 0-based group that it was in.
+        items: items to assign.
+        n_groups: number of groups, at least 1.
+        seed: seed of the choice among assignments.
+        seconds: time limit of CP-SAT.
+        before: index of an item → its previous 0-based group.
 
     Returns:
-        The assignment, and by which `method`, `solver` and `version` it was found.
+        The assignment, and its `method`, `solver` and `version`.
 
     Raises:
-        InputError: no group, or an item that holds a text twice.
-        InfeasibleError: there is no such assignment; says why.
-        VerificationError: the time ended without an answer.
+        InputError: if there is no group, or an item has a text twice.
+        InfeasibleError: if there is no such assignment; the message gives the reason.
+        VerificationError: if the time limit is reached without a result.
     """
     _check(items, n_groups)
-    how = {"method": "one kind of trial after the other", "solver": SOLVER}
-    how["version"] = solver_version()
+    provenance = {"method": "one kind of trial after the other", "solver": SOLVER}
+    provenance["version"] = solver_version()
     rng = np.random.default_rng(seed)
-    for _ in range(0 if before else _TRIES):
+    for _ in range(0 if before else _MAX_ORDERS):
         groups = _deal(items, n_groups, rng)
         if groups is not None:
-            return Assignment(groups, 0, 0), how
-    # No order of shares worked, or groups from before count: CP-SAT, with one group for each item,
-    # every share even, and items that have a text in common in different groups.
-    found = assign(
+            return Assignment(groups, 0, 0), provenance
+    # If no order of shares worked, or items were in groups before: CP-SAT, with one group for each
+    # item, even shares, and different groups for items with a text in common.
+    assignment = assign(
         n_groups,
-        list(_places([share] for share, _ in items).values()),
-        [users for users in _users(items).values() if len(users) > 1],
+        list(_indices_by_key([share] for share, _ in items).values()),
+        [users for users in _items_by_text(items).values() if len(users) > 1],
         n_items=len(items),
         seed=seed,
         seconds=seconds,
         before=before,
     )
-    if found is None:
+    if assignment is None:
         raise InfeasibleError(_explain(items, n_groups))
     method = "left in place as far as possible" if before else "searched over all assignments"
-    return found, {**how, "method": method, "solver": ASSIGNMENT}
+    return assignment, {**provenance, "method": method, "solver": ASSIGNMENT}
 
 
 def _check(items: Sequence[Item], n_groups: int) -> None:
@@ -90,8 +90,8 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
                 f"{share}: {Counter(texts).most_common(1)[0][0]!r} is compared with itself. Leave "
                 "that pair or triplet out; 'contstim select triplets' does."
             )
-    # A share's items go to all groups alike, so their number is a multiple of the groups; and a
-    # text that stands in more items than there are groups meets itself in one of them (pigeonhole).
+    # All groups get equally many of a share's items, so their number is a multiple of the groups. A
+    # text in more items than groups is in one group twice (pigeonhole principle).
     uneven = {s: n for s, n in Counter(share for share, _ in items).items() if n % n_groups}
     if uneven:
         share, size = next(iter(uneven.items()))
@@ -102,7 +102,7 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
             f"is a multiple of the groups (of minimal pairs, of twice the groups), or a number of "
             f"groups that divides {size}."
         )
-    crowded = {t: len(users) for t, users in _users(items).items() if len(users) > n_groups}
+    crowded = {t: len(users) for t, users in _items_by_text(items).items() if len(users) > n_groups}
     if crowded:
         text, uses = max(crowded.items(), key=lambda entry: entry[1])
         raise InfeasibleError(
@@ -113,56 +113,59 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
 
 
 def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> IntArray | None:
-    """One attempt: shares in random order, those with the most contested texts first."""
+    """Try one assignment: shares in random order, those with the most contested texts first."""
     groups = np.full(len(items), -1)
-    met: dict[str, set[int]] = defaultdict(set)
-    users = _users(items)
-    shares = list(_places([share] for share, _ in items).values())  # places of their items
+    groups_by_text: dict[str, set[int]] = defaultdict(set)
+    users = _items_by_text(items)
+    shares = list(_indices_by_key([share] for share, _ in items).values())  # indices of their items
 
     def contested(share: list[int]) -> tuple[int, float]:
         return -sum(len(users[text]) for i in share for text in items[i][1]), rng.random()
 
     for share in sorted(shares, key=contested):
-        # A share is matched to as many slots, each group's as often as any other's; an item may not
-        # have a slot of a group that has met one of its texts. closed: (n_share, n_groups). Costs
-        # at random make a random matching.
+        # A share is matched to as many slots, equally many in each group. An item may not have a
+        # slot in a group with one of its texts. closed: (n_share, n_groups). Random costs give a
+        # random matching.
         slots = np.repeat(np.arange(n_groups), len(share) // n_groups)
         closed = np.array(
-            [[any(g in met[text] for text in items[i][1]) for g in range(n_groups)] for i in share]
+            [
+                [any(g in groups_by_text[text] for text in items[i][1]) for g in range(n_groups)]
+                for i in share
+            ]
         )
-        rows, places = np.nonzero(~closed[:, slots])
+        rows, slot_indices = np.nonzero(~closed[:, slots])
         costs = rng.integers(0, 1000, len(rows))
-        chosen, shortfall = transportation(np.ones(len(share), np.int64), rows, places, costs)
+        chosen, shortfall = transportation(np.ones(len(share), np.int64), rows, slot_indices, costs)
         if shortfall.any():
             return None
-        for i, group in zip(share, slots[places[chosen]].tolist(), strict=True):
+        for i, group in zip(share, slots[slot_indices[chosen]].tolist(), strict=True):
             groups[i] = group
             for text in items[i][1]:
-                if group in met[text]:
-                    return None  # two of a share that hold the same text
-                met[text].add(group)
+                if group in groups_by_text[text]:
+                    return None  # two items of a share have the same text
+                groups_by_text[text].add(group)
     return groups
 
 
-def _users(items: Sequence[Item]) -> dict[str, list[int]]:
-    return _places(texts for _, texts in items)
+def _items_by_text(items: Sequence[Item]) -> dict[str, list[int]]:
+    return _indices_by_key(texts for _, texts in items)
 
 
-def _places(keys: Iterable[Iterable[str]]) -> dict[str, list[int]]:
-    """Places of a list that have each key."""
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, item in enumerate(keys):
+def _indices_by_key(keys: Iterable[Iterable[str]]) -> dict[str, list[int]]:
+    """Return the indices of the items that have each key."""
+    indices: dict[str, list[int]] = defaultdict(list)
+    for index, item in enumerate(keys):
         for key in item:
-            places[key].append(place)
-    return places
+            indices[key].append(index)
+    return indices
 
 
 def _explain(items: Sequence[Item], n_groups: int) -> str:
-    shared = sorted(_users(items).items(), key=lambda entry: -len(entry[1]))
-    named = "; ".join(f"{text!r} in {len(users)} trials" for text, users in shared[:3])
+    shared = sorted(_items_by_text(items).items(), key=lambda entry: -len(entry[1]))
+    top = "; ".join(f"{text!r} in {len(users)} trials" for text, users in shared[:3])
     return (
         f"There is no way to deal {len(items):,} trials out to {n_groups} groups so that no group "
         f"sees a sentence twice and every group has the same number of each kind: proved by "
-        f"{ASSIGNMENT}. The most contested sentences: {named}. Use more groups, or sentences that "
+        f"{ASSIGNMENT}. The most contested sentences: {top}. Use more groups, or sentences that "
         "fewer pairs and triplets share."
     )

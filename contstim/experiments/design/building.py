@@ -1,4 +1,4 @@
-"""From pairs and triplets to the trials of every group, with random pairs and catch trials."""
+"""Trials of every group from pairs and triplets, with random pairs and catch trials."""
 
 from __future__ import annotations
 
@@ -40,24 +40,27 @@ if TYPE_CHECKING:
     from contstim.items.reviews import ReviewedItem
     from contstim.items.stimuli import Pair, Triplet
 
-_SHUFFLES = 100
-# Commands that select what trials of a condition are made of; of others `select triplets` does
-_SELECTED = {Condition.NATURAL_CONTROVERSIAL: "natural", Condition.MINIMAL_PAIR: "minimal-pairs"}
+_MAX_SHUFFLES = 100
+# `select` commands for the items of a condition; for other conditions it is `select triplets`
+_SELECT_COMMANDS = {
+    Condition.NATURAL_CONTROVERSIAL: "natural",
+    Condition.MINIMAL_PAIR: "minimal-pairs",
+}
 
 
 @dataclass(frozen=True)
 class DesignCertificate:
-    """Certificate of how an assignment came about, and that it passed its independent check.
+    """Certificate of the assignment method, and of the independent check.
 
     Attributes:
         status: `verified`: every rule of the design was checked on the finished trials.
         method: `one kind of trial after the other`, `searched over all assignments`, `left in place
             as far as possible`, or `nothing to assign`.
-        seconds: from stimuli to the verified design.
-        reviewed: how many trials stood before; all 0 where there was no review.
-        rejected: how many of these were rejected, or their pair or triplet.
-        kept: how many of them stay in their groups.
-        kept_bound: more than so many cannot.
+        seconds: time from stimuli to the verified design.
+        reviewed: number of trials before a review; this and the next three are 0 without a review.
+        rejected: number of these that were rejected, or whose pair or triplet was.
+        kept: number of these that stay in their groups.
+        kept_bound: proven maximum of `kept`.
     """
 
     status: str
@@ -78,20 +81,20 @@ class DesignCertificate:
         """Write the certificate as JSON.
 
         Raises:
-            InputError: the file cannot be written.
+            InputError: if the file cannot be written.
         """
         write_json(path, {"format": FORMAT, **asdict(self)})
 
 
 @dataclass(frozen=True)
 class Design(ShownAsTable):
-    """The trials of all groups, by group, condition and models, and how they were found."""
+    """The trials of all groups, by group, condition and models, with their certificate."""
 
     trials: tuple[Trial, ...]
     certificate: DesignCertificate
 
     def to_frame(self) -> DataFrame:
-        """The trials as a table of pandas, in the columns of trials.csv."""
+        """Return the trials as a pandas table, with the columns of trials.csv."""
         return frame_of(trial_columns(self.trials))
 
 
@@ -110,71 +113,78 @@ def build_design(
     scale: Scale = Scale.CONFIDENCE,
     attention: Sequence[tuple[Sentence, Sentence]] = (),
 ) -> Design:
-    """Turn stimuli into trials, and share them out to groups of participants.
+    """Turn stimuli into trials, and assign them to groups of participants.
 
     Each pair gives one trial, minimal or not, and so does each triplet: synthetic_1 against
-    synthetic_2. With twins it gives two more, the natural sentence against either, and they go to
-    three different groups. Every group has the same number of trials of every condition, model pair
-    and role (which synthetic sentence, or which model is right), and sees no sentence twice,
-    whatever its end mark. With the numbers of the 2023 study, and twins, this is its design. Where
-    the sentences of every pair have equally many words, so have those of the random pairs that are
-    drawn.
+    synthetic_2. With twins, a triplet gives two more, the natural sentence against either, and its
+    trials go to three different groups. Every group has the same number of trials of every
+    condition, model pair and role (which synthetic sentence, or which model is right). No group
+    sees a sentence twice, with any end mark. With twins and the numbers of the 2023 study, this is
+    its design. If the sentences of every pair have equal numbers of words, so do those of random
+    pairs.
 
-    After a review of an earlier design, as many trials as possible stay in their groups, and all
-    random and catch trials that were not rejected do. The others are drawn anew, and not from
-    sentences of anything that was rejected.
+    After a review of an earlier design, as many trials as possible stay in their groups. Random and
+    catch trials that were not rejected stay too, if they still fit. The others are drawn again,
+    without any rejected sentence.
 
     Args:
         pairs: natural controversial pairs, with their texts, and minimal pairs.
-        triplets: of a natural and two synthetic sentences.
-        natural: where random pairs and catch trials are drawn from; sentences that stand in pairs
-            or triplets are passed over.
-        groups: how many groups of participants there are.
-        random_per_group: random natural pairs for each group.
-        catch_per_group: catch trials for each group, natural against shuffled.
-        twins: whether the natural sentence of a triplet stands against its synthetic ones.
-        seed: decides what is left to chance.
-        seconds: how long the search for an assignment may take, where one is needed.
-        review: of an earlier design; of several the last one counts for a trial's group.
-        scale: on which people answer.
-        attention: further catch trials of every group that say themselves which sentence is to be
-            chosen: the first of each two.
+        triplets: triplets of a natural and two synthetic sentences.
+        natural: sentences for random pairs and catch trials; those in pairs or triplets are
+            skipped.
+        groups: number of groups of participants.
+        random_per_group: number of random natural pairs for each group.
+        catch_per_group: number of catch trials for each group, natural against shuffled.
+        twins: whether the natural sentence of a triplet is compared with its synthetic ones.
+        seed: seed of all random choices.
+        seconds: time limit of the search for an assignment, if one is needed.
+        review: review of an earlier design; with several, the last one decides a trial's group.
+        scale: response scale.
+        attention: additional catch trials for every group whose texts state the correct answer, the
+            first of each two.
 
     Raises:
-        InputError: stimuli without texts, given twice, or negative numbers; stimuli that were
-            rejected, or have changed since the review; an attention trial of one sentence.
-        InfeasibleError: there is no such design; says why.
-        VerificationError: the time ended without an answer, or the design failed its check.
+        InputError: if stimuli have no texts, occur twice, were rejected, or have changed since the
+            review; if a number is negative; or if an attention trial has one sentence twice.
+        InfeasibleError: if there is no such design; the message gives the reason.
+        VerificationError: if the time limit is reached without a result, or the design fails its
+            check.
     """
     started = perf_counter()
     natural = list(natural)
-    of_triplets = [t for each in triplets for t in triplet_trials(each, twins=twins)]
-    unplaced = [*map(pair_trial, pairs), *of_triplets]
+    trials_of_triplets = [t for triplet in triplets for t in triplet_trials(triplet, twins=twins)]
+    unplaced = [*map(pair_trial, pairs), *trials_of_triplets]
     unplaced.sort(key=lambda trial: trial.condition is Condition.MINIMAL_PAIR)
     numbers = {"random_per_group": random_per_group, "catch_per_group": catch_per_group}
     _check([*pairs, *triplets], numbers, groups if twins and triplets else None)
     reviewed = {} if review is None else _reviewed_trials(review, unplaced)
-    stood = {name: item for name, item in reviewed.items() if review and not review.rejects(item)}
-    # Trials of a condition, model pair and role are a share; random and catch trials, whose
-    # sentences stand nowhere else, need no assignment.
-    before = {
-        place: stood[trial.trial_id].group - 1
-        for place, trial in enumerate(unplaced)
-        if trial.trial_id in stood and stood[trial.trial_id].group <= groups
+    accepted = {
+        name: item for name, item in reviewed.items() if review and not review.rejects(item)
+    }
+    # Trials of a condition, model pair and role are a share. Random and catch trials need no
+    # assignment, because their sentences are in no other trial.
+    group_before = {
+        index: accepted[trial.trial_id].group - 1
+        for index, trial in enumerate(unplaced)
+        if trial.trial_id in accepted and accepted[trial.trial_id].group <= groups
     }
     items = [_item(trial) for trial in unplaced]
-    found, how = assign_groups(items, groups, seed=seed, seconds=seconds, before=before)
-    placed = [replace(t, group=g + 1) for t, g in zip(unplaced, found.groups.tolist(), strict=True)]
+    assignment, how = assign_groups(items, groups, seed=seed, seconds=seconds, before=group_before)
+    placed = [
+        replace(t, group=g + 1) for t, g in zip(unplaced, assignment.groups.tolist(), strict=True)
+    ]
     fillers = {Condition.RANDOM_NATURAL: random_per_group, Condition.CATCH: catch_per_group}
-    wanted = Counter({(c, g): n for c, n in fillers.items() for g in range(1, groups + 1)})
-    standing = _standing(stood.values(), natural, placed, wanted)
-    rng = np.random.default_rng([seed, 1])  # not the stream that the assignment draws from
+    counts = Counter({(c, g): n for c, n in fillers.items() for g in range(1, groups + 1)})
+    unchanged = _unchanged_fillers(accepted.values(), natural, placed, counts)
+    rng = np.random.default_rng([seed, 1])  # independent of the assignment's stream
     rejected = frozenset() if review is None else rejected_words(review)
-    drawn = _fillers(
-        natural, [*placed, *standing], wanted - Counter(map(_slot, standing)), rejected, rng
+    drawn = _draw_fillers(
+        natural, [*placed, *unchanged], counts - Counter(map(_slot, unchanged)), rejected, rng
     )
-    made = sorted([*placed, *standing, *drawn, *_attention_trials(attention, groups)], key=_order)
-    trials = tuple(replace(trial, scale=scale) for trial in made)
+    all_trials = sorted(
+        [*placed, *unchanged, *drawn, *_attention_trials(attention, groups)], key=_sort_key
+    )
+    trials = tuple(replace(trial, scale=scale) for trial in all_trials)
     verify_design(trials, pairs, triplets, natural, twins=twins, groups=groups, **numbers)
     certificate = DesignCertificate(
         status="verified",
@@ -185,9 +195,9 @@ def build_design(
         seed=seed,
         seconds=perf_counter() - started,
         reviewed=len(reviewed),
-        rejected=len(reviewed) - len(stood),
-        kept=found.kept + len(standing),
-        kept_bound=found.kept_bound + len(standing),
+        rejected=len(reviewed) - len(accepted),
+        kept=assignment.kept + len(unchanged),
+        kept_bound=assignment.kept_bound + len(unchanged),
     )
     return Design(trials, certificate)
 
@@ -197,16 +207,16 @@ def _check(
     numbers: Mapping[str, int],
     for_twins: int | None,
 ) -> None:
-    """Refuse a design of nothing, and items that are given twice.
+    """Check that a design is not empty, and that no item occurs twice.
 
     Args:
         items: pairs and triplets.
-        numbers: of random pairs and catch trials in a group.
-        for_twins: groups, where there are twins.
+        numbers: numbers of random pairs and catch trials in a group.
+        for_twins: number of groups, if there are twins.
 
     Raises:
-        InputError: there is nothing, an item is given twice, or a number is negative.
-        InfeasibleError: groups are too few for twins.
+        InputError: if there are no stimuli, an item occurs twice, or a number is negative.
+        InfeasibleError: if there are too few groups for twins.
     """
     for name, number in numbers.items():
         if number < 0:
@@ -225,18 +235,18 @@ def _check(
 
 
 def _reviewed_trials(review: Review, trials: Iterable[Trial]) -> dict[str, ReviewedItem]:
-    """The trials that were reviewed, by their identifiers; of several reviews the last one counts.
+    """Return the reviewed trials by identifier; with several reviews, the last one counts.
 
     Args:
-        review: of trials, and maybe of what these were made of.
-        trials: that the pairs and triplets of the new design give.
+        review: review of trials, and possibly of their pairs and triplets.
+        trials: trials of the pairs and triplets of the new design.
 
     Raises:
-        InputError: pairs or triplets were rejected, or a trial has changed since the review.
+        InputError: if pairs or triplets were rejected, or a trial has changed since the review.
     """
     rejected, sources = review.rejected, defaultdict[str, dict[str, None]](dict)
     for trial in trials:
-        sources[_SELECTED.get(trial.condition, "triplets")][trial.source_id] = None
+        sources[_SELECT_COMMANDS.get(trial.condition, "triplets")][trial.source_id] = None
     for command, ids in sources.items():
         if refused := [item_id for item_id in ids if item_id in rejected]:
             kind = command.replace("natural", "pairs").replace("-", " ")
@@ -245,25 +255,25 @@ def _reviewed_trials(review: Review, trials: Iterable[Trial]) -> dict[str, Revie
                 f"'contstim select {command} --review FILE' first, and give the {kind} that it "
                 f"writes."
             )
-    # Later reviews come before earlier ones: a trial may have moved to another group in between,
-    # and random pairs of an earlier design may stand in the way of later ones.
+    # Later reviews come first: a trial may have changed its group between reviews, and random pairs
+    # of an earlier design may conflict with later ones.
     reviewed = Review(review.decisions[::-1]).of_kind(ItemKind.TRIAL)
     for trial in trials:
-        before = reviewed.get(trial.trial_id)
-        if before is not None and before.sentences != (trial.sentence_1, trial.sentence_2):
+        former = reviewed.get(trial.trial_id)
+        if former is not None and former.sentences != (trial.sentence_1, trial.sentence_2):
             raise InputError(
                 f"{trial.trial_id} has changed since the review: it compared "
-                f"{before.sentence_1.text!r} with {before.sentence_2.text!r}. Review the trials "
+                f"{former.sentence_1.text!r} with {former.sentence_2.text!r}. Review the trials "
                 f"again."
             )
     return reviewed
 
 
 def check_attention(attention: Iterable[tuple[Sentence, Sentence]], where: str) -> None:
-    """Refuse an attention trial that compares a sentence with itself, whatever its end marks.
+    """Check that no attention trial compares a sentence with itself, ignoring end marks.
 
     Raises:
-        InputError: there is one; says where, by its row.
+        InputError: if one does; the message names its row.
     """
     for row, (first, second) in enumerate(attention):
         if first.bare == second.bare:
@@ -271,7 +281,7 @@ def check_attention(attention: Iterable[tuple[Sentence, Sentence]], where: str) 
 
 
 def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: int) -> list[Trial]:
-    """Catch trials of every group that say themselves which sentence is to be chosen."""
+    """Return catch trials of every group whose texts state the correct answer."""
     check_attention(attention, "`attention`")
     kinds = (Kind.INSTRUCTION, Kind.INSTRUCTION)
     return [
@@ -285,7 +295,7 @@ def _attention_trials(attention: Sequence[tuple[Sentence, Sentence]], groups: in
 
 
 def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
-    """The trial that a triplet gives, with twins the three, in no group yet (0)."""
+    """Return the trial of a triplet, or three with twins; their group is 0."""
     sentences = dict(zip((Kind.NATURAL, *SYNTHETIC), triplet.sentences, strict=True))
 
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
@@ -297,7 +307,7 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
         return Trial(*about, source=source)
 
     natural = Condition.NATURAL_SYNTHETIC
-    # Each of the three sentences stands in two trials, so that the trials need three groups.
+    # Each of the three sentences is in two trials, so the trials need three groups.
     return [
         *(trial(natural, Kind.NATURAL, kind) for kind in SYNTHETIC if twins),
         trial(Condition.SYNTHETIC_SYNTHETIC, *SYNTHETIC),
@@ -305,10 +315,10 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
 
 
 def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
-    """The trial that a pair gives, minimal or not, in no group yet (0).
+    """Return the trial of a pair, minimal or not; its group is 0.
 
     Raises:
-        InputError: the pair has no texts.
+        InputError: if the pair has no texts.
     """
     name, models = pair.trial_id, (pair.model_1, pair.model_2)
     if isinstance(pair, ControversialMinimalPair):
@@ -329,42 +339,42 @@ def _item(trial: Trial) -> Item:
     return f"{trial.condition}{role} for {trial.model_1}-{trial.model_2}", trial.bare
 
 
-def _order(trial: Trial) -> tuple[object, ...]:
+def _sort_key(trial: Trial) -> tuple[object, ...]:
     conditions = list(Condition)
-    place = conditions.index(trial.condition)
-    return (trial.group, place, trial.model_1, trial.model_2, trial.kind_2, trial.trial_id)
+    index = conditions.index(trial.condition)
+    return (trial.group, index, trial.model_1, trial.model_2, trial.kind_2, trial.trial_id)
 
 
 def _slot(trial: Trial) -> tuple[Condition, int]:
     return trial.condition, trial.group
 
 
-def _used(trials: Sequence[Trial]) -> set[str]:
-    """The sentences of trials, and the natural ones that synthetic ones resemble; no end marks."""
+def _used_texts(trials: Sequence[Trial]) -> set[str]:
+    """Return the sentences of trials, and the natural ones of synthetic ones, without end marks."""
     texts = {text for trial in trials for text in trial.bare}
     return texts | {trial.source.bare for trial in trials if trial.source}
 
 
-def _standing(
+def _unchanged_fillers(
     reviewed: Iterable[ReviewedItem],
     natural: Iterable[Sentence],
     placed: Sequence[Trial],
-    wanted: Counter[tuple[Condition, int]],
+    counts: Counter[tuple[Condition, int]],
 ) -> list[Trial]:
-    """Random pairs and catch trials that stay as they were, so many as a group is to have.
+    """Return the random pairs and catch trials that stay unchanged, at most the target numbers.
 
-    A trial stays if its group is still there, its natural sentences are still among those to draw
-    from, and neither of its sentences now stands in another trial or is a triplet's natural one.
+    A trial stays if its group still exists and its natural sentences can still be drawn. Its
+    sentences must not be in another trial now, or be a triplet's natural sentence.
 
     Args:
         reviewed: trials of any condition that were not rejected.
-        natural: sentences to draw from.
+        natural: sentences that can be drawn.
         placed: all trials of pairs and triplets.
-        wanted: trials of a condition that each group, from 1, is to have.
+        counts: (condition, group from 1) → target number of trials.
     """
     texts = {sentence.bare for sentence in natural}
-    used, vacant = _used(placed), Counter(wanted)
-    stay = []
+    used, vacant = _used_texts(placed), Counter(counts)
+    unchanged = []
     for item in reviewed:
         kind = Kind.SHUFFLED if item.condition == Condition.CATCH else Kind.NATURAL
         first, second = item.sentences
@@ -373,51 +383,51 @@ def _standing(
         if vacant[_slot(trial)] > 0 and texts.issuperset(drawn) and used.isdisjoint(trial.bare):
             vacant[_slot(trial)] -= 1
             used |= {*trial.bare}
-            stay.append(replace(trial, trial_id=item.item_id))
-    return stay
+            unchanged.append(replace(trial, trial_id=item.item_id))
+    return unchanged
 
 
-def _fillers(
+def _draw_fillers(
     natural: Sequence[Sentence],
-    others: Sequence[Trial],
-    wanted: Mapping[tuple[Condition, int], int],
+    other_trials: Sequence[Trial],
+    missing: Mapping[tuple[Condition, int], int],
     rejected: frozenset[tuple[str, ...]],
     rng: np.random.Generator,
 ) -> Iterator[Trial]:
-    """Random natural pairs and catch trials for every group, of sentences used nowhere else.
+    """Draw random natural pairs and catch trials for every group, from unused sentences.
 
-    A catch trial sets a natural sentence against its own words in another order. Where the
-    sentences of every natural pair have equally many words, so have those of random pairs: then
-    longer sentences are not to lose for being long.
+    A catch trial sets a natural sentence against its own words in another order. If the sentences
+    of every natural pair have equal numbers of words, so do those of random pairs. Otherwise longer
+    sentences would lose because of their length.
 
     Args:
-        natural: where sentences are drawn from, and how words are written inside one is seen.
-        others: all other trials.
-        wanted: trials of a condition that each group, from 1, lacks.
-        rejected: the words of sentences that are not drawn.
-        rng: draws and shuffles.
+        natural: sentences to draw from; they also show the case of words within a sentence.
+        other_trials: all other trials.
+        missing: (condition, group from 1) → number of missing trials.
+        rejected: words of sentences that are not drawn.
+        rng: source of draws and shuffles.
 
     Raises:
-        InfeasibleError: too few sentences are left, or one cannot be shuffled.
+        InfeasibleError: if there are too few sentences, or one cannot be shuffled.
     """
-    of_pairs = [t for t in others if t.condition is Condition.NATURAL_CONTROVERSIAL]
-    alike = bool(of_pairs) and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs)
-    used = _used(others)
+    of_pairs = [t for t in other_trials if t.condition is Condition.NATURAL_CONTROVERSIAL]
+    same_length = bool(of_pairs) and all(len(t.sentence_1) == len(t.sentence_2) for t in of_pairs)
+    used = _used_texts(other_trials)
     free = {s.bare: s for s in natural if s.bare not in used and s.words not in rejected}
-    # The group of each trial to be drawn: the first group's first
+    # The group of each missing trial, in order of groups
     random_groups, catch_groups = (
-        [group for (condition, group), n in wanted.items() if condition is kind for _ in range(n)]
+        [group for (condition, group), n in missing.items() if condition is kind for _ in range(n)]
         for kind in (Condition.RANDOM_NATURAL, Condition.CATCH)
     )
-    # In random order the first sentences that can be shuffled at all become catch trials, and the
-    # rest, two by two, random pairs.
-    drawn = [list(free.values())[place] for place in rng.permutation(len(free))]
+    # In random order, the first sentences that can be shuffled become catch trials. The others
+    # become random pairs, two at a time.
+    drawn = [list(free.values())[index] for index in rng.permutation(len(free))]
     n_random, n_catch = len(random_groups), len(catch_groups)
-    catch = [s for s in drawn if len(set(_lower(s))) > 1][:n_catch]
-    rest = [sentence for sentence in drawn if sentence not in set(catch)]
-    couples = list(islice(_couples(rest, same_length=alike), n_random))
+    catch = [s for s in drawn if len(set(_lower_words(s))) > 1][:n_catch]
+    remaining = [sentence for sentence in drawn if sentence not in set(catch)]
+    couples = list(islice(_sentence_pairs(remaining, same_length=same_length), n_random))
     if len(catch) < n_catch or len(couples) < n_random:
-        length = " (both of a pair of equally many words, as in natural pairs)" * alike
+        length = " (both of a pair of equally many words, as in natural pairs)" * same_length
         raise InfeasibleError(
             f"Groups need {2 * n_random:,} more sentences for random pairs{length} and {n_catch:,} "
             f"of two or more different words for catch trials, {2 * n_random + n_catch:,} in all; "
@@ -426,7 +436,7 @@ def _fillers(
         )
     for (first, second), group in zip(couples, random_groups, strict=True):
         yield _filler(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group)
-    # No shuffled sentence may be another sentence of the experiment, shuffled or not.
+    # A shuffled sentence must differ from all other sentences, shuffled or not.
     texts, inside = used | free.keys(), as_inside(natural)
     for sentence, group in zip(catch, catch_groups, strict=True):
         shuffled = _shuffle(sentence, texts, inside, rng)
@@ -434,66 +444,66 @@ def _fillers(
         yield _filler(Condition.CATCH, sentence, shuffled, Kind.SHUFFLED, group)
 
 
-def _couples(
+def _sentence_pairs(
     sentences: Iterable[Sentence], *, same_length: bool
 ) -> Iterator[tuple[Sentence, Sentence]]:
-    """Each sentence in turn with the next one, or the next of as many words."""
-    left = list(sentences)[::-1]
-    while left:
-        first = left.pop()
-        fits = (p for p in reversed(range(len(left))) if len(left[p]) == len(first))
-        place = next(fits, None) if same_length else len(left) - 1
-        if place is not None and place >= 0:
-            yield first, left.pop(place)
+    """Yield pairs of each sentence and the next one, or the next one with equal length."""
+    remaining = list(sentences)[::-1]
+    while remaining:
+        first = remaining.pop()
+        fits = (p for p in reversed(range(len(remaining))) if len(remaining[p]) == len(first))
+        index = next(fits, None) if same_length else len(remaining) - 1
+        if index is not None and index >= 0:
+            yield first, remaining.pop(index)
 
 
 def as_inside(sentences: Iterable[Sentence]) -> Callable[[str], str]:
-    """Function that writes the first word of a sentence as it is written inside one.
+    """Return a function that writes the first word of a sentence as within a sentence.
 
-    In lower case, unless the sentences have it more often with its capital inside (`Paris`, `I`);
-    words that have another capital (`NATO`) or are a form of `I` keep it always.
+    The word is in lower case, unless the sentences have it more often with a capital inside
+    (`Paris`). Words with another capital (`NATO`) and forms of `I` are unchanged.
     """
-    seen = Counter(word for sentence in sentences for word in sentence.words[1:])
+    counts = Counter(word for sentence in sentences for word in sentence.words[1:])
 
     def inside(word: str) -> str:
         lower = word[:1].lower() + word[1:]
-        named = word == "I" or word.startswith(("I'", "I’")) or lower != word.lower()
-        return word if named or seen[word] > seen[lower] else lower
+        keeps_case = word == "I" or word.startswith(("I'", "I’")) or lower != word.lower()
+        return word if keeps_case or counts[word] > counts[lower] else lower
 
     return inside
 
 
 def _shuffle(
-    sentence: Sentence, taken: set[str], inside: Callable[[str], str], rng: np.random.Generator
+    sentence: Sentence, existing: set[str], inside: Callable[[str], str], rng: np.random.Generator
 ) -> Sentence:
-    """The sentence's words in another order that is not among the texts taken.
+    """Return the sentence's words in another order that is not an existing text.
 
-    It begins with a capital as the sentence does, and the sentence's first word is written as
-    inside one (`as_inside`), so that capitals do not give it away.
+    It begins with a capital if the sentence does, and the sentence's first word is written as
+    within a sentence (`as_inside`), so that capitals do not reveal the original order.
     """
-    first, *rest = sentence.words
+    first, *following = sentence.words
     capital = first[0].isupper()
-    words = [inside(first) if capital else first, *rest]
-    for _ in range(_SHUFFLES):
-        start, *others = (words[place] for place in rng.permutation(len(words)).tolist())
+    words = [inside(first) if capital else first, *following]
+    for _ in range(_MAX_SHUFFLES):
+        start, *later = (words[index] for index in rng.permutation(len(words)).tolist())
         start = start[0].upper() + start[1:] if capital else start
-        other = Sentence((start, *others), sentence.end)
-        # In lower case: an order that only moves a capital is the same to a reader.
-        if _lower(other) != _lower(sentence) and other.bare not in taken:
-            return other
+        shuffled = Sentence((start, *later), sentence.end)
+        # In lower case, because readers ignore orders that only differ in a capital.
+        if _lower_words(shuffled) != _lower_words(sentence) and shuffled.bare not in existing:
+            return shuffled
     raise InfeasibleError(
         f"{sentence.text!r} has no order of words that is not itself a sentence of the experiment: "
         "leave it out of the natural sentences."
     )
 
 
-def _lower(sentence: Sentence) -> tuple[str, ...]:
+def _lower_words(sentence: Sentence) -> tuple[str, ...]:
     return tuple(map(str.lower, sentence.words))
 
 
 def _filler(
     condition: Condition, natural: Sentence, other: Sentence, kind: Kind, group: int
 ) -> Trial:
-    """A natural sentence against another of some kind; it names no models and has no source."""
+    """Return a random pair or catch trial; it has no models and no source."""
     trial_id = content_id("trial", condition, natural, other)
     return Trial(trial_id, group, condition, "", "", natural, other, Kind.NATURAL, kind, "")

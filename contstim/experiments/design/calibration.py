@@ -1,15 +1,15 @@
-"""People and items of simulated experiments: calibrated to measured people, by kind of trial.
+"""Calibration of simulated people and items to measured people, by kind of trial.
 
-Two figures of a kind of trial say most of what an experiment will show there: how often people
+Two numbers of a kind of trial largely determine the results of an experiment: how often people
 choose as a model does (its accuracy), and how often they agree with one another (the noise
-ceiling). The first fixes how strong the model's signal is, the second how much items vary beyond
-it:
+ceiling). The first determines the strength of the model's signal, the second the standard deviation
+of items beyond it:
 
-    accuracy   <-  signal              the stronger, the more often people choose as models do
-    ceiling    <-  signal, items       what people share; items vary by as much as makes it up
-    answers    <-  people, noise       what they do not share
+    accuracy   <-  signal              a stronger signal gives a higher accuracy
+    ceiling    <-  signal, items       shared by people; items fill the gap to the ceiling
+    answers    <-  people, noise       not shared by people
 
-How much items vary is known of the 2023 study itself, so that its ceilings are not asked.
+For the 2023 study itself, the standard deviation of items is known, and its ceilings are not used.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.MINIMAL, Scope.REJECT, Scope.ACCEPT)
 _BEST = "the model that people followed most"
-_LOWEST, _HIGHEST = 0.51, 0.99  # where all people of a small pilot agree, nearly all people do
-_MOST_ITEMS = 8.0  # standard deviation of items beyond which people agree on every item
-_RIDGE = (0.0005, 0.05)  # keeps models that say much the same from weights of contrary sign
-_CLOSE = 0.01  # how far accuracies and ceilings may lie from what was measured
+_MIN_CEILING, _MAX_CEILING = 0.51, 0.99  # perfect agreement in a pilot is taken as nearly perfect
+_MAX_ITEM_SD = 8.0  # with a larger standard deviation of items, people agree on every item
+_RIDGE = (0.0005, 0.05)  # range of the penalty that prevents opposite weights of similar models
+_TOLERANCE = 0.01  # tolerated distance of accuracies and ceilings from their targets
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,14 @@ class MeasuredKind:
     """Measurements of people on one kind of trials.
 
     Attributes:
-        ceiling: how often one person agrees with the majority of the others, on the trials of the
-            model that people followed most.
+        ceiling: rate at which one person agrees with the majority of the others, on the trials of
+            the model that people followed most.
         accuracy: share of their choices that this model predicts.
-        rivals: the accuracies of other models on their own trials, descending.
-        raters: how many people saw each trial.
-        items: how much items vary beyond what that model says, in standard deviations of single
-            answers, what other models say of them included; None: by as much as makes up the
-            ceiling.
-        of_models: model → accuracy, of every model, where the study evaluated them.
+        rivals: accuracies of other models on their own trials, descending.
+        raters: number of people who saw each trial.
+        items: standard deviation of items beyond that model's prediction, other models' predictions
+            included, in standard deviations of single answers; None fits it to the ceiling.
+        of_models: model → accuracy, of every model that the study evaluated.
         ceilings: model → ceiling on its own trials, likewise.
     """
 
@@ -71,65 +70,65 @@ class MeasuredKind:
     ceilings: Mapping[str, float] = field(default_factory=dict)
 
 
-def _published() -> dict[Scope, MeasuredKind]:
+def _published_kinds() -> dict[Scope, MeasuredKind]:
     kinds = {
         Scope(name): MeasuredKind(ceiling, best, rivals, golan2023.PUBLISHED_RATERS, items)
         for name, (ceiling, items, (best, *rivals)) in golan2023.PUBLISHED_KINDS.items()
     }
-    # Nobody was shown minimal pairs: pairs of natural sentences come nearest
+    # There are no data on minimal pairs; pairs of natural sentences are most similar
     return {**kinds, Scope.MINIMAL: kinds[Scope.NATURAL]}
 
 
 @dataclass(frozen=True)
 class MeasuredPeople:
-    """Measurements of people that simulated people are calibrated to.
+    """Measurements of people to which simulated people are calibrated.
 
     Attributes:
-        kinds: by kind of trial.
+        kinds: measurements by kind of trial.
         following: standard deviation of how far people follow models, as a share of the mean.
-        source: where this was measured.
+        source: description of the study.
         best: the model that people followed most.
         simulated: whether participants of that study were artificial.
     """
 
-    kinds: Mapping[Scope, MeasuredKind] = field(default_factory=_published)
+    kinds: Mapping[Scope, MeasuredKind] = field(default_factory=_published_kinds)
     following: float = golan2023.PUBLISHED_FOLLOWING
     source: str = "experiment 1 of Golan et al. (2023), on the trials of GPT-2, " + _BEST
     best: str = "GPT-2"
     simulated: bool = False
 
     def with_random(self, ceiling: float) -> MeasuredPeople:
-        """The same with another ceiling on random natural pairs."""
+        """Return the measurements with another ceiling on random natural pairs."""
         source = f"{self.source} (random natural pairs: {ceiling:g}, as given)"
         random = replace(self.kinds[Scope.RANDOM], ceiling=ceiling, items=None)
         return replace(self, kinds={**self.kinds, Scope.RANDOM: random}, source=source)
 
     def knows(self, study: ScopedPreferences) -> bool:
-        """True if every model of a design was evaluated, on every kind of its trials."""
+        """Return whether every model of a design was evaluated on every kind of its trials."""
         return all(
             model in self.kinds[scope].of_models
             for scope in _KINDS
             if scope in study.evaluates
-            for model, own in zip(study.every.models, study.evaluates[scope].T, strict=True)
-            if own.any()
+            for model, evaluated in zip(study.every.models, study.evaluates[scope].T, strict=True)
+            if evaluated.any()
         )
 
 
 def read_measured(folder: Path | str) -> MeasuredPeople:
-    """Measurements of people in a pilot or an earlier study, from what `analyze` wrote of it.
+    """Read measurements of people from the output of `analyze` for a pilot or an earlier study.
 
     Noise ceilings are those of the model with the highest accuracy over all trials, on its own
-    trials. Kinds of trials that it lacks have the published ones.
+    trials. Missing kinds of trials have the published values.
 
     Args:
-        folder: with tables/models.csv and tables/groups.csv.
+        folder: folder with tables/models.csv and tables/groups.csv.
 
     Raises:
-        InputError: a table is missing or damaged, or has no noise ceiling of that model.
+        InputError: if a table is missing or damaged, or has no noise ceiling of that model.
     """
     tables = Path(folder) / "tables"
-    models = _rows(tables / "models.csv", ("scope", "measure", "model", "value", "lower"))
-    groups = _rows(tables / "groups.csv", ("n_participants",))
+    models = _read_rows(tables / "models.csv", ("scope", "measure", "model", "value", "lower"))
+    groups = _read_rows(tables / "groups.csv", ("n_participants",))
     accuracies: dict[Scope, dict[str, float]] = {}
     ceilings: dict[Scope, dict[str, float]] = {}
     try:
@@ -149,37 +148,39 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
             f"{folder} does not hold what `analyze` writes of an experiment: {error}. Give the "
             "folder that it wrote."
         ) from error
-    lacking = [str(scope) for scope in kinds if not np.isfinite(ceilings[scope][best])]
-    if lacking or not kinds:
+    missing = [str(scope) for scope in kinds if not np.isfinite(ceilings[scope][best])]
+    if missing or not kinds:
         raise InputError(
-            f"{folder} has no noise ceilings of {best} for {', '.join(lacking) or 'any trials'}: "
+            f"{folder} has no noise ceilings of {best} for {', '.join(missing) or 'any trials'}: "
             "they need two participants or more in a group."
         )
-    # Nobody is compared with others where a participant is alone.
+    # Groups of one participant have no ceiling.
     raters = round(float(np.mean([size for size in sizes if size > 1])))
-    measured, notes, published = {}, [], _published()
+    measured_kinds, notes, published = {}, [], _published_kinds()
     for scope in kinds:
-        limited = {name: min(max(x, _LOWEST), _HIGHEST) for name, x in ceilings[scope].items()}
+        limited = {
+            name: min(max(x, _MIN_CEILING), _MAX_CEILING) for name, x in ceilings[scope].items()
+        }
         if limited[best] != ceilings[scope][best]:
             notes.append(f"; {scope}: {limited[best]:g} in place of {ceilings[scope][best]:g}")
         of_models = accuracies[scope]
         rivals = sorted((x for name, x in of_models.items() if name != best), reverse=True)
         rivals = rivals or list(published[scope].rivals)
-        both = (limited[best], of_models[best])
-        measured[scope] = MeasuredKind(*both, rivals, raters, None, of_models, limited)
-    if others := [str(scope) for scope in _KINDS if scope not in kinds]:
-        notes.append(f"; {', '.join(others)}, which it lacks: as published")
+        best_values = (limited[best], of_models[best])
+        measured_kinds[scope] = MeasuredKind(*best_values, rivals, raters, None, of_models, limited)
+    if published_scopes := [str(scope) for scope in _KINDS if scope not in kinds]:
+        notes.append(f"; {', '.join(published_scopes)}, which it lacks: as published")
     record = record_path(Path(folder) / "report.html")
     facts = json.loads(read_text(record)) if record.is_file() else {}
     return MeasuredPeople(
-        {**published, **measured},
+        {**published, **measured_kinds},
         source=f"{folder}, on the trials of {best}, {_BEST}{''.join(notes)}",
         best=best,
         simulated=bool(isinstance(facts, dict) and facts.get("simulated_participants", 0)),
     )
 
 
-def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, Any]]:
+def _read_rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, Any]]:
     table = read_table(path)
     needed_columns(path, table, columns)
     return cells_by_name(table)
@@ -191,139 +192,140 @@ Populations: TypeAlias = "dict[Scope, list[Population]]"
 def calibrate(
     study: ScopedPreferences, measured: MeasuredPeople
 ) -> tuple[Populations, list[tuple[Scope, str]]]:
-    """People who choose as models do, and agree with one another, as often as measured people.
+    """Calibrate people so that models' accuracies and noise ceilings equal the measured ones.
 
-    Where every model was measured on every kind of trial, people follow all models, weighted so
-    that each predicts them as well as it did there. Else each model in turn is planted: people
-    follow it alone, and on its own trials it predicts them as well as the best model of the
-    measured study did. Its rivals are distant, or close: people follow them too, weighted so that
-    they lie as far behind it as others did behind the best; the more often a model prefers the same
-    sentence as the planted one, the closer. With fewer or more models than were measured, their
-    accuracies are spread alike. A model's signal is the signed rank of its ratio among the trials
-    of a kind.
+    If every model was measured on every kind of trial, people follow all models, with weights that
+    give each its measured accuracy. Otherwise each model in turn is planted. With distant rivals,
+    people follow this model only, and its accuracy on its own trials is that of the best measured
+    model. With close rivals, people follow the others too, with weights that put them as far behind
+    it as measured rivals were behind the best. Models that agree with it more often are closer.
+    With another number of models, the measured accuracies are interpolated. A model's signal is the
+    signed rank of its ratio among the trials of a kind.
 
-    Where natural stands against synthetic, a planted model with distant rivals has one weight, by
-    the trials in which it rejects the synthetic sentence; items vary as people agree where it
-    accepts that, and where it rejects it.
+    In natural-synthetic trials, a planted model with distant rivals has one weight, fitted to the
+    trials in which it rejects the synthetic sentence. Standard deviations of items are fitted
+    separately to trials in which it accepts that sentence and in which it rejects it.
 
     Returns:
-        Scope → the people, with the scope's trials: those whom each model in turn predicts best,
-        with distant and with close rivals; or a single population, whom each model predicts as well
-        as in the pilot. And (scope, name of the population) whose ceiling or accuracy cannot be
-        had; close rivals come as near to theirs as scores allow, and are not listed.
+        Scope → populations for the scope's trials: for each model in turn, people whom it predicts
+        best, with distant and with close rivals; or a single population as in the pilot. And
+        (scope, name of the population) if its ceiling or accuracy cannot be reached. Close rivals
+        get the nearest possible values and are not listed.
 
     Raises:
-        InputError: a ceiling is not between .5 and 1, or fewer than two raters saw a trial.
+        InputError: if a ceiling is not between .5 and 1, or fewer than two raters saw a trial.
     """
     kinds = [scope for scope in _KINDS if scope in study.evaluates]
     for scope in kinds:
-        known = measured.kinds[scope]
-        if not 0.5 < known.ceiling < 1 or known.raters < 2:
+        measured_kind = measured.kinds[scope]
+        if not 0.5 < measured_kind.ceiling < 1 or measured_kind.raters < 2:
             raise InputError(
                 "A noise ceiling is more than .5 and less than 1, and compares 2 participants or "
-                f"more; that of {scope} is {known.ceiling:g}, with {known.raters}."
+                f"more; that of {scope} is {measured_kind.ceiling:g}, with {measured_kind.raters}."
             )
     if measured.knows(study):
-        fits = {(AS_MEASURED, ""): _as_measured(study, measured, kinds)}
+        fits = {(AS_MEASURED, ""): _fit_as_measured(study, measured, kinds)}
     else:
         names = study.every.models
-        fits = {(name, DISTANT): _planted(study, measured, name, kinds) for name in names}
-        fits |= {(name, CLOSE): _among_rivals(study, measured, name, kinds) for name in names}
+        fits = {(name, DISTANT): _fit_planted(study, measured, name, kinds) for name in names}
+        fits |= {(name, CLOSE): _fit_close_rivals(study, measured, name, kinds) for name in names}
     populations: Populations = {scope: [] for scope in study.evaluates}
     unreached: list[tuple[Scope, str]] = []
     for (name, rivals), of_kinds in fits.items():
-        # All trials together: each as in its own kind; where natural stands against synthetic, in
-        # between what was fitted to models that accept and to those that reject in these trials.
+        # All trials together: each as in its own kind. Natural-synthetic trials get the mean of the
+        # fits for accepting and for rejecting models.
         signal, item_sd, counts = np.zeros((3, len(study.every.groups)))
-        for scope, (own_signal, own_sd, reached) in of_kinds:
-            people = Population(name, own_signal, own_sd, measured.following, rivals)
+        for scope, (kind_signal, kind_sd, reached) in of_kinds:
+            people = Population(name, kind_signal, kind_sd, measured.following, rivals)
             populations[scope].append(people)
             unreached += [] if reached or rivals == CLOSE else [(scope, name)]
             rows = study.rows(scope)
-            signal[rows] += own_signal
-            item_sd[rows] += own_sd
+            signal[rows] += kind_signal
+            item_sd[rows] += kind_sd
             counts[rows] += 1
         if Scope.OVERALL in populations:
-            every = Population(name, signal / counts, item_sd / counts, measured.following, rivals)
-            populations[Scope.OVERALL].append(every.of_trials(study.rows(Scope.OVERALL)))
+            overall = Population(
+                name, signal / counts, item_sd / counts, measured.following, rivals
+            )
+            populations[Scope.OVERALL].append(overall.of_trials(study.rows(Scope.OVERALL)))
     return populations, unreached
 
 
-_OfTrials: TypeAlias = "tuple[FloatArray, FloatArray, bool]"
-"""(n_trials,) signal and spread of items, and whether these people are as measured."""
+_TrialFit: TypeAlias = "tuple[FloatArray, FloatArray, bool]"
+"""Signal and standard deviation of items, (n_trials,), and whether the targets were reached."""
 
 
-def _planted(
+def _fit_planted(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
-) -> Iterator[tuple[Scope, _OfTrials]]:
-    """People who follow one model."""
+) -> Iterator[tuple[Scope, _TrialFit]]:
+    """Fit people who follow one model."""
     model = study.every.models.index(name)
     rejecting: tuple[FloatArray, float] | None = None
     for scope in kinds:
-        trials, known = study.of_scope(scope), measured.kinds[scope]
-        # Where no trial targets the model, it is calibrated on those that target others.
-        own = trials.evaluates[:, [model]]
-        aim = _Aim(
+        trials, measured_kind = study.of_scope(scope), measured.kinds[scope]
+        # If no trial targets the model, it is calibrated on those that target others.
+        evaluated = trials.evaluates[:, [model]]
+        target = _Aim(
             _signals(trials)[:, [model]],
-            own if own.any() else ~own,
-            np.array([known.accuracy]),
-            known.ceiling,
+            evaluated if evaluated.any() else ~evaluated,
+            np.array([measured_kind.accuracy]),
+            measured_kind.ceiling,
             0,
-            known,
+            measured_kind,
             measured.following,
         )
         fixed = rejecting if scope is Scope.ACCEPT else None
-        weights, spread, reached = _fit(aim, None if fixed is None else fixed[0])
-        item_sd = np.full(len(aim.signals), spread)
+        weights, spread, reached = _fit(target, None if fixed is None else fixed[0])
+        item_sd = np.full(len(target.signals), spread)
         if fixed is not None:
-            item_sd[~aim.own[:, 0]] = fixed[1]  # where it does not accept, it rejects
+            item_sd[~target.own[:, 0]] = fixed[1]  # if it does not accept, it rejects
         if scope is Scope.REJECT:
             rejecting = weights, spread
-        yield scope, (aim.signals @ weights, item_sd, reached)
+        yield scope, (target.signals @ weights, item_sd, reached)
 
 
-def _as_measured(
+def _fit_as_measured(
     study: ScopedPreferences, measured: MeasuredPeople, kinds: Sequence[Scope]
-) -> Iterator[tuple[Scope, _OfTrials]]:
-    """People whom each model predicts as well as in the pilot."""
+) -> Iterator[tuple[Scope, _TrialFit]]:
+    """Fit people whom each model predicts as well as in the pilot."""
     for scope in kinds:
-        trials, known = study.of_scope(scope), measured.kinds[scope]
-        targeted = [m for m, own in enumerate(trials.evaluates.T) if own.any()]
-        names, accuracies = [trials.models[m] for m in targeted], known.of_models
+        trials, measured_kind = study.of_scope(scope), measured.kinds[scope]
+        targeted = [m for m, evaluated in enumerate(trials.evaluates.T) if evaluated.any()]
+        names, accuracies = [trials.models[m] for m in targeted], measured_kind.of_models
         judge = measured.best if measured.best in names else max(names, key=lambda n: accuracies[n])
-        aim = _Aim(
+        target = _Aim(
             _signals(trials)[:, targeted],
             trials.evaluates[:, targeted],
             np.array([accuracies[name] for name in names]),
-            known.ceilings.get(judge, known.ceiling),
+            measured_kind.ceilings.get(judge, measured_kind.ceiling),
             names.index(judge),
-            known,
+            measured_kind,
             measured.following,
         )
-        weights, spread, reached = _fit(aim)
-        yield scope, (aim.signals @ weights, np.full(len(aim.signals), spread), reached)
+        weights, spread, reached = _fit(target)
+        yield scope, (target.signals @ weights, np.full(len(target.signals), spread), reached)
 
 
-def _among_rivals(
+def _fit_close_rivals(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
-) -> Iterator[tuple[Scope, _OfTrials]]:
-    """People who follow one model most, and others nearly as far; see `calibrate`."""
+) -> Iterator[tuple[Scope, _TrialFit]]:
+    """Fit people who follow one model most, and others nearly as far; see `calibrate`."""
     models, sides = study.every.models, study.every.sides
-    alike = (sides == sides[:, [models.index(name)]]).mean(axis=0)
-    others = [other for other in models if other != name]
-    others.sort(key=lambda other: -alike[models.index(other)])
-    # Of as many rivals as were measured, exactly their accuracies
-    places = 1 - (np.arange(len(others)) + 0.5) / len(others)
-    aimed = {}
+    agreement = (sides == sides[:, [models.index(name)]]).mean(axis=0)
+    other_models = [other_model for other_model in models if other_model != name]
+    other_models.sort(key=lambda other_model: -agreement[models.index(other_model)])
+    # With the measured number of rivals, these are exactly their accuracies
+    quantiles = 1 - (np.arange(len(other_models)) + 0.5) / len(other_models)
+    kinds_by_scope = {}
     for scope in kinds:
-        known = measured.kinds[scope]
-        rivals = np.quantile(known.rivals, places, method="hazen").tolist()
-        of_models = {name: known.accuracy, **dict(zip(others, rivals, strict=True))}
-        aimed[scope] = replace(known, of_models=of_models, ceilings={})
-    return _as_measured(study, replace(measured, kinds=aimed, best=name), kinds)
+        measured_kind = measured.kinds[scope]
+        rivals = np.quantile(measured_kind.rivals, quantiles, method="hazen").tolist()
+        of_models = {name: measured_kind.accuracy, **dict(zip(other_models, rivals, strict=True))}
+        kinds_by_scope[scope] = replace(measured_kind, of_models=of_models, ceilings={})
+    return _fit_as_measured(study, replace(measured, kinds=kinds_by_scope, best=name), kinds)
 
 
-_Fitted: TypeAlias = "tuple[FloatArray, float, bool]"
+_FitResult: TypeAlias = "tuple[FloatArray, float, bool]"
 """The weight of each model, (n_models,), the standard deviation of items, and success."""
 
 
@@ -335,10 +337,10 @@ class _Aim:
         signals: (n_trials, n_models).
         own: (n_trials, n_models), which trials evaluate which model.
         accuracies: (n_models,).
-        ceiling: the lower noise ceiling, on the trials of model `judge`.
-        judge: its index.
-        known: raters, and how much items vary beyond what model `judge` says.
-        following: how people differ.
+        ceiling: lower noise ceiling, on the trials of model `judge`.
+        judge: index of a model.
+        known: measurements, for raters and the standard deviation of items beyond model `judge`.
+        following: standard deviation of how far people follow models.
     """
 
     signals: FloatArray
@@ -350,23 +352,23 @@ class _Aim:
     following: float
 
     def population(self, weights: FloatArray, item_sd: float) -> Population:
-        """People who follow models by such weights."""
+        """Return people who follow models with these weights."""
         items = np.full(len(self.signals), item_sd)
         return Population("", self.signals @ weights, items, self.following)
 
     def misses(self, weights: FloatArray, item_sd: float) -> FloatArray:
-        """(n_models,) accuracies less what they should be."""
+        """Return accuracies minus their targets, (n_models,)."""
         p = self.population(weights, item_sd).choice_probabilities()
         accuracies: FloatArray = 0.5 + (p - 0.5) @ self.sides / self.own.sum(axis=0)
         return accuracies - self.accuracies
 
     @cached_property
     def sides(self) -> FloatArray:
-        """(n_trials, n_models) which sentences models prefer; 0 in trials that are not theirs."""
+        """Preferred sentences, (n_trials, n_models); 0 if a trial does not evaluate a model."""
         return np.sign(self.signals) * self.own
 
     def solved(self, residuals: Callable[[FloatArray], Sequence[FloatArray]]) -> FloatArray:
-        """Weights, (n_models,), for which residuals are least."""
+        """Return the weights, (n_models,), with the least residuals."""
         from scipy.optimize import least_squares
 
         start = np.full(len(self.accuracies), 1.0 / len(self.accuracies))
@@ -374,40 +376,44 @@ class _Aim:
         return weights
 
 
-def _fit(aim: _Aim, weights: FloatArray | None = None) -> _Fitted:
-    """Weights of the models by their accuracies, and the spread of items.
+def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
+    """Fit the weights of the models to their accuracies, and the standard deviation of items.
 
     Args:
-        aim: what should come out.
-        weights: (n_models,), if they are fixed; accuracies are then not looked at.
+        aim: target of the fit.
+        weights: (n_models,), if they are fixed; accuracies are ignored then.
     """
     if aim.known.items is None:
         return _fit_to_ceiling(aim, weights)
-    # What other models say of items is a part of how much they vary beyond the judge
-    total, of_judge = aim.known.items, aim.signals[:, aim.judge]
-    along = of_judge @ aim.signals / max(float(of_judge @ of_judge), 1e-12)
-    beside = aim.signals - np.outer(of_judge, along)
+    # Other models' predictions are a part of the standard deviation of items beyond the judge
+    total, judge_signal = aim.known.items, aim.signals[:, aim.judge]
+    slopes = judge_signal @ aim.signals / max(float(judge_signal @ judge_signal), 1e-12)
+    residual_signals = aim.signals - np.outer(judge_signal, slopes)
 
     def parts(weights: FloatArray) -> tuple[float, float]:
-        told = float(np.sqrt(np.square(beside @ weights).mean()))
-        return told - total, float(np.sqrt(max(0.0, total**2 - told**2)))
+        predicted_sd = float(np.sqrt(np.square(residual_signals @ weights).mean()))
+        return predicted_sd - total, float(np.sqrt(max(0.0, total**2 - predicted_sd**2)))
 
     def residuals(weights: FloatArray) -> list[FloatArray]:
-        excess, untold = parts(weights)
-        return [aim.misses(weights, untold), _RIDGE[0] * weights, np.array([max(0.0, excess)])]
+        excess, remaining_sd = parts(weights)
+        return [
+            aim.misses(weights, remaining_sd),
+            _RIDGE[0] * weights,
+            np.array([max(0.0, excess)]),
+        ]
 
     if weights is not None:
         return weights, parts(weights)[1], True
     fitted = aim.solved(residuals)
-    untold = parts(fitted)[1]
-    return fitted, untold, bool(np.abs(aim.misses(fitted, untold)).max() < _CLOSE)
+    remaining_sd = parts(fitted)[1]
+    return fitted, remaining_sd, bool(np.abs(aim.misses(fitted, remaining_sd)).max() < _TOLERANCE)
 
 
-def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _Fitted:
-    """The spread of items by the noise ceiling."""
+def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _FitResult:
+    """Fit the standard deviation of items to the noise ceiling."""
     from scipy.optimize import brentq
 
-    judged = np.flatnonzero(aim.own[:, aim.judge])
+    judge_rows = np.flatnonzero(aim.own[:, aim.judge])
 
     def best_weights(item_sd: float, ridge: float) -> FloatArray:
         if weights is not None:
@@ -415,23 +421,23 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _Fitted:
         return aim.solved(lambda w: [aim.misses(w, item_sd), ridge * w])
 
     def excess(item_sd: float, ridge: float = _RIDGE[0]) -> float:
-        people = aim.population(best_weights(item_sd, ridge), item_sd).of_trials(judged)
+        people = aim.population(best_weights(item_sd, ridge), item_sd).of_trials(judge_rows)
         return people.lower_ceiling(aim.known.raters) - aim.ceiling
 
-    # The ceiling grows with the spread of items, from what models' signals alone make up. Where
-    # these alone make up more, weights of contrary sign do: a firmer ridge keeps them smaller.
+    # The ceiling increases with the standard deviation of items, from its value for models' signals
+    # alone. If this is above the target because of opposite weights, a stronger ridge reduces them.
     item_sd, ridge = 0.0, _RIDGE[0]
     if excess(0.0) < 0:
-        item_sd = _MOST_ITEMS
+        item_sd = _MAX_ITEM_SD
         if excess(item_sd) > 0:
-            item_sd = float(brentq(excess, 0.0, _MOST_ITEMS, xtol=1e-6))
+            item_sd = float(brentq(excess, 0.0, _MAX_ITEM_SD, xtol=1e-6))
     elif weights is None and excess(0.0, _RIDGE[1]) < 0:
         ridge = float(np.exp(brentq(lambda r: excess(0.0, np.exp(r)), *np.log(_RIDGE), xtol=0.01)))
     fitted = best_weights(item_sd, ridge)
-    close = weights is not None or np.abs(aim.misses(fitted, item_sd)).max() < _CLOSE
-    return fitted, item_sd, bool(close and abs(excess(item_sd, ridge)) < _CLOSE)
+    is_close = weights is not None or np.abs(aim.misses(fitted, item_sd)).max() < _TOLERANCE
+    return fitted, item_sd, bool(is_close and abs(excess(item_sd, ridge)) < _TOLERANCE)
 
 
 def _signals(trials: TrialPreferences) -> FloatArray:
-    """(n_trials, n_models): signed ranks of ratios among these trials, from -1 to 1."""
+    """Return signed ranks of ratios among these trials, (n_trials, n_models), from -1 to 1."""
     return signed_ranks(trials.differences.T).T / len(trials.differences)

@@ -1,12 +1,13 @@
-"""Measurements of the 2023 study's participants, which new designs are reckoned with."""
+"""Measurements of the 2023 study's participants that serve as defaults for new designs."""
 
-PUBLISHED_CEILING = 0.748889  # lower noise ceiling on random natural pairs, ten raters each
+PUBLISHED_CEILING = 0.748889  # lower noise ceiling on random natural pairs, with ten raters each
 PUBLISHED_RATERS = 10
-# Experiment 1, on the trials that evaluate GPT-2, the model that people followed most: the lower
-# noise ceilings of accuracy, ten raters a trial, as `analyze` computes them; how much items vary
-# beyond what GPT-2 says, in standard deviations of single answers, by the mixed model of the
-# choices in all trials of a condition (`fit_mixed`, probit, with ranks for ratios); its accuracies,
-# and then those of the eight other models on their own trials, descending.
+# Experiment 1, on the trials that evaluate GPT-2, the model that people followed most. First the
+# lower noise ceiling of accuracy, with ten raters a trial, as computed by `analyze`. Then the
+# standard deviation of items beyond GPT-2's prediction, in standard deviations of single answers,
+# from a mixed model of the choices in all trials of a condition (`fit_mixed`, probit, with ranks
+# for ratios). Then GPT-2's accuracy, and those of the eight other models on their own trials,
+# descending.
 PUBLISHED_KINDS = {
     "random-natural": (
         *(PUBLISHED_CEILING, 0.701),
@@ -29,11 +30,11 @@ PUBLISHED_KINDS = {
         (0.91, 0.90625, 0.88375, 0.84125, 0.83625, 0.835, 0.82875, 0.805, 0.77375),
     ),
 }
-# How people differ in how far they follow GPT-2, as a share of the mean, by the mixed model of all
-# its ratings (`fit_mixed` with ranks for ratios). A leaning towards a side cannot be told: on which
-# side a sentence was shown is not in the published data.
+# Standard deviation of how far people follow GPT-2, as a share of the mean, from the mixed model of
+# all its ratings (`fit_mixed` with ranks for ratios). A side bias cannot be estimated, because
+# sides are not in the published data.
 PUBLISHED_FOLLOWING = 0.297
-# Of its answers, by `benchmarks/replay.py`
+# Results of `benchmarks/replay.py` for this experiment
 WORTH = (
     "In experiment 1 of Golan et al. (2023) an answer told two models apart by .76 nats of Bayes "
     "factor where both sentences were synthetic, by .52 on natural controversial pairs, .18 where "
@@ -41,5 +42,5 @@ WORTH = (
     "fitted to random pairs; by one fitted to all trials of other pairs of models, by .48, .23, "
     ".17 and .05. Beyond some five answers an item, more items tell more than more people."
 )
-ANSWERS = 5  # to an item: people in a group, where nothing else is asked for
+ANSWERS = 5  # answers to an item: default number of participants in a group
 SECONDS_PER_TRIAL = 8.5  # the median participant took 23.3 minutes for 165 trials

@@ -1,4 +1,4 @@
-"""Number of natural sentences that a study needs, before any is scored or searched from."""
+"""Number of natural sentences that a study needs, before scoring or searching."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SentenceNeeds:
-    """The needs of a study for natural sentences, one a use, and their sum in the last row.
+    """The natural sentences that a study needs: one row per use, and the sum in the last row.
 
     Attributes:
-        rows: the use (triplets, natural pairs, random pairs, catch trials, in all), how many model
-            pairs or groups need their own, how many each, and how many that are.
+        rows: the use (triplets, natural pairs, random pairs, catch trials, in all), the number of
+            model pairs or groups, the number of sentences for each, and their product.
     """
 
     rows: tuple[tuple[str, int, int, int], ...]
@@ -30,7 +30,7 @@ class SentenceNeeds:
         return self.rows[-1][3]
 
     def to_frame(self) -> DataFrame:
-        """The needs as a table of pandas: use, times, each, needed."""
+        """Return a pandas table with the columns use, times, each, needed."""
         names = ("use", "times", "each", "needed")
         return frame_of(dict(zip(names, map(list, zip(*self.rows, strict=True)), strict=True)))
 
@@ -44,23 +44,23 @@ def sentences_needed(
     random_per_group: int = 3,
     catch_per_group: int = 12,
 ) -> SentenceNeeds:
-    """The fewest natural sentences that a study can be made of where each serves once.
+    """Return the minimum number of natural sentences for a study that uses each sentence once.
 
-    Every triplet that is searched starts from a sentence of its own; a natural pair and a random
-    pair take two, a catch trial one. Pairs and triplets are chosen apart and may share sentences,
-    which the summary of a design counts. This is the least: controversial natural pairs are better
-    the more sentences there are to choose from.
+    Every triplet search starts from a different sentence. A natural pair and a random pair use two,
+    a catch trial one. Pairs and triplets are selected separately and may share sentences, which the
+    summary of a design counts. This is a minimum: controversial natural pairs improve with the
+    number of candidate sentences.
 
     Args:
-        models: how many models are compared, every two of them.
-        triplets_per_pair: triplets that are searched for each pair of models.
-        pairs_per_pair: natural pairs for each pair of models.
-        groups: of participants.
-        random_per_group: random natural pairs for each group.
-        catch_per_group: catch trials for each group.
+        models: number of models, which are compared in pairs.
+        triplets_per_pair: number of triplets to search for each pair of models.
+        pairs_per_pair: number of natural pairs for each pair of models.
+        groups: number of groups of participants.
+        random_per_group: number of random natural pairs for each group.
+        catch_per_group: number of catch trials for each group.
 
     Raises:
-        InputError: fewer than two models, or a negative number.
+        InputError: if there are fewer than two models, or a number is negative.
     """
     if models < 2:
         raise InputError(f"Two models can be compared, {models} cannot: ask for at least 2.")
@@ -74,6 +74,6 @@ def sentences_needed(
         ("random pairs", groups, 2 * random_per_group),
         ("catch trials", groups, catch_per_group),
     )
-    total = sum(times * each for _, times, each in uses)
-    rows = [(use, times, each, times * each) for use, times, each in uses]
+    total = sum(times * n_each for _, times, n_each in uses)
+    rows = [(use, times, n_each, times * n_each) for use, times, n_each in uses]
     return SentenceNeeds((*rows, ("in all", 1, total, total)))

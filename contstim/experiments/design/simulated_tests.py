@@ -1,12 +1,12 @@
-"""Analysis of many simulated experiments at once: what tests find, and how precisely.
+"""Tests of many simulated experiments at once, and their precision.
 
-With G groups of n people the variance of the difference of two accuracies is
+With G groups of n people, the variance of a difference of two accuracies is
 
     (items + (people + answers) / n) / G,
 
-where `items`, `people` and `answers` are what a group's items, a person and a person's single
-answers contribute. More people in the same groups divide the last two alone; more groups with items
-of their own divide everything.
+where `items`, `people` and `answers` are the contributions of a group's items, of a person, and of
+a person's single answers. More people in the same groups only reduce the last two. More groups,
+each with its own items, reduce all three.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from contstim.experiments.design.population import Population, TrialPreferences
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
-_FOR_PRECISION = 100  # experiments that tell how much items, people and answers vary
-_NODES = 400  # values of an estimated standard error
-LEVEL = 0.05  # of tests, two-sided; each of the two one-sided tests of equivalence has it as well
+_N_EXPERIMENTS = 100  # number of experiments for the variances of items, people and answers
+_NODES = 400  # number of quantiles of an estimated standard error
+LEVEL = 0.05  # level of two-sided tests, and of each of the two one-sided tests of equivalence
 
 
 def significantly_better(
@@ -53,91 +53,94 @@ def significantly_better(
     own: Sequence[BoolArray],
     units: Units,
 ) -> FloatArray:
-    """(n_models, n_models): in how many experiments the first model is better than the second.
+    """Count the experiments in which model i is better than model j, (n_models, n_models).
 
     Args:
-        answers: of each group, (n_experiments, n_people, n_trials): whether each prefers
+        answers: for each group, (n_experiments, n_people, n_trials): whether a person prefers
             sentence_2.
-        sides: of each group, (n_experiments, n_trials, n_models): 1 where a model prefers
-            sentence_2, -1 where sentence_1, 0 for a tie.
-        own: of each group, (n_trials, n_models), which trials evaluate which model.
+        sides: for each group, (n_experiments, n_trials, n_models): 1 if a model prefers sentence_2,
+            -1 for sentence_1, 0 for a tie.
+        own: for each group, (n_trials, n_models), which trials evaluate which model.
         units: groups, or people and items crossed.
     """
     n_models, experiments = own[0].shape[1], len(answers[0])
-    # The family of `every_contrast`: all pairs of models, then each model against its ceiling
+    # The family of `every_contrast`: all pairs of models, then each model with its ceiling
     pairs = list(combinations(range(n_models), 2))
     if units == "crossed":
         groups, shares = group_jackknives(answers, sides, own), np.ones(len(own))
         family = [Side(*pair) for pair in pairs] + [Side(m, ceiling=True) for m in range(n_models)]
-        found = [uncertainty_of(groups, shares, ACCURACY.lowest, side) for side in family]
-        tests = [(one.estimate, one.p_values()) for one in found]
+        uncertainties = [uncertainty_of(groups, shares, ACCURACY.lowest, side) for side in family]
+        tests = [(uncertainty.estimate, uncertainty.p_values()) for uncertainty in uncertainties]
         differences, p_values = (
             np.stack([np.broadcast_to(x, experiments) for x in kind], axis=1)
             for kind in zip(*tests, strict=True)
         )
     else:
-        # (n_experiments, n_groups, 2 * n_models): of models, then of their ceilings
+        # (n_experiments, n_groups, 2 * n_models): models, then their ceilings
         means = np.stack(list(map(group_means, answers, sides, own)), axis=1)
         first, second = np.array([*pairs, *((m, n_models + m) for m in range(n_models))]).T
-        apart = np.moveaxis(means[..., first] - means[..., second], 1, 2)
-        differences = np.nansum(apart, axis=2)
-        p_values = signed_rank_p_values(apart.reshape(-1, len(own))).reshape(differences.shape)
+        pair_differences = np.moveaxis(means[..., first] - means[..., second], 1, 2)
+        differences = np.nansum(pair_differences, axis=2)
+        p_values = signed_rank_p_values(pair_differences.reshape(-1, len(own))).reshape(
+            differences.shape
+        )
     significant = adjusted(p_values) < FALSE_DISCOVERY_RATE
     better = np.zeros((n_models, n_models))
     for contrast, (i, j) in enumerate(pairs):
-        ahead = np.sign(differences[significant[:, contrast], contrast])
-        better[i, j], better[j, i] = (ahead > 0).sum(), (ahead < 0).sum()
+        signs = np.sign(differences[significant[:, contrast], contrast])
+        better[i, j], better[j, i] = (signs > 0).sum(), (signs < 0).sum()
     return better
 
 
 def group_jackknives(
     answers: Sequence[BoolArray], sides: Sequence[FloatArray], own: Sequence[BoolArray]
 ) -> list[GroupJackknife]:
-    """Accuracies of many experiments with each trial left out; see `significantly_better`."""
+    """Return jackknives of the accuracies of many experiments; see `significantly_better`."""
     groups, items = [], 0
-    for given, of_models, mask in zip(answers, sides, own, strict=True):
-        chosen, with_others = _with_others(given)
-        agreements = (1 + chosen[:, :, None] * of_models.swapaxes(1, 2)[:, None]) / 2
+    for group_answers, model_sides, mask in zip(answers, sides, own, strict=True):
+        chosen, agreement = _choices_and_agreement(group_answers)
+        agreements = (1 + chosen[:, :, None] * model_sides.swapaxes(1, 2)[:, None]) / 2
         numbers = items + np.arange(len(mask))
-        groups.append(jackknife_of_means(agreements, with_others[:, :, None], mask.T, numbers))
+        groups.append(jackknife_of_means(agreements, agreement[:, :, None], mask.T, numbers))
         items += len(mask)
     return groups
 
 
 def group_means(answers: BoolArray, sides: FloatArray, own: BoolArray) -> FloatArray:
-    """Accuracies of a group and its lower noise ceilings, (n_experiments, 2 * n_models).
+    """Return a group's accuracies and lower noise ceilings, (n_experiments, 2 * n_models).
 
-    nan where the group has no trial of a model, and for the ceilings of groups of one. Args are
-    those of `significantly_better`, of one group.
+    nan if the group has no trial of a model, and for the ceilings of groups of one. Args are those
+    of `significantly_better`, for one group.
     """
-    chosen, with_others = (x.mean(axis=1)[..., None] for x in _with_others(answers))
+    chosen, other_agreement = (x.mean(axis=1)[..., None] for x in _choices_and_agreement(answers))
     with np.errstate(invalid="ignore", divide="ignore"):
         means = [
             (agreement * own).sum(axis=1) / own.sum(axis=0)
-            for agreement in ((1 + chosen * sides) / 2, with_others)
+            for agreement in ((1 + chosen * sides) / 2, other_agreement)
         ]
     return np.concatenate(means, axis=1)
 
 
-def _with_others(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Choices, 1 for sentence_2, -1 for sentence_1, and their agreement with the others' majority.
+def _choices_and_agreement(answers: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return choices, 1 for sentence_2, -1 for sentence_1, and agreement with the others' majority.
 
-    (n_experiments, n_people, n_trials) each; nan for people who are alone.
+    Both (n_experiments, n_people, n_trials); agreement is nan for people who are alone.
     """
     chosen = np.where(answers, 1.0, -1.0)
-    # Each against the sum of the others' sides, as in `accuracy_lower`.
-    others = chosen.sum(axis=1, keepdims=True) - chosen
-    agreement = (1 + np.sign(others) * chosen) / 2
+    # Each person against the sum of the others' choices, as in `accuracy_lower`.
+    other_votes = chosen.sum(axis=1, keepdims=True) - chosen
+    agreement = (1 + np.sign(other_votes) * chosen) / 2
     return chosen, agreement if answers.shape[1] > 1 else np.full_like(agreement, np.nan)
 
 
 def family_limits(trials: TrialPreferences, groups: int, participants: int) -> Detectability:
-    """Limits of what signed-rank tests over groups can find, whatever people answer.
+    """Compute the limits on effects that signed-rank tests over groups can detect, for any answers.
 
     Args:
-        trials: of one scope.
-        groups: how many groups there are; those beyond the design's have trials like its own.
-        participants: in each group; those who are alone have no noise ceiling.
+        trials: trials of one scope.
+        groups: number of groups; additional ones have trials like the design's.
+        participants: number of participants in each group; those who are alone have no noise
+            ceiling.
     """
     has = np.zeros((trials.designed, len(trials.models)), dtype=np.bool_)
     np.logical_or.at(has, trials.groups, trials.evaluates)
@@ -147,24 +150,24 @@ def family_limits(trials: TrialPreferences, groups: int, participants: int) -> D
 
 
 def units_for(families: Iterable[Detectability]) -> Units:
-    """Groups, where tests of groups can find something in every scope; else people and items."""
+    """Select groups if tests over groups can detect effects in every scope; else crossed."""
     return "crossed" if any(family.hopeless for family in families) else "groups"
 
 
 @dataclass(frozen=True, eq=False)
 class Precision:
-    """Contribution of one group to the variance of differences, pair by pair of models.
+    """Contribution of one group to the variance of differences, for each pair of models.
 
     Attributes:
-        items: (n_pairs,) of its items, with all people's answers.
-        people: (n_pairs,) of a person, on these items.
-        answers: (n_pairs,) of a person's single answers.
-        trials: (n_pairs,) of a group that evaluate either of the two models, less what their means
-            use up.
-        evenness: (n_pairs,) the share of their degrees of freedom that estimated variances have,
-            since some items move a result more than others.
-        widest: (n_pairs,) the largest difference that can be: models that prefer the same sentence
-            in most trials cannot differ by much.
+        items: (n_pairs,), of its items, with all people's answers.
+        people: (n_pairs,), of a person, on these items.
+        answers: (n_pairs,), of a person's single answers.
+        trials: (n_pairs,), number of a group's trials that evaluate either model, minus the number
+            of means over them.
+        evenness: (n_pairs,), ratio of actual to nominal degrees of freedom of estimated variances;
+            below 1 if some items influence a result more than others.
+        widest: (n_pairs,), largest possible difference; models that prefer the same sentence in
+            most trials cannot differ by much.
     """
 
     items: FloatArray
@@ -175,108 +178,114 @@ class Precision:
     widest: FloatArray
 
     def standard_errors(self, groups: int, participants: int) -> FloatArray:
-        """(n_pairs,) of a difference of accuracies.
+        """Return the standard error of a difference of accuracies, (n_pairs,).
 
         Args:
-            groups: each with items of its own.
-            participants: in each group.
+            groups: number of groups, each with its own items.
+            participants: number of participants in each group.
         """
         people = (self.people + self.answers) / participants
         return np.sqrt((self.items + people) / groups)
 
     def standard_error(self, groups: int, participants: int) -> float:
-        """The root mean square of those of all pairs."""
+        """Return the root mean square of the standard errors of all pairs."""
         return float(np.sqrt(np.mean(self.standard_errors(groups, participants) ** 2)))
 
     def freedom(self, groups: int, participants: int) -> FloatArray:
-        """(n_pairs,) degrees of freedom of the crossed test; see `analysis.crossed`."""
+        """Return degrees of freedom of the crossed test, (n_pairs,); see `analysis.crossed`."""
         between = np.maximum(1.0, groups - 1 if groups > 1 else self.trials)
         if participants == 1:
-            # Nobody stands beside: groups are compared, or items where there is one group.
+            # With one participant per group, groups are compared, or items if there is one group.
             return np.broadcast_to(between, self.items.shape).astype(np.float64)
         items = self.items + self.answers / participants
         people = (self.people + self.answers) / participants
         answers = self.answers / participants
         trials = np.maximum(1.0, self.trials)
-        each = items**2 / trials + people**2 / (participants - 1)
-        each = each + answers**2 / ((participants - 1) * trials)
+        denominator = items**2 / trials + people**2 / (participants - 1)
+        denominator = denominator + answers**2 / ((participants - 1) * trials)
         total = items + people - answers
         with np.errstate(invalid="ignore", divide="ignore"):
-            crossed = np.where(each > 0, groups * total**2 / each, 1.0) * self.evenness
-        # With one trial a group nothing tells how items scatter: groups are compared.
+            crossed = (
+                np.where(denominator > 0, groups * total**2 / denominator, 1.0) * self.evenness
+            )
+        # With one trial per group the variance of items is unknown, so groups are compared.
         return np.maximum(1.0, np.where(self.trials > 0, crossed, between))
 
     def power(self, effect: float, groups: int, participants: int) -> float:
-        """Power of a single crossed test at .05 for models that differ by so much.
+        """Return the power of a single crossed test at .05 for models with a given difference.
 
-        The mean over pairs of models; nan where any answers' scatter is unknown, or where no pair
-        can differ by so much.
+        The mean over pairs of models; nan if a variance of answers is unknown, or if no pair can
+        have this difference.
 
         Args:
             effect: difference of accuracies.
-            groups: each with items of its own.
-            participants: in each group.
+            groups: number of groups, each with its own items.
+            participants: number of participants in each group.
         """
         limits = self._limits(LEVEL / 2, groups, participants)
         return self._power(effect, groups, participants, limits)
 
     def _power(self, effect: float, groups: int, participants: int, limits: FloatArray) -> float:
-        """`power` at limits that are known already; they take nearly all of its time."""
+        """Return `power` for given limits, whose computation takes nearly all of its time."""
         from scipy.special import ndtr
 
-        errors = self._usable(effect, groups, participants)
+        errors = self._usable_errors(effect, groups, participants)
         with np.errstate(invalid="ignore", divide="ignore"):
             shift = effect / errors
             return known_mean((ndtr(shift - limits) + ndtr(-shift - limits)).mean(axis=1))
 
     def equivalence(self, margin: float, groups: int, participants: int) -> float:
-        """Power to show that two models that do not differ differ by less than a margin.
+        """Return the power to show that two equal models differ by less than a margin.
 
-        Both of two one-sided tests at .05 have to reject (Schuirmann 1987): the 90 % interval lies
+        Both of two one-sided tests at .05 must reject (Schuirmann 1987): the 90 % interval is
         within the margin. The mean over pairs of models.
 
         Args:
             margin: difference of accuracies.
-            groups: each with items of its own.
-            participants: in each group.
+            groups: number of groups, each with its own items.
+            participants: number of participants in each group.
         """
         from scipy.special import ndtr
 
         limits, errors = (
             self._limits(LEVEL, groups, participants),
-            self._usable(0.0, groups, participants),
+            self._usable_errors(0.0, groups, participants),
         )
         with np.errstate(invalid="ignore", divide="ignore"):
             return known_mean(np.maximum(0.0, 2 * ndtr(margin / errors - limits) - 1).mean(axis=1))
 
     def detectable(self, groups: int, participants: int, rate: float = 0.8) -> float:
-        """The smallest difference of accuracies that a single test at .05 finds at a given rate.
+        """Return the smallest difference of accuracies that a test at .05 detects at a given rate.
 
-        nan where models cannot differ by so much, or nothing is known of answers' scatter.
+        nan if models cannot differ this much, or if the variance of answers is unknown.
         """
         from scipy.optimize import brentq
 
-        most = float(np.nanmax(self.widest, initial=0.0))
+        max_difference = float(np.nanmax(self.widest, initial=0.0))
         limits = self._limits(LEVEL / 2, groups, participants)
 
         def excess(effect: float) -> float:
             share = self._power(effect, groups, participants, limits)
             return (share if np.isfinite(share) else 1.0) - rate
 
-        reached = self._power(most, groups, participants, limits) if most else np.nan
+        max_power = (
+            self._power(max_difference, groups, participants, limits) if max_difference else np.nan
+        )
         # Below the rate, or nan
-        return float(brentq(excess, 0.0, most, xtol=1e-6)) if reached >= rate else np.nan
+        return (
+            float(brentq(excess, 0.0, max_difference, xtol=1e-6)) if max_power >= rate else np.nan
+        )
 
-    def _usable(self, effect: float, groups: int, participants: int) -> FloatArray:
-        """(n_pairs, 1) standard errors of pairs that can differ by so much, nan for others."""
+    def _usable_errors(self, effect: float, groups: int, participants: int) -> FloatArray:
+        """Return standard errors, (n_pairs, 1); nan for pairs that cannot have this difference."""
         errors = self.standard_errors(groups, participants)
         return np.where((errors > 0) & (self.widest >= effect), errors, np.nan)[:, None]
 
     def _limits(self, tail: float, groups: int, participants: int) -> FloatArray:
-        """(n_pairs, n) how many true standard errors a difference must exceed to be significant.
+        """Return limits of significance in true standard errors, (n_pairs, n).
 
-        It is Student's limit times the estimated standard error, whose square has a chi-squared
-        distribution: n equally likely values of it.
+        A limit is Student's quantile times the estimated standard error, whose square has a
+        chi-squared distribution; n is the number of its equally likely values.
         """
         from scipy.stats import chi2
         from scipy.stats import t as student
@@ -295,58 +304,64 @@ def measure_precision(
     pair: tuple[int, int] | None = None,
     seed: int = 0,
 ) -> Precision:
-    """Variation of items, people and single answers, by what crossed tests say of experiments.
+    """Estimate the variances of items, people and single answers from crossed tests of simulations.
 
     Args:
-        trials: of one scope.
-        populations: of the same trials.
-        participants: in each group.
-        pair: indices of two models; by default the mean over all pairs.
-        seed: of the simulation.
+        trials: trials of one scope.
+        populations: populations for the same trials.
+        participants: number of participants in each group.
+        pair: indices of two models; all pairs by default.
+        seed: seed of the simulation.
     """
     rng, people, places = np.random.default_rng(seed), max(2, participants), trials.places()
-    own = [trials.evaluates[of_group] for of_group in places]
-    has = np.array([mask.any(axis=0) for mask in own])  # (n_groups, n_models)
+    masks = [trials.evaluates[group_rows] for group_rows in places]
+    has = np.array([mask.any(axis=0) for mask in masks])  # (n_groups, n_models)
     pairs = [pair] if pair else list(combinations(range(len(trials.models)), 2))
     pairs = [(i, j) for i, j in pairs if (has[:, i] & has[:, j]).any()]
     if not pairs:
         return Precision(*np.full((6, 1), np.nan))
     parts, freedoms = [], []
     for population in populations:
-        rows = trials.draw(places, -(-_FOR_PRECISION // len(populations)), rng)
-        answers = [population.answers(of_group, people, rng) for of_group in rows]
-        groups = group_jackknives(answers, [trials.sides[of_group] for of_group in rows], own)
+        rows = trials.draw(places, -(-_N_EXPERIMENTS // len(populations)), rng)
+        answers = [population.answers(group_rows, people, rng) for group_rows in rows]
+        groups = group_jackknives(answers, [trials.sides[group_rows] for group_rows in rows], masks)
         blocks = [blocks_of(groups, np.ones(len(groups)), Side(*pair)) for pair in pairs]
-        known = [variance_components(of_pair) for of_pair in blocks]
-        parts.append([[np.mean(x) for x in (c.variance, c.person, c.answers)] for c in known])
-        freedoms.append([np.broadcast_to(c.freedom, len(rows[0])) for c in known])
-    # Of a group's mean; people and their answers are seen in it too: what they add is taken away.
+        components = [variance_components(of_pair) for of_pair in blocks]
+        parts.append([[np.mean(x) for x in (c.variance, c.person, c.answers)] for c in components])
+        freedoms.append([np.broadcast_to(c.freedom, len(rows[0])) for c in components])
+    # The variance of a group's mean includes that of people and their answers, which is subtracted.
     groups_of = np.array([len(of_pair) for of_pair in blocks])
     of_means, of_people, answers = np.mean(parts, axis=0).T
     items = of_means * groups_of - of_people / people
-    used = np.array([np.mean([len(b.items) - b.means for b in of_pair]) for of_pair in blocks])
-    items[(groups_of == 1) & (used < 1)] = np.nan  # one trial: nothing tells how items scatter
-    even = Precision(
+    spare_trials = np.array(
+        [np.mean([len(b.items) - b.means for b in of_pair]) for of_pair in blocks]
+    )
+    # With one trial the variance of items is unknown
+    items[(groups_of == 1) & (spare_trials < 1)] = np.nan
+    nominal = Precision(
         np.maximum(0.0, items),
         np.maximum(0.0, of_people - answers),
         answers,
-        used,
+        spare_trials,
         np.ones(len(pairs)),
-        np.array([_widest(trials, places, *pair) for pair in pairs]),
+        np.array([_widest_difference(trials, places, *pair) for pair in pairs]),
     )
     median = np.median(np.concatenate(freedoms, axis=1), axis=1)
-    normal = [even.freedom(int(n), people)[k] for k, n in enumerate(groups_of)]
+    normal = [nominal.freedom(int(n), people)[k] for k, n in enumerate(groups_of)]
     share = np.nan_to_num(median / np.array(normal), nan=1.0)
-    return replace(even, evenness=np.clip(share, 0.0, 1.0))
+    return replace(nominal, evenness=np.clip(share, 0.0, 1.0))
 
 
-def _widest(trials: TrialPreferences, places: Sequence[IntArray], i: int, j: int) -> float:
-    """The largest difference that two models' accuracies can have, whatever people choose."""
-    widest = []
-    for of_group in places:
-        own = trials.evaluates[of_group][:, [i, j]]
-        if own.any(axis=0).all():
-            shares = trials.sides[of_group][:, [i, j]] * own / own.sum(axis=0)
-            # A choice moves the difference by half its shares' difference, to either side.
-            widest.append(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
-    return float(np.mean(widest))
+def _widest_difference(
+    trials: TrialPreferences, places: Sequence[IntArray], i: int, j: int
+) -> float:
+    """Return the largest possible difference of two models' accuracies."""
+    differences = []
+    for group_rows in places:
+        mask = trials.evaluates[group_rows][:, [i, j]]
+        if mask.any(axis=0).all():
+            shares = trials.sides[group_rows][:, [i, j]] * mask / mask.sum(axis=0)
+            # A choice changes the difference by half the difference of its shares, in either
+            # direction.
+            differences.append(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2)
+    return float(np.mean(differences))

@@ -1,4 +1,4 @@
-"""Summary of a design in numbers, to be checked before ethics and preregistration."""
+"""Summary of a design in numbers, for checks before ethics approval and preregistration."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class DesignSummary:
     """A design in numbers.
 
     Attributes:
-        groups: how many groups there are.
-        counts: condition → trials in each group.
-        roles: (condition, role) → model pairs, and fewest and most trials of a model pair in a
-            group.
-        minutes: expected duration for each group, pauses and instructions left out.
-        sources: kind of sentence, in which condition → distinct sentences.
-        balance: condition → (3, 2): words, characters and mean word frequency (Zipf scale) of
-            sentence_1 and sentence_2, averaged over its trials.
-        told: sentences about the design, by what they are about: `shared`, of natural sentences
-            that stand both in pairs and in triplets, `catch`, of whom the catch trials leave out,
-            and `tests`, of those in place of tests over so few groups, may be empty.
-        cautions: sentences about what tests of its groups cannot show.
-        figures: of its triplets; None where they are not given.
+        groups: number of groups.
+        counts: condition → number of trials in each group.
+        roles: (condition, role) → number of model pairs, and minimum and maximum number of trials
+            of a model pair in a group.
+        minutes: expected duration for each group, without pauses and instructions.
+        sources: (condition, kind of sentence) → number of distinct sentences.
+        balance: condition → (3, 2): mean words, characters and word frequency (Zipf scale) of
+            sentence_1 and sentence_2 over its trials.
+        told: topic → sentences about the design: `shared`, on natural sentences that are both in
+            pairs and in triplets; `catch`, on participants whom the catch trials exclude; `tests`,
+            on the replacement of tests over too few groups; each may be empty.
+        cautions: sentences on the limits of tests over its groups.
+        figures: table on its triplets; None if they are not available.
     """
 
     groups: int
@@ -76,10 +76,10 @@ def summarise(
     *,
     seconds_per_trial: float = SECONDS_PER_TRIAL,
 ) -> DesignSummary:
-    """Count a design's trials and sentences, and compare the sentences that stand against another.
+    """Count a design's trials and sentences, and compare the two sentences of trials.
 
     Raises:
-        InputError: a trial takes no time, or less.
+        InputError: if the time per trial is not positive.
     """
     if not 0 < seconds_per_trial < np.inf:
         raise InputError(f"`seconds_per_trial` must be more than 0, not {seconds_per_trial}.")
@@ -88,8 +88,8 @@ def summarise(
     present = [c for c in Condition if any(condition is c for condition, _ in by_group)]
     counts = {c: tuple(by_group[c, g] for g in range(1, groups + 1)) for c in present}
     per_group = np.sum(list(counts.values()), axis=0)
-    # Pairs and triplets are chosen apart, of the same sentences
-    of_pairs, of_triplets = (
+    # Pairs and triplets are selected separately, from the same sentences
+    pair_sentences, triplet_sentences = (
         {
             text
             for t in trials
@@ -101,13 +101,13 @@ def summarise(
     )
     family = _family(trials, groups)
     caution = family.caution("groups", FALSE_DISCOVERY_RATE)
-    told = {"tests": crossed_instead(groups) if family.hopeless else ""}
-    told |= passages(
+    texts = {"tests": crossed_instead(groups) if family.hopeless else ""}
+    texts |= passages(
         *(__package__, "summary.md.jinja"),
         certificate=design.certificate,
         seconds=seconds_per_trial,
-        shared=len(of_pairs & of_triplets),
-        natural=len(of_pairs | of_triplets),
+        shared=len(pair_sentences & triplet_sentences),
+        natural=len(pair_sentences | triplet_sentences),
         catch=max(counts.get(Condition.CATCH, (0,))),
         rule=DEFAULT_RULE,
         lapses=LAPSES,
@@ -122,13 +122,13 @@ def summarise(
         balance={
             c: _balance([t for t in trials if t.condition == c], frequencies) for c in present
         },
-        told=told,
+        told=texts,
         cautions=(caution,) if caution and not family.hopeless else (),
     )
 
 
 def _family(trials: Iterable[Trial], groups: int) -> Detectability:
-    """Limits of the tests over groups that `analyze` makes by default."""
+    """Return the limits of the tests over groups that `analyze` makes by default."""
     models = sorted({m for trial in trials for m in (trial.model_1, trial.model_2)} - {""})
     contrasts = every_contrast(models) if len(models) > 1 else ()
     return detectability([groups] * len(contrasts), FALSE_DISCOVERY_RATE)
@@ -137,19 +137,22 @@ def _family(trials: Iterable[Trial], groups: int) -> Detectability:
 def _roles(
     trials: Iterable[Trial], groups: int
 ) -> dict[tuple[Condition, str], tuple[int, int, int]]:
-    times: Counter[tuple[Condition, str, tuple[str, str], int]] = Counter()
+    trial_counts: Counter[tuple[Condition, str, tuple[str, str], int]] = Counter()
     for trial in trials:
         role = f"{trial.kind_1} – {trial.kind_2}"
-        first, second = sorted((trial.model_1, trial.model_2))  # of minimal pairs either is right
-        times[trial.condition, role, (first, second), trial.group] += 1
+        first, second = sorted((trial.model_1, trial.model_2))  # either may be right
+        trial_counts[trial.condition, role, (first, second), trial.group] += 1
     roles = {}
-    # In a sound design all model pairs have as many trials of a role in every group; fewest and
-    # most over pairs and groups show whether they do. Trials without models are not a model pair.
+    # In a correct design, all model pairs have equally many trials of a role in every group;
+    # minimum and maximum show whether they do. Trials without models are not counted as a model
+    # pair.
     for condition in Condition:
-        for role in sorted({key[1] for key in times if key[0] == condition}):
-            pairs = {key[2] for key in times if key[:2] == (condition, role)}
-            each = [times[condition, role, p, g] for p in pairs for g in range(1, groups + 1)]
-            roles[condition, role] = (len(pairs - {("", "")}), min(each), max(each))
+        for role in sorted({key[1] for key in trial_counts if key[0] == condition}):
+            pairs = {key[2] for key in trial_counts if key[:2] == (condition, role)}
+            pair_counts = [
+                trial_counts[condition, role, p, g] for p in pairs for g in range(1, groups + 1)
+            ]
+            roles[condition, role] = (len(pairs - {("", "")}), min(pair_counts), max(pair_counts))
     return roles
 
 
@@ -158,11 +161,11 @@ def _sources(trials: Iterable[Trial]) -> dict[tuple[Condition, Kind], int]:
     for trial in trials:
         for kind, shown in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2)):
             sentences.setdefault((trial.condition, kind), set()).add(shown)
-    return {key: len(shown) for key, shown in sorted(sentences.items(), key=lambda each: each[0])}
+    return {key: len(shown) for key, shown in sorted(sentences.items(), key=lambda entry: entry[0])}
 
 
 def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArray:
-    """Means over trials of each of `MEASURES`, for sentence_1 and sentence_2, (3, 2)."""
+    """Return means over trials of each of `MEASURES`, for sentence_1 and sentence_2, (3, 2)."""
     measured = [
         [
             [float(len(sentence)), float(len(sentence.bare)), frequencies.mean_zipf(sentence)]
@@ -175,7 +178,7 @@ def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArra
 
 
 def summary_report(summary: DesignSummary) -> Report:
-    """The summary as a page; what tests of its groups cannot show comes first."""
+    """Build the page of the summary; limits of the tests come first."""
     groups = range(1, summary.groups + 1)
     totals = [sum(column) for column in zip(*summary.counts.values(), strict=True)]
     counts = [
@@ -215,13 +218,13 @@ def summary_report(summary: DesignSummary) -> Report:
 
 
 def summary_figure(summary: DesignSummary) -> Figure:
-    """Trials by group and condition, sentences by source, and the balance between sides."""
+    """Draw trials by group and condition, sentences by source, and the balance between sides."""
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(9, 6)
     upper, lower = figure.subfigures(2, 1, squeeze=False).ravel()
     left, right = upper.subplots(1, 2)
-    # A bar a group, the conditions' trials on top of one another.
+    # A bar for each group, with stacked conditions.
     groups = np.arange(1, summary.groups + 1)
     bottom = np.zeros(summary.groups)
     for condition, counts in summary.counts.items():
@@ -238,15 +241,15 @@ def summary_figure(summary: DesignSummary) -> Figure:
     right.invert_yaxis()
     right.set(xlabel="distinct sentences", title="sentences by source")
     right.tick_params(axis="y", labelsize="small")
-    # A panel a measure, a row a condition, and in it a dot for each of a trial's two sentences, a
-    # little apart, since balanced ones would hide one another.
-    places = np.arange(len(summary.balance))
+    # A panel for each measure, a row for each condition. The dots of a trial's two sentences are
+    # shifted, because balanced ones would overlap.
+    heights = np.arange(len(summary.balance))
     panels = lower.subplots(1, 3)
     for axis, (row, measure) in zip(panels, enumerate(MEASURES), strict=True):
         for side, name in enumerate(_SIDES):
             values = [table[row, side] for table in summary.balance.values()]
-            axis.plot(values, places + 0.15 * (side - 0.5), "o", label=name)
-        axis.set_yticks(places, list(summary.balance), fontsize="small")
+            axis.plot(values, heights + 0.15 * (side - 0.5), "o", label=name)
+        axis.set_yticks(heights, list(summary.balance), fontsize="small")
         axis.invert_yaxis()
         axis.margins(x=0.2, y=0.2)
         axis.set_title(measure)

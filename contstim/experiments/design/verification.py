@@ -1,4 +1,4 @@
-"""An independent check of a design: reads the finished trials, believes nothing."""
+"""An independent check of the finished trials of a design."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def verify_design(
     catch_per_group: int,
     twins: bool,
 ) -> None:
-    """Check the trials of a design against the stimuli that it was made of.
+    """Check the trials of a design against its stimuli.
 
     Args:
-        trials: what `build_design` returned, or what was read back from trials.csv.
+        trials: trials from `build_design`, or read from trials.csv.
         pairs: as in `build_design`.
         triplets: as in `build_design`.
         natural: as in `build_design`.
@@ -47,20 +47,21 @@ def verify_design(
         twins: as in `build_design`.
 
     Raises:
-        VerificationError: says what is wrong, and with which trial, sentence or group.
+        VerificationError: if a rule is violated; the message names the trial, sentence or group.
     """
     per_group = {Condition.RANDOM_NATURAL: random_per_group, Condition.CATCH: catch_per_group}
     try:
         check_trials(trials)
     except InputError as error:
         raise VerificationError(f"The design fails its check, do not use it. {error}") from error
-    every = trials
-    trials = [trial for trial in every if trial.kind_1 is not Kind.INSTRUCTION]  # of no stimuli
+    all_trials = trials
+    # Attention trials have no stimuli
+    trials = [trial for trial in all_trials if trial.kind_1 is not Kind.INSTRUCTION]
     twice = repeated_item([*pairs, *triplets])
     failures = chain(
         [f"the item {twice} was given twice"] if twice else [],
-        _names(every, groups),
-        _instructions(every, groups),
+        _names(all_trials, groups),
+        _instructions(all_trials, groups),
         _comparisons(trials, pairs, triplets, twins=twins),
         _fillers(trials, {sentence.bare for sentence in natural}),
         _groups(trials, groups, per_group),
@@ -79,14 +80,14 @@ def _names(trials: Iterable[Trial], groups: int) -> Iterator[str]:
 
 
 def _instructions(trials: Sequence[Trial], groups: int) -> Iterator[str]:
-    """Trials that say which sentence is to be chosen and are not once in every group."""
-    asked = Counter(
+    """Yield attention trials that are not once in every group."""
+    counts = Counter(
         (trial.group, trial.shown) for trial in trials if trial.kind_1 is Kind.INSTRUCTION
     )
-    for shown in {shown: None for _, shown in asked}:
+    for shown in {shown: None for _, shown in counts}:
         for group in range(1, groups + 1):
-            if asked[group, shown] != 1:
-                yield f"{shown[0]!r} is asked {asked[group, shown]} times in group {group}, not 1"
+            if counts[group, shown] != 1:
+                yield f"{shown[0]!r} is asked {counts[group, shown]} times in group {group}, not 1"
 
 
 def _comparisons(
@@ -96,31 +97,31 @@ def _comparisons(
     *,
     twins: bool,
 ) -> Iterator[str]:
-    """Comparisons of the stimuli that are not made once, and others that are made."""
-    # Written out from the stimuli, not by the functions that make trials, so that a mistake in
-    # those is seen. Texts keep their end marks here.
-    wanted: Counter[tuple[str, ...]] = Counter()
+    """Yield comparisons that are missing, repeated or unexpected."""
+    # Derived from the stimuli, not by the functions that make trials, in order to find their
+    # errors. Texts keep their end marks here.
+    expected: Counter[tuple[str, ...]] = Counter()
     for pair in pairs:
-        whose = (pair.trial_id, pair.model_1, pair.model_2)
+        fields = (pair.trial_id, pair.model_1, pair.model_2)
         if isinstance(pair, ControversialMinimalPair):
-            wanted["minimal-pair", *whose, pair.good.text, pair.bad.text] += 1
+            expected["minimal-pair", *fields, pair.good.text, pair.bad.text] += 1
         else:
             texts = map(str, (pair.sentence_1, pair.sentence_2))
-            wanted["natural-controversial", *whose, *texts] += 1
+            expected["natural-controversial", *fields, *texts] += 1
     for triplet in triplets:
         n, s1, s2 = map(str, (triplet.natural, triplet.synthetic_1, triplet.synthetic_2))
-        whose = (triplet.triplet_id, triplet.model_1, triplet.model_2)
+        fields = (triplet.triplet_id, triplet.model_1, triplet.model_2)
         if twins:
-            wanted["natural-synthetic", *whose, n, s1] += 1
-            wanted["natural-synthetic", *whose, n, s2] += 1
-        wanted["synthetic-synthetic", *whose, s1, s2] += 1
-    compared: Counter[tuple[str, ...]] = Counter(
+            expected["natural-synthetic", *fields, n, s1] += 1
+            expected["natural-synthetic", *fields, n, s2] += 1
+        expected["synthetic-synthetic", *fields, s1, s2] += 1
+    actual: Counter[tuple[str, ...]] = Counter(
         (t.condition.value, t.source_id, t.model_1, t.model_2, t.sentence_1.text, t.sentence_2.text)
         for t in trials
         if t.condition not in FILLERS
     )
-    for comparison in set(compared) | set(wanted):
-        has, needs = compared[comparison], wanted[comparison]
+    for comparison in set(actual) | set(expected):
+        has, needs = actual[comparison], expected[comparison]
         if has != needs:
             yield f"{' | '.join(comparison)} is compared {has} times, not {needs}"
     naturals = {triplet.triplet_id: triplet.natural for triplet in triplets}
@@ -132,7 +133,7 @@ def _comparisons(
 
 
 def _fillers(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
-    """Random and catch trials whose sentences are not natural, or stand elsewhere too."""
+    """Yield errors of random and catch trials: sentences that are not natural, or repeated."""
     uses = Counter(text for trial in trials for text in trial.bare)
     sources = {trial.source.bare for trial in trials if trial.source}
     for trial in trials:
@@ -140,7 +141,7 @@ def _fillers(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
             continue
         first, second = trial.bare
         is_catch = trial.condition == Condition.CATCH
-        # Both sentences of a random pair are natural, of a catch trial only the first.
+        # Both sentences of a random pair are natural, but only the first of a catch trial.
         for text in (first,) if is_catch else (first, second):
             if text not in natural:
                 yield f"{text!r} is not among the natural sentences"
@@ -157,14 +158,14 @@ def _fillers(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
 
 
 def _groups(trials: Iterable[Trial], groups: int, per_group: dict[Condition, int]) -> Iterator[str]:
-    """Groups that see a text twice, or others than as many trials of each kind as group 1."""
+    """Yield groups that see a text twice, or whose numbers of trials are wrong."""
     shares: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(groups)]
-    seen: list[Counter[str]] = [Counter() for _ in range(groups)]
+    texts_by_group: list[Counter[str]] = [Counter() for _ in range(groups)]
     for trial in trials:
         share = (trial.condition, trial.model_1, trial.model_2, trial.kind_1, trial.kind_2)
         shares[trial.group - 1][share] += 1
-        seen[trial.group - 1].update(trial.bare)
-    for number, (share_of, texts) in enumerate(zip(shares, seen, strict=True), start=1):
+        texts_by_group[trial.group - 1].update(trial.bare)
+    for number, (share_of, texts) in enumerate(zip(shares, texts_by_group, strict=True), start=1):
         if share_of != shares[0]:
             yield f"groups 1 and {number} have different shares of trials"
         for text, times in texts.items():

@@ -13,5 +13,5 @@ from tests.experiments.design.scored_design import DESIGN, scores
 def power() -> DesignPower:
     """Four groups of five, three models, all kinds of trials; one smaller experiment of each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_SHARES", (2,))
+        patch.setattr(module, "_DIVISORS", (2,))
         return design_power(DESIGN.trials, scores(), simulations=2, participants=5)

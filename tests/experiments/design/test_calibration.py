@@ -86,7 +86,7 @@ def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_
 
     Distant rivals alone: close ones take long, and have tests of their own.
     """
-    monkeypatch.setattr(calibration, "_among_rivals", calibration._planted)
+    monkeypatch.setattr(calibration, "_fit_close_rivals", calibration._fit_planted)
     study = preferences_by_scope(DESIGN.trials, scores(4))
     kinds = {
         scope: replace(
@@ -205,7 +205,7 @@ def test_what_a_pilot_measured_is_read(
 
 def test_what_ties_forbid_is_named(power: DesignPower, monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: accuracies of drawn answers. Distant rivals alone: close ones are not listed."""
-    monkeypatch.setattr(calibration, "_among_rivals", calibration._planted)
+    monkeypatch.setattr(calibration, "_fit_close_rivals", calibration._fit_planted)
     table = scores()
     table.log_probs[:, 0] = -40.0
     trials = [t for t in DESIGN.trials if t.condition == Condition.RANDOM_NATURAL]

@@ -261,7 +261,7 @@ def test_trials_are_taken_evenly_over_model_pairs() -> None:
 @pytest.fixture
 def _no_smaller_experiments(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out simulations of fewer trials a group, for tests of something else."""
-    monkeypatch.setattr(module, "_SHARES", ())
+    monkeypatch.setattr(module, "_DIVISORS", ())
 
 
 def test_the_tables_of_a_design(power: DesignPower) -> None:
