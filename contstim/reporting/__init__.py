@@ -1,13 +1,13 @@
-"""Figures, tables and pages that show results. Knows nothing of experiments.
+"""Figures, tables and pages that show results; independent of experiments.
 
-report         a report: headings, paragraphs, tables and figures; as an HTML page that stands
-               alone (report.html.jinja is its form), or
-markdown       as a Markdown page
-templates      a report from a Markdown template and values to fill in
+report         report of headings, paragraphs, tables and figures, as a self-contained HTML page
+               (template: report.html.jinja)
+markdown       report as a Markdown page
+templates      report from a Markdown template and values
 
-canvas         sizes and type of figures, and saving as PDF and PNG
-heat_map       a number for each row and column, as a map of coloured cells
+canvas         sizes and fonts of figures, and saving as PDF and PNG
+heat_map       heat map of a number for each row and column
 names          short names of models
-stimuli_page   a page of stimuli to look at, changed words highlighted
-review/        a page on which people keep or reject each stimulus
+stimuli_page   page of stimuli with highlighted changes
+review/        page on which reviewers keep or reject each stimulus
 """

@@ -1,4 +1,4 @@
-"""Sizes and type that all figures share, and how they are saved."""
+"""Common sizes and fonts of figures, and functions that save them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
     from numpy.typing import NDArray
 
-# Okabe & Ito (2008): distinct under every common colour blindness, and in grey
+# Okabe & Ito (2008): distinct in grey and for all common types of colour blindness
 BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#BBBBBB", "#000000"
-SIZE = 8  # points, what journals ask for
+SIZE = 8  # points, as journals require
 _DPI = 300
-_POINTS = 72  # in an inch
-_SIGNS_PER_INCH, _NARROWEST = 14, 24  # of bold letters of the usual size
-_HINTED = 1.03  # glyphs that are fitted to pixels may be wider
+_POINTS = 72  # per inch
+_CHARACTERS_PER_INCH, _MIN_LINE_LENGTH = 14, 24  # bold type of size SIZE
+_HINTING_FACTOR = 1.03  # hinted glyphs may be wider
 _STYLE: dict[Any, Any] = {
     "font.size": SIZE,
-    "text.parse_math": False,  # names are shown as they are, also "$x$"
-    "pdf.fonttype": 42,  # text stays text, as publishers ask
+    "text.parse_math": False,  # names such as "$x$" are not formulas
+    "pdf.fonttype": 42,  # embedded text, as publishers require
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
@@ -40,7 +40,7 @@ _STYLE: dict[Any, Any] = {
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of a size in inches, drawn without any display."""
+    """Make an empty figure of a size in inches, without a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -52,50 +52,50 @@ def new_figure(width: float, height: float) -> Figure:
 def panels(
     n: int, across: int, width: float, height: float, *, rows: int = 1, **shared: Any
 ) -> tuple[Figure, NDArray[Any]]:
-    """A figure with a column of panels for each of n things, some beside each other, then below.
+    """Make a figure with n columns of panels, wrapped into blocks.
 
     Args:
         n: number of columns.
-        across: number of columns side by side, at most.
-        width: of a panel, in inches.
-        height: of a panel, in inches.
+        across: maximum number of columns side by side.
+        width: width of a panel, inches.
+        height: height of a panel, inches.
         rows: number of panels in a column.
-        shared: axes that panels share, as of `Figure.subplots`.
+        shared: options of `Figure.subplots` on shared axes.
 
     Returns:
-        The figure, and the axes, (rows, n).
+        Figure, and axes, (rows, n).
     """
     across = min(n, across)
     down = rows * ceil(n / across)
     figure = new_figure(0.4 + width * across, 0.4 + height * down)
     grid = figure.subplots(down, across, squeeze=False, **shared)
-    # blocks of rows below each other become one block: (rows, n and unused panels)
-    every = np.hstack(np.split(grid, down // rows))
-    unused: Iterable[Axes] = every[:, n:].flat
+    # Join the blocks side by side: (rows, n + unused panels)
+    axes_grid = np.hstack(np.split(grid, down // rows))
+    unused: Iterable[Axes] = axes_grid[:, n:].flat
     for axes in unused:
         axes.set_axis_off()
-    return figure, every[:, :n]
+    return figure, axes_grid[:, :n]
 
 
 def widest(labels: Iterable[str]) -> float:
-    """Inches that the widest of some labels needs at the usual size of type."""
+    """Return the width of the widest label at the default font size, inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextToPath
 
     measure, font = TextToPath().get_text_width_height_descent, FontProperties(size=SIZE)
     points = max(measure(label, font, ismath=False)[0] for label in labels)
-    return _HINTED * points / _POINTS
+    return _HINTING_FACTOR * points / _POINTS
 
 
 def styled() -> AbstractContextManager[None]:
-    """The context in which a figure is made and saved."""
+    """Return the context manager in which figures must be made and saved."""
     import matplotlib as mpl
 
     return mpl.rc_context(_STYLE)
 
 
 def plain_log(axis: Axis) -> None:
-    """Label a logarithmic axis with plain numbers: text is not read as formulas here."""
+    """Label a logarithmic axis with plain numbers, since formulas are switched off."""
     from matplotlib.ticker import LogFormatter
 
     axis.set_major_formatter("{x:,g}")
@@ -103,14 +103,14 @@ def plain_log(axis: Axis) -> None:
 
 
 def lay_out(figure: Figure) -> None:
-    """Give everything its place, once and for all formats."""
-    for _ in range(2):  # the second time, the places of square axes and their scales are known
+    """Lay out a figure once, so that it is equal in all formats."""
+    for _ in range(2):  # the second pass uses positions of square axes and their colour bars
         figure.draw_without_rendering()
     figure.set_layout_engine("none")
 
 
 def png(figure: Figure) -> bytes:
-    """A figure made within `styled`, as a PNG image."""
+    """Render a figure made within `styled` as a PNG image."""
     lay_out(figure)
     return _png(figure, None)
 
@@ -122,14 +122,14 @@ def _png(figure: Figure, part: Bbox | None) -> bytes:
 
 
 def write_figure(make: Callable[[], Figure], path: Path | str) -> None:
-    """Write a figure; the kind of image follows from the file's name (.png, .pdf, .svg).
+    """Write a figure in the format of the suffix (.png, .pdf, .svg).
 
     Args:
-        make: makes it, within `styled`.
-        path: of the image.
+        make: function that makes the figure; called within `styled`.
+        path: path of the image.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: if the file cannot be written.
     """
     with styled(), writing(path) as partial:
         figure = make()
@@ -138,18 +138,18 @@ def write_figure(make: Callable[[], Figure], path: Path | str) -> None:
 
 
 def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
-    """Write `path`.pdf and `path`.png, and return the latter.
+    """Write `path`.pdf and `path`.png, and return the content of the latter.
 
     Args:
-        figure: made within `styled`.
-        path: without an ending.
-        warning: printed on a strip that is added above the figure; empty: no strip.
+        figure: figure made within `styled`.
+        path: path without a suffix.
+        warning: text to print above the figure; empty for none.
 
     Raises:
-        InputError: a file cannot be written.
+        InputError: if a file cannot be written.
     """
     lay_out(figure)
-    strip = _strip(figure, warning)
+    strip = _add_warning(figure, warning)
     image = _png(figure, strip)
     with writing(Path(f"{path}.png")) as partial:
         partial.write_bytes(image)
@@ -159,12 +159,12 @@ def save(figure: Figure, path: Path | str, *, warning: str = "") -> bytes:
 
 
 def wrapped(warning: str, width: float) -> str:
-    """A warning in lines of bold type that fit a width in inches."""
-    return textwrap.fill(warning, max(_NARROWEST, int(width * _SIGNS_PER_INCH)))
+    """Wrap a warning in bold type to a width in inches."""
+    return textwrap.fill(warning, max(_MIN_LINE_LENGTH, int(width * _CHARACTERS_PER_INCH)))
 
 
-def _strip(figure: Figure, warning: str) -> Bbox | None:
-    """Part to save, in inches: the figure with a warning above it; None for the figure alone."""
+def _add_warning(figure: Figure, warning: str) -> Bbox | None:
+    """Add a warning above a figure; return the box to save, inches, or None without a warning."""
     if not warning:
         return None
     from matplotlib.transforms import Bbox

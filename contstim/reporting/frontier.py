@@ -1,4 +1,4 @@
-"""A picture of what each new word of synthetic sentences is worth, by pair of models."""
+"""Figure of the effect of each new word in synthetic sentences, by model pair."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _ACROSS = 3  # panels in a row
 
 
 def frontier_figure(table: Mapping[str, Sequence[Any]], enough: float) -> Figure:
-    """A panel for each pair of models: nats against the number of new words, a line a search.
+    """Plot nats against the number of new words: a panel per model pair, a line per search.
 
     The dot at the end of a line is the sentence that the search chose.
 
     Args:
         table: columns of `contstim triplets --frontier`.
-        enough: nats.
+        enough: required drop in log-probability, nats.
     """
     from matplotlib.ticker import MaxNLocator
 
-    found: defaultdict[tuple[str, ...], defaultdict[tuple[str, str], list[tuple[int, float]]]]
-    found = defaultdict(lambda: defaultdict(lambda: [(0, 0.0)]))
+    by_pair: defaultdict[tuple[str, ...], defaultdict[tuple[str, str], list[tuple[int, float]]]]
+    by_pair = defaultdict(lambda: defaultdict(lambda: [(0, 0.0)]))
     names = ("triplet_id", "accept", "reject", "changed", "drop")
     for triplet, accept, reject, changed, drop in zip(*(table[n] for n in names), strict=True):
-        found[tuple(sorted((accept, reject)))][triplet, reject].append((changed, drop))
-    figure, grid = panels(max(1, len(found)), _ACROSS, 2.6, 2.2, sharex=True, sharey=True)
-    for axis, (pair, searches) in zip(grid[0], found.items(), strict=False):
+        by_pair[tuple(sorted((accept, reject)))][triplet, reject].append((changed, drop))
+    figure, grid = panels(max(1, len(by_pair)), _ACROSS, 2.6, 2.2, sharex=True, sharey=True)
+    for axis, (pair, searches) in zip(grid[0], by_pair.items(), strict=False):
         for points in searches.values():
             changed, drops = zip(*points, strict=True)
             axis.plot(changed, drops, color=GREY, linewidth=0.6, zorder=1)

@@ -1,4 +1,4 @@
-"""A number for each row and column, as a map of coloured cells."""
+"""Heat map of a number for each row and column."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
     from contstim.items.scores import ScoreTable
 
-_SQUARE, _ACROSS, _DOWN = 0.36, 0.42, 0.26  # inches: a square cell's side; another's width, height
-_SCALE_WIDTH, _SCALE_SHARE = 0.15, 0.7  # inches; of the map's height
-_LOWEST = 0.9  # inches, the height of a map
-_SLOPE = 0.71  # height of a name at 45 degrees, of its length
+# Inches: side of a square cell; width and height of others
+_SQUARE, _ACROSS, _DOWN = 0.36, 0.42, 0.26
+_SCALE_WIDTH, _SCALE_SHARE = 0.15, 0.7  # width of the colour bar, inches; height, share of map
+_MIN_HEIGHT = 0.9  # of a map, inches
+_SLOPE = 0.71  # height of a name at 45 degrees, relative to its length
 _LUMINANCE = (0.2126, 0.7152, 0.0722)  # of red, green and blue (ITU-R BT.709)
 _DARK = 0.5  # luminance of a cell below which its number is white
 
@@ -36,32 +37,33 @@ def heat_map(
     row_label: str = "",
     column_label: str = "",
 ) -> Figure:
-    """Cells with their numbers, in colours that grow up to 1, or diverge from a middle.
+    """Draw cells with numbers, in a sequential or diverging colour scale.
 
-    Cells are square where rows and columns have the same names. Colours that grow begin at the
-    tenth below the smallest value; those that diverge lie symmetric about the middle.
+    Cells are square if rows and columns have the same names. A sequential scale begins at the
+    smallest value, rounded down to a tenth, and ends at 1. A diverging scale is symmetric about its
+    middle.
 
     Args:
         rows: names of the rows, from the top.
         columns: names of the columns.
-        values: (n_rows, n_columns), up to 1; cells that are nan stay empty.
-        title: above the map.
-        numbers: a value of .256 is printed as 26 (in the scale beside the map as 26% or 0.26), or
-            as 0.26.
-        middle: the value without colour, such as chance; None for colours that grow.
-        row_label: what the row's name is, or does.
-        column_label: the same of the column's.
+        values: values up to 1, (n_rows, n_columns); nan leaves a cell empty.
+        title: title above the map.
+        numbers: format of 0.256: 26 in a cell with 26% ("per cent") or 0.26 ("hundredths") at the
+            colour bar, or 0.26 at both ("decimals").
+        middle: value without colour, such as chance; None for a sequential scale.
+        row_label: label of the row axis.
+        column_label: label of the column axis.
     """
     square = list(rows) == list(columns)
-    beside, below = widest(rows), _SLOPE * widest(columns)
+    label_width, label_height = widest(rows), _SLOPE * widest(columns)
     across, down = (_SQUARE, _SQUARE) if square else (_ACROSS, _DOWN)
-    # a label stands along its rows, and so does the scale, which needs room for three numbers
-    down = max(down, _LOWEST / len(rows), widest([row_label or " "]) / len(rows))
+    # Room for the label along the rows, and for three numbers along the colour bar
+    down = max(down, _MIN_HEIGHT / len(rows), widest([row_label or " "]) / len(rows))
     across = down if square else across
-    # the first column's sloping name may reach further to the left than the rows' names
-    left = max(beside + 0.25 * bool(row_label), below - across / 2 + 0.2)
+    # The first column's sloping name may extend further left than the rows' names
+    left = max(label_width + 0.25 * bool(row_label), label_height - across / 2 + 0.2)
     width = max(1.35 + left + 1.05 * across * len(columns), 0.2 + widest([title]))
-    figure = new_figure(width, 0.85 + 0.2 * bool(column_label) + below + down * len(rows))
+    figure = new_figure(width, 0.85 + 0.2 * bool(column_label) + label_height + down * len(rows))
     axes = figure.subplots()
     low = np.floor(10 * np.nanmin(values)) / 10 if middle is None else 2 * middle - 1
     colours = "Blues" if middle is None else "PuOr"
@@ -86,7 +88,7 @@ def heat_map(
         ax=axes,
         ticks=[low, (low + 1) / 2, 1],
         format="{x:.0%}" if numbers == "per cent" else "{x:g}",
-        # matplotlib wants shares: of the map's width, of its height, and of the scale itself
+        # Shares of the map's width and height, and the bar's own ratio
         fraction=_SCALE_WIDTH / (across * len(columns)),
         shrink=_SCALE_SHARE,
         aspect=_SCALE_SHARE * down * len(rows) / _SCALE_WIDTH,
@@ -96,8 +98,8 @@ def heat_map(
 
 
 def agreement_map(scores: ScoreTable) -> Figure:
-    """The share of pairs of sentences that two models order alike; chance is without colour."""
+    """Draw the share of sentence pairs that two models order equally; chance has no colour."""
     shares = scores.agreement().copy()
-    np.fill_diagonal(shares, np.nan)  # a model with itself tells nothing
+    np.fill_diagonal(shares, np.nan)  # not informative
     names = short_names(scores.models)
     return heat_map(names, names, shares, title="Pairs of sentences ordered alike (%)", middle=0.5)

@@ -13,81 +13,82 @@ if TYPE_CHECKING:
     from contstim.reporting.report import Part, Report, Text, Value
 
 _MARKS = {"strong": "**", "em": "*", "mark": "**", "kbd": "**"}
-_INSIDE = re.compile(
-    r"[\\*`$<]"  # what takes a sign's meaning away, emphasis, code, formulas, HTML
-    r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis too, unless between two letters
-    r"|[\[\]]"  # links and what pictures show
-    r"|&(?=#?\w+;)"  # a character by its name
+_INLINE_SYNTAX = re.compile(
+    r"[\\*`$<]"  # escapes, emphasis, code, formulas, HTML
+    r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis, unless between two letters
+    r"|[\[\]]"  # links and alternative texts
+    r"|&(?=#?\w+;)"  # character entities
 )
-_AT_THE_START = re.compile(r"[-+#>=~]|\d+[.)]")
-"""What begins a list, a heading, a quotation or code, or underlines the line above."""
+_LINE_SYNTAX = re.compile(r"[-+#>=~]|\d+[.)]")
+"""Start of a list, a heading, a quotation or code, or underline of the line above."""
 
 
 def write_markdown(report: Report) -> str:
-    """The page; texts are shown as they are, whatever Markdown would make of their characters."""
-    blocks = [_heading(report.title, 1)]
+    """Render a report as Markdown, with Markdown syntax in its texts escaped."""
+    blocks = [_render_heading(report.title, 1)]
     if report.warning:
-        blocks.append(f"**{_runs(report.warning)}**")
-    blocks += map(_part, report.parts)
+        blocks.append(f"**{_render_runs(report.warning)}**")
+    blocks += map(_render_part, report.parts)
     return "\n\n".join(blocks) + "\n"
 
 
-def _part(part: Part) -> str:
+def _render_part(part: Part) -> str:
     match part:
         case Heading(text, level):
-            return _heading(text, level)
+            return _render_heading(text, level)
         case Paragraph(text):
-            return _line(text)
+            return _render_line(text)
         case Bullets(items):
-            return "\n".join(f"- {_line(item)}" for item in items)
+            return "\n".join(f"- {_render_line(item)}" for item in items)
         case Table():
-            return _table(part)
+            return _render_table(part)
         case Picture(name, alternative=alternative):
-            return f"![{_plain(alternative or name)}]({name}.png)"
+            return f"![{_escape_inline(alternative or name)}]({name}.png)"
         case Details(summary, parts):
-            return "\n\n".join([f"**{_runs(summary)}**", *map(_part, parts)])
+            return "\n\n".join([f"**{_render_runs(summary)}**", *map(_render_part, parts)])
 
 
-def _heading(text: str, level: int) -> str:
-    closing = re.sub(r"#(?=#*$)", r"\\#", _plain(text))  # else signs that only close a heading
+def _render_heading(text: str, level: int) -> str:
+    # Unescaped, final signs # would be removed as a closing sequence
+    closing = re.sub(r"#(?=#*$)", r"\\#", _escape_inline(text))
     return f"{'#' * level} {closing}"
 
 
-def _table(table: Table) -> str:
+def _render_table(table: Table) -> str:
     columns = range(len(table.header))
     rules = ["---:" if table.is_number(column) else "---" for column in columns]
 
     def line(cells: Sequence[Value]) -> str:
-        inside = (_runs(cell).replace("|", "\\|") for cell in cells)
-        return f"| {' | '.join(inside)} |"
+        escaped_cells = (_render_runs(cell).replace("|", "\\|") for cell in cells)
+        return f"| {' | '.join(escaped_cells)} |"
 
     return "\n".join([line(table.header), f"| {' | '.join(rules)} |", *map(line, table.rows)])
 
 
-def _line(text: Text) -> str:
-    """A text at the start of a line, where further characters have a meaning."""
-    runs = _runs(text)
-    sign = _AT_THE_START.match(runs)
+def _render_line(text: Text) -> str:
+    """Render a text at the start of a line, where more characters are syntax."""
+    runs = _render_runs(text)
+    sign = _LINE_SYNTAX.match(runs)
     return f"{runs[: sign.end() - 1]}\\{runs[sign.end() - 1 :]}" if sign else runs
 
 
-def _runs(text: Value) -> str:
-    written = []
+def _render_runs(text: Value) -> str:
+    fragments = []
     for span in spans(text):
         if isinstance(span, str):
-            written.append(_plain(span))
+            fragments.append(_escape_inline(span))
         elif span.tag == "a":
-            written.append(f"[{_plain(span.text)}]({span.address})")
+            fragments.append(f"[{_escape_inline(span.text)}]({span.address})")
         elif span.tag == "code":
-            # between more backticks than the text holds in a row, and apart from its own
+            # More backticks than any run in the text, separated by a space
             marks = "`" * (1 + max(map(len, re.findall("`+", span.text)), default=0))
             space = " " * (len(marks) > 1)
-            inside = re.sub(r"\s*\n\s*", " ", span.text)
-            written.append(f"{marks}{space}{inside}{space}{marks}")
+            content = re.sub(r"\s*\n\s*", " ", span.text)
+            fragments.append(f"{marks}{space}{content}{space}{marks}")
         else:
-            written.append(f"{_MARKS[span.tag]}{_plain(span.text)}{_MARKS[span.tag]}")
-    return "".join(written)
+            fragments.append(f"{_MARKS[span.tag]}{_escape_inline(span.text)}{_MARKS[span.tag]}")
+    return "".join(fragments)
 
 
-def _plain(text: str) -> str:
-    return re.sub(r"\s*\n\s*", " ", _INSIDE.sub(r"\\\g<0>", text))
+def _escape_inline(text: str) -> str:
+    return re.sub(r"\s*\n\s*", " ", _INLINE_SYNTAX.sub(r"\\\g<0>", text))

@@ -1,4 +1,4 @@
-"""Names of models for figures, without the folders that all of them would repeat."""
+"""Short names of models for figures, without common folders."""
 
 from __future__ import annotations
 
@@ -11,36 +11,38 @@ if TYPE_CHECKING:
 
 
 LONGEST = 28
-"""Characters of a short name."""
+"""Maximum number of characters of a short name."""
 
 
 def names_for_tables(models: Sequence[str]) -> dict[str, str]:
-    """Name of each model in a table: its own, or a shorter one where any name is long."""
-    # Shortened all together or not at all, so that what tells models apart stays visible.
+    """Return the name of each model in tables; all are shortened if any name is long."""
+    # All or none are shortened, so that differences remain visible
     is_short = all(len(name) <= LONGEST for name in models)
     return dict(zip(models, models if is_short else short_names(models), strict=True))
 
 
 def short_names(models: Sequence[str]) -> list[str]:
-    """The last part of each path, with rule and transform; as much more as tells them apart.
+    """Return the last part of each path with rule and transform, with folders if needed.
 
     `hf:runs/a/bert@chain` and `hf:runs/gpt2` become `bert@chain` and `gpt2`. Names that are still
-    longer than 28 characters are cut as `shortened` does.
+    longer than 28 characters are cut by `shortened`.
     """
     names = [_tail(model, 1) for model in models]
     depth, deepest = 1, max((model.count("/") for model in models), default=0)
-    # One folder more in every round, for the names that several models still share.
+    # Add one folder in every round to names that several models share
     while len(set(names)) < len(set(models)) and depth < deepest:
         depth += 1
-        often = Counter(names)
-        names = [_tail(m, depth) if often[n] > 1 else n for m, n in zip(models, names, strict=True)]
+        counts = Counter(names)
+        names = [
+            _tail(m, depth) if counts[n] > 1 else n for m, n in zip(models, names, strict=True)
+        ]
     return shortened(names if len(set(names)) == len(set(models)) else models)
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-    """The ends of names of more than 28 characters; those that would coincide are numbered.
+    """Cut names of more than 28 characters to their ends, numbered if several are equal.
 
-    Different names stay different; equal ones stay equal.
+    Different names stay different; equal names stay equal.
     """
     short = {name: name for name in names if len(name) <= LONGEST}
     taken = set(short)
@@ -48,8 +50,8 @@ def shortened(names: Sequence[str]) -> list[str]:
     for name in names:
         if name in short:
             continue
-        # "…end", or where several names share that end "(1) …end", "(2) …end"; some name that is
-        # short enough may look like one of these already.
+        # "…end", or "(1) …end", "(2) …end" if names share that end; another name may already look
+        # like one of these.
         for number in count(1 if ends[name[1 - LONGEST :]] > 1 else 0):
             front = f"({number}) …" if number else "…"
             short[name] = front + name[len(front) - LONGEST :]
@@ -60,6 +62,6 @@ def shortened(names: Sequence[str]) -> list[str]:
 
 
 def _tail(model: str, depth: int) -> str:
-    """The last parts of a specification's location, and what follows it."""
-    cut = min((place for place in map(model.find, "@+") if place >= 0), default=len(model))
+    """Return the last parts of a specification's location, with its rule and transform."""
+    cut = min((position for position in map(model.find, "@+") if position >= 0), default=len(model))
     return "/".join(model[:cut].split("/")[-depth:]) + model[cut:]

@@ -1,4 +1,4 @@
-"""The bibliography, `references.txt`: of works that a text cites, the references."""
+"""Bibliography, `references.txt`, and search for the works that a text cites."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib import resources
 
 @cache
 def works() -> tuple[tuple[str, str, str], ...]:
-    """First author, year and reference of each work, in the order of the bibliography."""
+    """Return first author, year and reference of each work, in order of the bibliography."""
     text = (resources.files(__package__) / "references.txt").read_text(encoding="utf-8")
     return tuple(
         (*re.findall(r"^([^,]+),.*?\((\d{4})\)", work)[0], work) for work in text.splitlines()
@@ -17,7 +17,7 @@ def works() -> tuple[tuple[str, str, str], ...]:
 
 
 def works_in(text: str) -> list[str]:
-    """The works that a text names by first author and year: `Golan et al., 2023`, or `(2023)`."""
+    """Return references of cited works, such as `Golan et al., 2023` or `Golan et al. (2023)`."""
     plain = text.replace("\\", "")
     return [
         work

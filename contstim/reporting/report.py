@@ -1,7 +1,7 @@
-"""A report: headings, paragraphs, lists, tables and figures, whatever it is written as.
+"""A report: headings, paragraphs, lists, tables and figures, independent of the output format.
 
-Whoever has results makes a `Report`; `report.html.jinja` and `markdown` write it. What a part means
-is said once, here; how it looks is said once, in the writers.
+`report.html.jinja` and `markdown` render a `Report`. This module defines the parts; the renderers
+define their appearance.
 
     Report("Power", (
         Heading("Assumptions"),
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A run of characters that differs from the text around it.
+    """A run of text with its own format.
 
     Attributes:
-        text: what is read.
-        tag: of HTML, by which it differs.
-        path: of a link, the file beside the page, or in a folder below it, with slashes.
-        title: what is read where the pointer rests, of an HTML page.
+        text: text of the run.
+        tag: HTML tag.
+        path: target of a link, relative to the page, with slashes.
+        title: tooltip on an HTML page.
     """
 
     text: str
@@ -43,21 +43,21 @@ class Span:
 
     @property
     def address(self) -> str:
-        """The path as an address: characters that mean something there are written otherwise."""
-        # "./", because a file may be called "a:b", and what stands before a colon is a scheme
+        """The path as a URL with special characters quoted."""
+        # "./", because "a" in a file name "a:b" would be read as a scheme
         return f"./{quote(self.path)}"
 
 
-_PIXELS = 0.36  # for each of a figure's 300 dots an inch: type of 8 points has 12 pixels
+_PIXELS = 0.36  # per dot at 300 dpi, so that 8-point type has 12 pixels
 
 Text: TypeAlias = str | tuple[str | Span, ...]
-"""A text, or runs of it of which some differ or lead somewhere."""
+"""A text, or a sequence of texts, formatted runs and links."""
 
 Value: TypeAlias = Text | float | Span
-"""What a cell of a table holds; a float is written with two decimals, or a dash if not finite."""
+"""Value of a table cell; a float is written with two decimals, or a dash if not finite."""
 
 code = partial(Span, tag="code")
-"""A name, option or command, as it is typed."""
+"""A name, option or command in code font."""
 
 strong = partial(Span, tag="strong")
 """A run in bold."""
@@ -69,12 +69,12 @@ button = partial(Span, tag="kbd")
 """Label of a button, as a span."""
 
 changed = partial(Span, tag="mark")
-"""A word that differs from the one it is compared with."""
+"""A word that differs from its counterpart."""
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading; the report's title is of level 1."""
+    """A heading; the report's title has level 1."""
 
     text: str
     level: int = 2
@@ -82,7 +82,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A paragraph; a note is printed more lightly."""
+    """A paragraph; a note is printed in a lighter colour."""
 
     text: Text
     note: bool = False
@@ -101,10 +101,10 @@ class Table:
 
     Attributes:
         header: names of the columns.
-        rows: as many cells in each; a row whose first cell is empty belongs to the row above.
-        texts: how many columns, from the left, hold texts; numbers stand at the right of theirs.
-        notes: how many of the last columns hold texts.
-        is_wide: whether it is as wide as the page, so that several below one another look alike.
+        rows: rows with a cell per column; a row with an empty first cell belongs to the row above.
+        texts: number of text columns on the left; columns of numbers are right-aligned.
+        notes: number of text columns on the right.
+        is_wide: whether the table has the page's width, so that several tables are aligned.
     """
 
     header: Sequence[str]
@@ -119,7 +119,7 @@ class Table:
                 raise ValueError(f"{len(row)} cells under {len(self.header)} names of columns.")
 
     def is_number(self, column: int) -> bool:
-        """True if the cells of a column are numbers."""
+        """Return True if the cells of a column are numbers."""
         return self.texts <= column < len(self.header) - self.notes
 
 
@@ -128,9 +128,9 @@ class Picture:
     """A figure.
 
     Attributes:
-        name: of its file, without an ending.
-        png: its content, for pages that stand alone.
-        alternative: what it shows, in words.
+        name: name of its file, without a suffix.
+        png: content of the file, for self-contained pages.
+        alternative: alternative text.
     """
 
     name: str
@@ -140,7 +140,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Details:
-    """Parts that a reader unfolds; on paper, parts under a bold line."""
+    """Parts that a reader can unfold; in Markdown, parts under a bold line."""
 
     summary: str
     parts: Sequence[Part]
@@ -155,10 +155,10 @@ class Report:
     """A page.
 
     Attributes:
-        title: its first heading.
-        parts: what it says, in this order.
-        warning: what nobody may overlook, such as that answers are artificial; empty: nothing.
-        meta: of an HTML page, names and contents of `<meta>` tags, which no reader sees.
+        title: title, the first heading.
+        parts: parts in order.
+        warning: prominent warning, such as that answers are artificial; empty for none.
+        meta: names and contents of `<meta>` tags of an HTML page.
     """
 
     title: str
@@ -167,26 +167,26 @@ class Report:
     meta: Mapping[str, str] = field(default_factory=dict)
 
     def html(self) -> str:
-        """One HTML page that stands alone: no scripts, nothing fetched."""
-        from contstim.reporting.templates import page_template  # which loads Jinja2
+        """Render a self-contained HTML page without scripts."""
+        from contstim.reporting.templates import page_template  # slow: loads Jinja2
 
         return page_template("contstim.reporting", "report.html.jinja").render(
             report=self,
             spans=spans,
-            base64=lambda png: b64encode(png).decode(),
-            # the number of columns stands in a PNG's first chunk
-            pixels=lambda png: round(int.from_bytes(png[16:20]) * _PIXELS),
+            base64=lambda image: b64encode(image).decode(),
+            # The first chunk of a PNG contains its width
+            pixels=lambda image: round(int.from_bytes(image[16:20]) * _PIXELS),
         )
 
     def _repr_html_(self) -> str:
-        """HTML for a notebook: the page in a frame, so that its style stays its own."""
+        """Return HTML for a notebook: the page in a frame, which isolates its style."""
         return (
             f'<iframe title="{escape(self.title)}" srcdoc="{escape(self.html())}" '
             f'style="width: 100%; height: 40em; border: 0"></iframe>'
         )
 
     def markdown(self) -> str:
-        """One Markdown page; pictures are linked as NAME.png beside it."""
+        """Render a Markdown page; pictures are linked as NAME.png in the same folder."""
         from contstim.reporting.markdown import write_markdown
 
         return write_markdown(self)
@@ -199,7 +199,7 @@ def with_code(text: str) -> tuple[str | Span, ...]:
 
 
 def spans(value: Value) -> Iterable[Span | str]:
-    """The runs of a text or a cell."""
+    """Return the runs of a text or a cell."""
     if isinstance(value, float):
         return (f"{value:.2f}" if math.isfinite(value) else "–",)
     if isinstance(value, tuple):

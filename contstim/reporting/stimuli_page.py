@@ -1,4 +1,4 @@
-"""A page of stimuli to look at: models' log-probabilities, changed words highlighted."""
+"""Page of stimuli with models' log-probabilities and highlighted changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contstim.reporting.report import Part, Span, Text, Value
     from contstim.words.sentence import Sentence
 
-_ALL_OPEN = 20  # items of a section that are shown without unfolding anything
+_MAX_UNFOLDED = 20  # maximum number of items of a kind that are shown unfolded
 _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}
 _EXPLANATION = (
     "Numbers are natural log-probabilities (nats){}. Higher is likelier. Bold: the sentence that a "
@@ -43,47 +43,46 @@ def stimuli_report(
     scores: ScoreTable | None = None,
     flagged: FlaggedItems | None = None,
 ) -> report.Report:
-    """The stimuli as a page, by pair of models and, of trials, by condition.
+    """Make a page of stimuli, by model pair and, for trials, by condition.
 
     Args:
-        title: its heading.
-        stimuli: triplets, pairs, trials or several of these, each in the order to show.
-        scores: log-probabilities of the sentences of pairs and trials, nats; how often the models
-            agree on them is drawn as a map. Triplets hold their own.
-        flagged: their flags, of which the page says how many there are; `contstim review` shows
-            them.
+        title: title of the page.
+        stimuli: triplets, pairs or trials, also mixed, in the order to show.
+        scores: log-probabilities of the sentences of pairs and trials, nats, which the page also
+            shows as a map of agreement. Triplets contain theirs.
+        flagged: flags of the stimuli; the page counts them, and `contstim review` shows them.
 
     Raises:
-        InputError: there is nothing to show, or, without scores, a pair has no texts.
-        ScoreError: the scores lack a sentence or a model.
+        InputError: if there are no stimuli, or a pair without scores has no texts.
+        ScoreError: if the scores lack a sentence or a model.
     """
-    every = list(stimuli)
-    if not every:
+    stimuli_list = list(stimuli)
+    if not stimuli_list:
         raise InputError("There is nothing to show: the table has no rows.")
-    changes = changes_of(every, None if flagged is None else flagged.table)
-    has_tags = any(any(of.values()) for each in changes.values() for of in each)
-    has_ranks = scores is None and any(isinstance(each, Pair) for each in every)
+    changes = changes_of(stimuli_list, None if flagged is None else flagged.table)
+    has_tags = any(any(texts.values()) for sentences in changes.values() for texts in sentences)
+    has_ranks = scores is None and any(isinstance(stimulus, Pair) for stimulus in stimuli_list)
     explanation = f"{_EXPLANATION.format(_RANKS * has_ranks)}{_POINTER * has_tags}."
     parts: list[Part] = [report.Paragraph(explanation, note=True)]
     if flagged is not None:
         parts.append(report.Paragraph(f"{flagged.text} contstim review shows which."))
-        if triplets := [each for each in every if isinstance(each, Triplet)]:
-            # The share with flags is of all stimuli; how many nats are enough the selection says
+        if triplets := [stimulus for stimulus in stimuli_list if isinstance(stimulus, Triplet)]:
+            # The text above has the share with flags; the required nats are unknown here
             parts.append(figures_table(figures_of(triplets, None, flagged.table, enough=None)))
     for kind, heading in _HEADINGS.items():
-        of_kind = [each for each in every if isinstance(each, kind)]
+        of_kind = [stimulus for stimulus in stimuli_list if isinstance(stimulus, kind)]
         sections: dict[str, list[Stimulus]] = {}
-        for each in of_kind:
-            sections.setdefault(_section(each), []).append(each)
+        for stimulus in of_kind:
+            sections.setdefault(_section_name(stimulus), []).append(stimulus)
         if of_kind:
             parts.append(report.Heading(heading))
         for number, (name, section) in enumerate(sections.items()):
-            tables = [[each] for each in section] if kind is Triplet else [section]
+            tables = [[stimulus] for stimulus in section] if kind is Triplet else [section]
             parts.append(
                 report.Details(
                     f"{name} ({len(section):,})",
                     [stimuli_table(table, scores, changes) for table in tables],
-                    is_open=len(of_kind) <= _ALL_OPEN or number == 0,
+                    is_open=len(of_kind) <= _MAX_UNFOLDED or number == 0,
                 )
             )
     if scores is not None and len(scores.models) > 1 and len(scores.log_probs) > 1:
@@ -97,7 +96,7 @@ def stimuli_report(
     return report.Report(title, parts)
 
 
-def _section(stimulus: Stimulus) -> str:
+def _section_name(stimulus: Stimulus) -> str:
     duel = f"{stimulus.model_1} against {stimulus.model_2}"
     if not isinstance(stimulus, Trial):
         return duel
@@ -109,31 +108,32 @@ def stimuli_table(
     scores: ScoreTable | None = None,
     changes: Changes | None = None,
 ) -> report.Table:
-    """Sentences with their log-probabilities (nats), changed words marked.
+    """Make a table of sentences with marked changes and log-probabilities (nats).
 
     Pairs without scores have ranks among all sentences.
 
     Args:
-        stimuli: of one kind and two models.
-        scores: of the sentences of pairs and trials.
-        changes: of words (`changes_of`); by default among these stimuli, and nothing said of them.
+        stimuli: stimuli of one kind and one model pair.
+        scores: log-probabilities of the sentences of pairs and trials, nats.
+        changes: changes of words (`changes_of`); by default changes among these stimuli, without
+            descriptions.
 
     Raises:
-        InputError: a pair has neither scores nor texts.
-        ScoreError: the scores lack a sentence or a model.
+        InputError: if a pair has neither scores nor texts.
+        ScoreError: if the scores lack a sentence or a model.
     """
     changes = changes_of(stimuli) if changes is None else changes
-    own = [model for model in (stimuli[0].model_1, stimuli[0].model_2) if model]
-    models: Sequence[str] = own
+    own_models = [model for model in (stimuli[0].model_1, stimuli[0].model_2) if model]
+    models: Sequence[str] = own_models
     if isinstance(stimuli[0], Trial):
-        # Trials that compare no models have the numbers of all
-        models = [] if scores is None else own or scores.models
+        # Trials that compare no models show the scores of all
+        models = [] if scores is None else own_models or scores.models
     rows: list[tuple[Value, ...]] = []
-    for each in stimuli:
-        columns = _columns(each, scores, models)
-        bold = preferred(columns, rejected_sentences(each))
-        for n, (labels, sentence) in enumerate(_labelled(each)):
-            name = each.triplet_id if isinstance(each, Triplet) else each.trial_id
+    for stimulus in stimuli:
+        columns = _select_columns(stimulus, scores, models)
+        bold = preferred(columns, rejected_sentences(stimulus))
+        for n, (labels, sentence) in enumerate(_labelled_sentences(stimulus)):
+            name = stimulus.triplet_id if isinstance(stimulus, Triplet) else stimulus.trial_id
             text = mark_changes(sentence, changes[name][n]) if sentence else ""
             numbers = [f"{columns[model][n]:.2f}" for model in models]
             styled_numbers = (
@@ -147,13 +147,13 @@ def stimuli_table(
 
 
 def figures_table(figures: Mapping[str, float]) -> report.Table:
-    """Figures of a set of triplets (`figures_of`)."""
+    """Make a table of means and shares of triplets (`figures_of`)."""
     rows = [(name, f"{value:.2f}") for name, value in figures.items()]
     return report.Table(("triplets", "mean or share"), rows)
 
 
-def _labelled(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sentence | None]]:
-    """Each sentence, with what stands before it in its row."""
+def _labelled_sentences(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sentence | None]]:
+    """Return each sentence with the labels before it in its row."""
     if isinstance(stimulus, Triplet):
         return [((label,), sentence) for label, sentence, _ in stimulus.labelled]
     if isinstance(stimulus, Pair):
@@ -161,20 +161,23 @@ def _labelled(stimulus: Stimulus) -> list[tuple[tuple[str, ...], Sentence | None
     kinds = [str(kind).partition("_")[0] for kind in (stimulus.kind_1, stimulus.kind_2)]
     if stimulus.condition in (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL):
         kinds = ["", ""]
-    # A trial in no group yet is a minimal pair
+    # Without a group, the trial is a minimal pair
     group = f"group {stimulus.group}" if stimulus.group else stimulus.paradigm.replace("_", " ")
     return [((group, kinds[0]), stimulus.sentence_1), (("", kinds[1]), stimulus.sentence_2)]
 
 
 def mark_changes(sentence: Sentence, changes: Mapping[int, str]) -> Text:
-    """A sentence with its new words marked, by their places; its end mark belongs to no word."""
+    """Mark the new words of a sentence, by position; the end mark stays unmarked."""
     runs: list[str | Span] = []
-    for place, word in enumerate(sentence.words):
-        runs += [report.changed(word, title=changes[place]) if place in changes else word, " "]
+    for position, word in enumerate(sentence.words):
+        runs += [
+            report.changed(word, title=changes[position]) if position in changes else word,
+            " ",
+        ]
     return (*runs[:-1], sentence.end)
 
 
-def _columns(
+def _select_columns(
     stimulus: Stimulus, scores: ScoreTable | None, models: Sequence[str]
 ) -> Mapping[str, Sequence[float]]:
     if not isinstance(stimulus, Pair):
@@ -189,7 +192,7 @@ def _columns(
             stimulus.model_2: (stimulus.rank_1_model_2, stimulus.rank_2_model_2),
         }
     if scores.sentences and stimulus.sentence_1 and stimulus.sentence_2:
-        # Rows of a pair are those of the scores that it was selected from, which may be others
+        # Look up by text: row numbers refer to the scores of the selection, which may be others
         return log_probs(stimulus, scores, models)
     rows = [stimulus.row_1, stimulus.row_2]
     return {model: scores.column(model)[rows].tolist() for model in models}
@@ -198,24 +201,24 @@ def _columns(
 def log_probs(
     stimulus: Stimulus, scores: ScoreTable | None, models: Sequence[str]
 ) -> dict[str, list[float]]:
-    """Models' log-probabilities of the sentences, nats; a triplet holds those of its own models.
+    """Return models' log-probabilities of the sentences, nats; triplets contain two models'.
 
     Raises:
-        ScoreError: the scores lack a sentence or a model.
+        ScoreError: if the scores lack a sentence or a model.
     """
     columns: dict[str, list[float]] = {}
     if isinstance(stimulus, Triplet):
         for number, model in enumerate((stimulus.model_1, stimulus.model_2)):
             columns[model] = [scores[number] for *_, scores in stimulus.labelled]
-    lacking = [model for model in models if model not in columns]
-    if scores is not None and lacking:
+    missing = [model for model in models if model not in columns]
+    if scores is not None and missing:
         rows = scores.rows_of(filter(None, named_sentences(stimulus)[1]))
-        columns |= {model: scores.column(model)[rows].tolist() for model in lacking}
+        columns |= {model: scores.column(model)[rows].tolist() for model in missing}
     return columns
 
 
 def rejected_sentences(stimulus: Stimulus) -> dict[str, int]:
-    """The sentence, from 0, that each of the stimulus's models is to reject."""
+    """Return the index, from 0, of the sentence that each model of the stimulus should reject."""
     first, second = stimulus.model_1, stimulus.model_2
     if isinstance(stimulus, Triplet):
         return {first: 1, second: 2}
@@ -227,10 +230,10 @@ def rejected_sentences(stimulus: Stimulus) -> dict[str, int]:
 def preferred(
     columns: Mapping[str, Sequence[float]], rejected: Mapping[str, int]
 ) -> list[list[bool]]:
-    """Numbers of each sentence that are to be bold.
+    """Return which numbers of each sentence to print in bold: (n_sentences, n_models).
 
-    Of three sentences those that a model prefers to the one that it is to reject; else the one that
-    it finds likeliest.
+    Of three sentences, these are the sentences that a model prefers to the one that it should
+    reject; otherwise the likeliest sentence.
     """
     n_sentences = max(map(len, columns.values()), default=0)
     return [

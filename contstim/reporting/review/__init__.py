@@ -1,7 +1,7 @@
-"""The page on which people look at stimuli and keep or reject each: one file, no network.
+"""Page on which reviewers keep or reject each stimulus: one file, no network.
 
-page     what it shows of each item, and the page
-form/    the page as it is shipped: HTML, CSS and JavaScript without a build step
+page     content of the page, and its HTML
+form/    template, CSS and JavaScript of the page, without a build step
 """
 
 from contstim.reporting.review.page import ReviewPage

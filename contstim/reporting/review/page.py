@@ -1,4 +1,4 @@
-"""The page of a review: what it shows of each item, and the HTML that stands alone."""
+"""Page of a review: content of each item, and self-contained HTML."""
 
 from __future__ import annotations
 
@@ -28,35 +28,32 @@ if TYPE_CHECKING:
     from contstim.items.scores import ScoreTable
 
 REASONS = ("ungrammatical", "offensive", "debris", "meaningless to compare", "other")
-"""What a reviewer can pick by a digit; any other reason can be typed."""
+"""Reasons that a reviewer can select by a digit; others can be typed."""
 
 _PAGE = resources.files("contstim.reporting.review") / "form"
-# In the order in which they are loaded
+# In loading order
 _SCRIPTS = ("csv.js", "keeping.js", "items.js", "cards.js", "deciding.js", "page.js")
 
 
 @dataclass(frozen=True)
 class ReviewPage:
-    """A page on which people look at every item and keep or reject it.
+    """A page on which reviewers keep or reject every item.
 
-    Its download is what `read_reviews` reads.
+    `read_reviews` reads its download.
 
     Attributes:
         stimuli: pairs, triplets or trials, of one kind.
-        title: its heading.
-        flags: what the page remarks on; by default what `flag_items` notices by rules that hold for
-            every language.
-        scores: log-probabilities of the sentences, nats; a column for each model. Triplets hold
-            those of their own models.
-        review: decisions of others, which are shown, and of `reviewer`, which the page begins with.
-        reviewer: who reviews; can be changed on the page.
-        answers: of people, by identifier of the item: in words, and how likely it is that people in
-            general prefer the sentence that most did, 0.5 to 1; None where that cannot be told.
+        title: title of the page.
+        flags: flags to show; by default those of `flag_items` with rules for all languages.
+        scores: log-probabilities of the sentences, nats. Triplets contain those of their models.
+        review: decisions of other reviewers, to show, and of `reviewer`, to begin with.
+        reviewer: name of the reviewer, which can be changed on the page.
+        answers: participants' answers by identifier of the item: a text, and the probability that
+            participants in general prefer the majority's sentence, 0.5 to 1, or None if unknown.
 
     Raises:
-        InputError: there is nothing to review, the stimuli are of several kinds, or a pair has no
-            texts.
-        ScoreError: the scores lack a sentence, when the page is made.
+        InputError: if there are no stimuli or several kinds of them, or a pair has no texts.
+        ScoreError: if the scores lack a sentence, when the page is made.
     """
 
     stimuli: Sequence[Stimulus]
@@ -75,28 +72,30 @@ class ReviewPage:
 
     @cached_property
     def items(self) -> tuple[ReviewedItem, ...]:
-        """The items of the review, undecided, in the order of the table."""
+        """Undecided items of the review, in the order of the table."""
         return undecided(self.stimuli, self.reviewer)
 
     @cached_property
     def flagged(self) -> FlaggedItems:
-        """The flags."""
+        """Flags of the items."""
         return self.flags or flag_items(self.stimuli)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of these items, whatever their order: it changes with every sentence."""
-        named = sorted([each.item_id, each.kind, *map(str, each.sentences)] for each in self.items)
-        return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16]
+        """Fingerprint of the items and their sentences, independent of order."""
+        contents = sorted(
+            [item.item_id, item.kind, *map(str, item.sentences)] for item in self.items
+        )
+        return hashlib.sha256(json.dumps(contents).encode()).hexdigest()[:16]
 
     @cached_property
     def facts(self) -> Mapping[str, Any]:
-        """Facts that the page reads (JSON)."""
+        """Data that the page reads (JSON)."""
         flags = self.flagged
-        own = [m for item in self.items for m in (item.model_1, item.model_2) if m]
-        models = list(dict.fromkeys((*own, *(self.scores.models if self.scores else ()))))
+        own_models = [m for item in self.items for m in (item.model_1, item.model_2) if m]
+        models = list(dict.fromkeys((*own_models, *(self.scores.models if self.scores else ()))))
         changes = changes_of(self.stimuli, flags.table)
-        if self.scores is not None:  # what they lack is named all at once
+        if self.scores is not None:  # reports all missing sentences at once
             self.scores.rows_of(sentence for item in self.items for sentence in item.sentences)
         return {
             "title": self.title,
@@ -105,32 +104,37 @@ class ReviewPage:
             "reviewer": self.reviewer,
             "models": models,
             "short_names": dict(zip(models, short_names(models), strict=True)),
-            "columns": [each.name for each in fields(ReviewedItem)],
+            "columns": [column.name for column in fields(ReviewedItem)],
             "reasons": REASONS,
             "flags": [[str(kind), flags.explanations[kind]] for kind in FlagKind],
             "items": [
-                self._content(item, stimulus, flags, models) | {"changed": changes[item.item_id]}
+                self._item_content(item, stimulus, flags, models)
+                | {"changed": changes[item.item_id]}
                 for item, stimulus in zip(self.items, self.stimuli, strict=True)
             ],
         }
 
-    def _content(
+    def _item_content(
         self, item: ReviewedItem, stimulus: Stimulus, flags: FlaggedItems, models: Sequence[str]
     ) -> dict[str, Any]:
-        """An item as the page reads it; models are named by their places."""
-        own = [model for model in (item.model_1, item.model_2) if model]
+        """Return an item as the page reads it; models are indices."""
+        own_models = [model for model in (item.model_1, item.model_2) if model]
         scored = self.scores.models if self.scores else ()
-        columns = log_probs(stimulus, self.scores, [m for m in own if m in scored] + [*scored])
+        columns = log_probs(
+            stimulus, self.scores, [m for m in own_models if m in scored] + [*scored]
+        )
         rows = list(zip(*columns.values(), strict=True))
         decisions = {} if self.review is None else self.review.by_item
-        decided = [each for each in decisions.get(item.item_id, ()) if each.decision]
-        # Each once, though files may repeat each other's rows
-        others = dict.fromkeys(
-            (each.reviewer, str(each.decision), each.reason)
-            for each in decided
-            if each.reviewer != self.reviewer
+        decided = [decision for decision in decisions.get(item.item_id, ()) if decision.decision]
+        # Distinct, since files may repeat each other's rows
+        other_decisions = dict.fromkeys(
+            (decision.reviewer, str(decision.decision), decision.reason)
+            for decision in decided
+            if decision.reviewer != self.reviewer
         )
-        mine = [_decision(each) for each in decided if each.reviewer == self.reviewer]
+        own_decision = [
+            _decision(decision) for decision in decided if decision.reviewer == self.reviewer
+        ]
         controversiality, measure = _controversiality(stimulus, columns)
         answers, sureness = self.answers.get(item.item_id, ("", None))
         kinds = list(FlagKind)
@@ -143,7 +147,7 @@ class ReviewPage:
             "labels": _labels(stimulus, columns),
             "sentences": [sentence.text for sentence in item.sentences],
             "columns": [models.index(model) for model in columns],
-            # As texts: JSON has no infinity
+            # Texts, since JSON has no infinity
             "log_probs": [[f"{n:.2f}".replace("-", "\N{MINUS SIGN}") for n in row] for row in rows],
             "preferred": preferred(columns, rejected_sentences(stimulus)),
             "controversiality": controversiality,
@@ -154,28 +158,28 @@ class ReviewPage:
                 [kinds.index(flag.kind), flag.detail]
                 for flag in flags.by_item.get(item.item_id, ())
             ],
-            "others": [list(each) for each in others],
-            "decision": mine[:1],
+            "others": [list(decision) for decision in other_decisions],
+            "decision": own_decision[:1],
         }
 
     def html(self, *, decisions: Mapping[str, ReviewedItem] | None = None, file: str = "") -> str:
-        """One HTML page that stands alone.
+        """Render a self-contained HTML page.
 
         Args:
-            decisions: what the page begins with, by identifier, in place of the review's.
-            file: where a server saves decisions as they are made; empty: the page keeps them in
-                the browser and hands them out as a download.
+            decisions: initial decisions by identifier, instead of those in the review.
+            file: file in which a server saves decisions at once; empty if the page stores them in
+                the browser and offers a download.
         """
         items = self.facts["items"]
         if decisions is not None:
             items = [
-                each
-                | {"decision": [_decision(d) for d in [decisions.get(each["id"])] if d is not None]}
-                for each in items
+                item
+                | {"decision": [_decision(d) for d in [decisions.get(item["id"])] if d is not None]}
+                for item in items
             ]
         script = "\n".join((_PAGE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
         style = (_PAGE / "style.css").read_text(encoding="utf-8")
-        # Scripts and styles of the page itself, and nothing from anywhere else
+        # Allow only the page's own scripts and styles
         server = "'self'" if file else "'none'"
         policy = (
             f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
@@ -187,16 +191,16 @@ class ReviewPage:
             policy=policy,
             style=style,
             script=script,
-            # No text in it can end the script or open a comment
+            # Escaped, so that no text can end the script or open a comment
             data=json.dumps(facts, allow_nan=False).replace("<", "\\u003c"),
             is_one_person_s=bool(file),
             plural=f"{self.facts['kind']}s",
             n_items=len(self.items),
             flagged=self.flagged.text,
-            has_changes=any(any(each["changed"]) for each in items),
-            has_tags=any(any(of.values()) for each in items for of in each["changed"]),
-            has_numbers=any(each["columns"] for each in items),
-            has_answers=any(each["answers"] for each in items),
+            has_changes=any(any(item["changed"]) for item in items),
+            has_tags=any(any(texts.values()) for item in items for texts in item["changed"]),
+            has_numbers=any(item["columns"] for item in items),
+            has_answers=any(item["answers"] for item in items),
         )
 
 
@@ -209,13 +213,13 @@ def _digest(text: str) -> str:
 
 
 def _labels(stimulus: Stimulus, columns: Mapping[str, Sequence[float]]) -> list[list[str]]:
-    """Label of each sentence: its kind, and the model that rejects it, or nothing.
+    """Return the kind of each sentence, and the model that rejects it, or an empty text.
 
-    Of natural pairs no more is said than is known: both models may prefer the same sentence
-    (`PairSettings.agreeing`). Ranks of pairs say whether they do, of trials the scores.
+    Both models may prefer the same sentence of a natural pair (`PairSettings.agreeing`). Then, or
+    if a trial has no scores to exclude it, no model is named.
     """
     kinds, disagree = ["natural", "natural"], True
-    rejecting = {place: model for model, place in rejected_sentences(stimulus).items()}
+    rejecting = {index: model for model, index in rejected_sentences(stimulus).items()}
     if isinstance(stimulus, Triplet):
         kinds = ["natural", "synthetic", "synthetic"]
     elif isinstance(stimulus, Pair):
@@ -224,8 +228,8 @@ def _labels(stimulus: Stimulus, columns: Mapping[str, Sequence[float]]) -> list[
         kinds = [str(kind).split("_")[0] for kind in (stimulus.kind_1, stimulus.kind_2)]
         if stimulus.condition in (Condition.NATURAL_CONTROVERSIAL, Condition.MINIMAL_PAIR):
             disagree = all(
-                model in columns and columns[model][place] < columns[model][1 - place]
-                for place, model in rejecting.items()
+                model in columns and columns[model][index] < columns[model][1 - index]
+                for index, model in rejecting.items()
             )
     return [[kind, rejecting.get(n, "") if disagree else ""] for n, kind in enumerate(kinds)]
 
@@ -233,7 +237,7 @@ def _labels(stimulus: Stimulus, columns: Mapping[str, Sequence[float]]) -> list[
 def _controversiality(
     stimulus: Stimulus, columns: Mapping[str, Sequence[float]]
 ) -> tuple[float | None, str]:
-    """Disagreement of the models, to sort by, and in words; None where nothing tells."""
+    """Return the models' disagreement as a sort key (None if unknown) and as a text."""
     if isinstance(stimulus, Triplet):
         nats = stimulus.controversiality
         return nats if math.isfinite(nats) else None, f"controversiality {nats:.1f} nats"
@@ -242,7 +246,7 @@ def _controversiality(
         return -ranks, f"sum of ranks {ranks:.2f}"
     if {stimulus.model_1, stimulus.model_2} <= columns.keys():
         (a, b), (c, d) = columns[stimulus.model_1], columns[stimulus.model_2]
-        apart = abs((b - a) - (d - c))
-        if math.isfinite(apart):  # not where a model finds a sentence impossible
-            return apart, f"the models’ preferences lie {apart:.1f} nats apart"
+        difference = abs((b - a) - (d - c))
+        if math.isfinite(difference):  # not with impossible sentences
+            return difference, f"the models’ preferences lie {difference:.1f} nats apart"
     return None, ""
