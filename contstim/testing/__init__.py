@@ -1,11 +1,11 @@
-"""For tests of your own: models without a download, contracts, artificial participants.
+"""Tools for users' tests: models without a download, contracts, artificial participants.
 
-models        MockModel: scores that you give; TableModel: scores from a seed, and hints;
-              ToyModel: a true distribution over sentences, spelled from a seed
+models        MockModel: scores from the test; TableModel: scores from a seed, with estimates and
+              bounds; ToyModel: a normalised distribution over sentences from a seed
 contract      ScorerContract and LanguageModelContract, to inherit in tests; needs pytest
 platform      PlatformContract, ExportContract and ReadContract, to inherit in tests; needs pytest
-participants  artificial participants who take part in a running study over HTTP, many at once
-browser       the same through the page itself, in Chromium
+participants  artificial participants who take part in a running study over HTTP, concurrently
+browser       artificial participants who use the page itself, in Chromium
 """
 
 from __future__ import annotations

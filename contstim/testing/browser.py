@@ -1,7 +1,7 @@
-"""Artificial participants who go through the exported page itself, in Chromium.
+"""Artificial participants who use the exported page itself, in Chromium.
 
-The page reads its answers from `window.contstimSimulation` ({trial_id: rating}) when its address
-says `?simulate=data`, and does everything else as it does with people.
+With `?simulate=data` in its address, the page reads answers from `window.contstimSimulation`
+({trial_id: rating}). Otherwise it behaves as for human participants.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from contstim.experiments.design.artificial import ArtificialParticipants
     from contstim.items.scale import Scale
 
-_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")  # where the page lets itself be simulated
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")  # the page allows simulation only here
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -34,26 +34,26 @@ def take_part_in_browser(
     patience: float = 300.0,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> tuple[Response, ...]:
-    """Let artificial participants go through a served page, one after another.
+    """Run artificial participants through a served page, one after another.
 
     Args:
-        people: who they are; their trials must be the study's.
-        url: of the study.
-        participants: how many.
-        patience: seconds that one participant may take.
-        progress: told how many of how many participants have completed.
+        people: artificial participants; their trials must be those of the study.
+        url: address of the study.
+        participants: number of participants.
+        patience: maximum time of a participant, seconds.
+        progress: callback with the completed and the total number of participants.
 
     Returns:
-        What the pages sent and the server acknowledged.
+        Responses that the pages sent and the server acknowledged.
 
     Raises:
-        InputError: the address is not one of a server, or not of this machine.
-        WorkerError: Playwright or Chromium is missing, or a page does not come to its end.
+        InputError: if the address is not that of a server on this machine.
+        WorkerError: if Playwright or Chromium is missing, or a page does not reach its end.
     """
     _check_address(url)
     with needing("browser", "A browser"):
         from playwright import sync_api as playwright
-    # a Chromium of this machine; None means the one that Playwright brought
+    # A Chromium on this machine; None selects Playwright's own
     chromium = next(filter(None, map(shutil.which, _CHROMIUM)), None)
     responses: list[Response] = []
     with playwright.sync_playwright() as driver:
@@ -89,25 +89,27 @@ def _visit(
     number: int,
     patience: float,
 ) -> list[Response]:
-    """One participant, from the first screen to the completion code."""
-    context = browser.new_context()  # with a storage of its own, as another person's browser
+    """Run one participant from the first screen to the completion code."""
+    context = browser.new_context()  # separate storage for each participant
     joined: dict[str, Any] = {}
     answers: dict[str, dict[str, Any]] = {}
 
     def listen(response: Any) -> None:
-        """Note what the page sent and the server acknowledged."""
+        """Record requests that the server acknowledged."""
         if not response.ok or response.request.method != "POST":
             return
         if response.url.endswith(("/api/participants", "/api/resume")):
             joined.update(response.json())
         elif response.url.endswith("/api/responses"):
-            # what is sent again is not answered again: the first one stands, as at the server
+            # If the page resends an answer, the first one counts, as on the server
             for answer in response.request.post_data_json["responses"]:
                 answers.setdefault(answer["trial_id"], answer)
 
     try:
         page = context.new_page()
-        ratings = json.dumps(json.dumps(people.ratings(number)))  # no literal: it lacks __proto__
+        ratings = json.dumps(
+            json.dumps(people.ratings(number))
+        )  # an object literal would lose a key __proto__
         page.add_init_script(f"window.contstimSimulation = JSON.parse({ratings})")
         page.route("**/*", lambda route: _handle(route, urlsplit(url).netloc))
         page.on("response", listen)
@@ -125,7 +127,7 @@ def _visit(
 
 
 def _is_last(response: Any) -> bool:
-    """True if nothing follows a response: the server has completed, or does not admit."""
+    """Return True for the last response: the study is completed, or admission is refused."""
     if response.ok:
         return bool(response.url.endswith("/api/complete"))
     return bool(
@@ -134,19 +136,19 @@ def _is_last(response: Any) -> bool:
 
 
 def _response(joined: dict[str, Any], answer: dict[str, Any], scale: Scale) -> Response:
-    named = {name: answer[name] for name in ("trial_id", "rating", "left", "position")}
-    took = math.nan if answer.get("rt_ms") is None else float(answer["rt_ms"])
-    who, group = joined["participant"], int(joined["group"])
-    return Response(who, group, **named, rt_ms=took, simulated=True, scale=scale)
+    answer_fields = {name: answer[name] for name in ("trial_id", "rating", "left", "position")}
+    rt_ms = math.nan if answer.get("rt_ms") is None else float(answer["rt_ms"])
+    participant, group = joined["participant"], int(joined["group"])
+    return Response(participant, group, **answer_fields, rt_ms=rt_ms, simulated=True, scale=scale)
 
 
 def _handle(route: Any, host: str) -> None:
-    """Load what the page needs, say who joins, but do not follow it to a recruiting platform."""
+    """Load resources and mark the participant as simulated, but block the recruiting platform."""
     request = route.request
     if request.is_navigation_request() and urlsplit(request.url).netloc != host:
         route.abort()
     elif request.method == "POST" and request.url.endswith("/api/participants"):
-        # said for the page, which may come from an export that does not know of it
+        # Added here, since pages of older exports do not send it
         route.continue_(post_data=json.dumps({**request.post_data_json, "simulated": True}))
     else:
         route.continue_()

@@ -1,6 +1,6 @@
 """Guarantees of every scorer and every language model, as tests to inherit.
 
-Tests of a model of your own are then:
+Tests of a new model:
 
     class TestMine(LanguageModelContract):
         @pytest.fixture
@@ -24,7 +24,7 @@ from contstim.words.sentence import Sentence
 if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
 
-# Different lengths, so that batches are padded; a question; and the first sentence once more
+# Different lengths, so that batches are padded; a question; and the first sentence again
 SENTENCES = [
     Sentence.parse(text)
     for text in (
@@ -35,12 +35,12 @@ SENTENCES = [
         "The old teacher reads a book in the garden",
     )
 ]
-# zyzzyva is in no training text: models of words read it as unknown, others in many tokens
+# zyzzyva is in no training text: unknown to word-level models, many tokens for others
 WORDS = ("dog", "house", "quickly", "the", "zyzzyva", "reads")
 
 
 def tolerance(scores: FloatArray) -> float:
-    """The larger of 1e-4 nats and a millionth of the score."""
+    """Return the larger of 1e-4 nats and a millionth of the largest score."""
     finite = np.abs(scores[np.isfinite(scores)])
     return max(1e-4, 1e-6 * float(finite.max(initial=0)))
 
@@ -49,14 +49,14 @@ SIGNS = """
 <s> </s> <unk> <UNK> <pad> <mask> [MASK] [mask] [CLS] [SEP] [PAD] [UNK] <|endoftext|> </w>
 <special1> <0x0A> ▁ dog<s> [SEP]dog a<|endoftext|>b ▁dog
 """.split()
-"""Words that are signs of some model, alone and glued to letters."""
+"""Special tokens of models, alone and next to letters."""
 
-# Unknown words, other scripts, and 200 words, which not every model can read
+# Unknown words, other scripts, and 200 words, which are too many for some models
 ODD = ("zyzzyva qwrtp xkcd", "Μῆνιν ἄειδε θεά", "naïve Füße 猫", "a " * 200)
 
 
 class ScorerContract:
-    """Guarantees of every scorer: inherit, and define a fixture `model`."""
+    """Guarantees of every scorer. Inherit it, and define a fixture `model`."""
 
     @pytest.fixture
     def model(self) -> Scorer:
@@ -68,7 +68,7 @@ class ScorerContract:
         assert scores.shape == (len(SENTENCES),)
         assert not np.isnan(scores).any()
 
-    # Proves that padding and neighbours are masked: a score may move by rounding and no more
+    # Proves that padding and other sentences are masked: only rounding may change a score
     def test_a_batch_equals_one_by_one_in_any_order(self, model: Scorer) -> None:
         together = model.scores(SENTENCES)
         alone = np.array([model.scores([s])[0] for s in SENTENCES])
@@ -80,7 +80,7 @@ class ScorerContract:
         scores = model.scores(SENTENCES)
         assert scores[0] == pytest.approx(scores[4], abs=1e-5)
 
-    # A model that answered a constant would pass nearly all other tests of this class
+    # A constant score would pass nearly all other tests of this class
     def test_the_sentence_matters(self, model: Scorer) -> None:
         scores = model.scores(SENTENCES[:4])
         assert len(set(scores.round(6).tolist())) == 4
@@ -89,13 +89,12 @@ class ScorerContract:
         assert (model.scores(SENTENCES) == model.scores(SENTENCES)).all()
 
     def test_no_sentences_give_empty_arrays(self, model: Scorer) -> None:
-        for answer in (model.scores([]), model.exact([]), model.standard_errors([])):
-            assert answer.shape == (0,)
+        for scores in (model.scores([]), model.exact([]), model.standard_errors([])):
+            assert scores.shape == (0,)
         assert model.unscorable([]) == []
 
     @pytest.mark.parametrize("text", ODD)
-    # `unscorable` must foretell what `scores` does: with the very reason, and for this sentence
-    # alone
+    # `unscorable` must predict the error of `scores`, with its reason, and only for this sentence
     def test_odd_sentences_have_an_answer_or_a_clear_error(self, model: Scorer, text: str) -> None:
         sentence = Sentence.parse(text)
         reasons = model.unscorable([SENTENCES[0], sentence, SENTENCES[1]])
@@ -107,9 +106,9 @@ class ScorerContract:
                 model.scores([sentence])
 
     def reads_as_text(self, model: Scorer, sentence: Sentence, position: int) -> bool:
-        """True if a word is read like any other that is not known, or in tokens of plain text.
+        """Return True if a word is read like an unknown word, or as tokens of plain text.
 
-        Override it for models that are neither of words nor on a checkpoint's tokenizer.
+        Override it for models that neither read words nor use a checkpoint's tokenizer.
         """
         checkpoint = getattr(model, "checkpoint", None)
         if checkpoint is None:
@@ -118,17 +117,16 @@ class ScorerContract:
             return bool(abs(scores[0] - scores[1]) <= tolerance(scores))
         tokenizer = checkpoint.tokenizer
         ids = set(tokenizer(sentence.text, add_special_tokens=False)["input_ids"])
-        # Any text may lead to the unknown token. Not so where it begins texts as well, as in GPT-2
+        # Any text may give the unknown token, unless this is also the start token, as in GPT-2
         unknown = {tokenizer.unk_token_id} - {tokenizer.bos_token_id}
-        named = str(tokenizer.unk_token) in sentence.words[position]
-        return not named and not ids & (set(tokenizer.all_special_ids) - unknown)
+        has_unknown_token = str(tokenizer.unk_token) in sentence.words[position]
+        return not has_unknown_token and not ids & (set(tokenizer.all_special_ids) - unknown)
 
     def test_signs_of_models_are_refused_or_read_as_text_never_obeyed(self, model: Scorer) -> None:
-        """Witness: another word that the model does not know, or the tokens that it reads."""
+        """Compare with another unknown word, or inspect the tokens that the model reads."""
         sentence = SENTENCES[0]
         for sign in SIGNS:
-            # First, inner and last word: tokenizers add or drop the space before a word by its
-            # place
+            # First, inner and last word, since tokenizers treat the space before a word differently
             for position in (0, 3, len(sentence) - 1):
                 odd = sentence.replace(position, sign)
                 (reason,) = model.unscorable([odd])
@@ -162,7 +160,7 @@ class ScorerContract:
 
 
 class LanguageModelContract(ScorerContract):
-    """Further guarantees of every language model; define a fixture `model` that is one."""
+    """Further guarantees of every language model. Define a fixture `model` with one."""
 
     @pytest.fixture
     def model(self) -> LanguageModel:
@@ -177,9 +175,9 @@ class LanguageModelContract(ScorerContract):
         assert (model.scores(scorable) == log_probs).all()
         assert model.convention.unit == "nats"
 
-    # Proves the shortcuts of adapters, such as keys and values kept of the words before: the
-    # witness is each sentence written out and scored by itself. A search discards words by the
-    # bounds: one that is too low would lose the best word. Of the long sentence three positions
+    # Proves that adapters' shortcuts, such as cached keys and values, give the scores of the
+    # complete sentences. Searches discard words by upper bounds: a bound that is too low would lose
+    # the best word. Long sentences are tested at every fourth position
     def test_candidates_are_judged_as_the_rewritten_sentences(self, model: LanguageModel) -> None:
         for sentence in SENTENCES[:3]:
             for position in range(0, len(sentence), 4 if len(sentence) > 5 else 1):
@@ -187,15 +185,15 @@ class LanguageModelContract(ScorerContract):
                 limit = tolerance(fresh)
                 ours = model.replacement_log_probs(sentence, position, WORDS)
                 np.testing.assert_allclose(ours, fresh, rtol=0, atol=limit)
-                known = model.replacements(sentence, position, WORDS)
-                for values in (known.exact, known.estimate, known.upper_bound):
+                results = model.replacements(sentence, position, WORDS)
+                for values in (results.exact, results.estimate, results.upper_bound):
                     assert values.shape == (len(WORDS),)
-                exact = ~np.isnan(known.exact)
-                np.testing.assert_allclose(known.exact[exact], fresh[exact], rtol=0, atol=limit)
-                assert (known.upper_bound >= fresh - limit).all()
-                assert not np.isnan(known.estimate).any()
+                exact = ~np.isnan(results.exact)
+                np.testing.assert_allclose(results.exact[exact], fresh[exact], rtol=0, atol=limit)
+                assert (results.upper_bound >= fresh - limit).all()
+                assert not np.isnan(results.estimate).any()
 
-    # Costs of a search are reproducible only if nothing of an earlier one is left to spare passes
+    # Costs of a search are reproducible only if it cannot use caches of an earlier one
     def test_what_has_been_forgotten_costs_as_much_again(self, model: LanguageModel) -> None:
         costs = []
         for _ in range(2):
@@ -223,13 +221,14 @@ class LanguageModelContract(ScorerContract):
                     with pytest.raises(ModelError):
                         model.continuation_log_probs([Continuation(odd, 1)])
 
-    # Signs that the model reads as text must score as candidates what they score in a sentence
+    # Special tokens that the model reads as text must have equal scores as candidates and in a
+    # sentence
     def test_a_sign_is_a_candidate_like_any_unknown_word(self, model: LanguageModel) -> None:
         sentence = SENTENCES[0]
-        read = [s for s in SIGNS if model.unscorable([sentence.replace(3, s)]) == [None]][:3]
-        found = model.replacement_log_probs(sentence, 3, read)
-        fresh = model.log_probs([sentence.replace(3, sign) for sign in read])
-        np.testing.assert_allclose(found, fresh, rtol=0, atol=tolerance(fresh))
+        signs = [s for s in SIGNS if model.unscorable([sentence.replace(3, s)]) == [None]][:3]
+        log_probs = model.replacement_log_probs(sentence, 3, signs)
+        fresh = model.log_probs([sentence.replace(3, sign) for sign in signs])
+        np.testing.assert_allclose(log_probs, fresh, rtol=0, atol=tolerance(fresh))
 
     @pytest.mark.parametrize("position", [-1, 8])
     def test_a_position_outside_the_sentence_is_refused(
@@ -242,28 +241,27 @@ class LanguageModelContract(ScorerContract):
             model.replacement_log_probs(sentence, position, WORDS)
 
     def continues(self, model: LanguageModel) -> bool:
-        """True if the model reads from left to right and scores words after others."""
+        """Return True if the model reads from left to right and scores continuations."""
         inherited = LanguageModel.continuation_log_probs
         overrides = type(model).continuation_log_probs is not inherited
         return overrides and model.convention.rule.partition("@")[0] == "log-likelihood"
 
     def expected_continuation(self, model: LanguageModel, continuation: Continuation) -> float:
-        """From the terms of the whole sentence."""
+        """Sum the terms of the continuation in the score of the whole sentence, nats."""
         (terms,) = model.token_log_probs([continuation.sentence])
         return sum(log_prob for word, _, log_prob in terms if word >= continuation.start)
 
-    # Chain rule: log p(words | those before) is the sum of the terms of these words, from `start`
-    # on
+    # Chain rule: log p(words | words before) is the sum of the words' terms, from `start` on
     def test_continuations_are_sums_over_their_words_or_refused(self, model: LanguageModel) -> None:
-        asked = [Continuation(s, start) for s in SENTENCES[:3] for start in range(len(s))]
+        continuations = [Continuation(s, start) for s in SENTENCES[:3] for start in range(len(s))]
         if not self.continues(model):
-            for some in ([], asked):
+            for batch in ([], continuations):
                 with pytest.raises(ModelError, match=f"^{re.escape(model.name)}.* whole sentences"):
-                    model.continuation_log_probs(some)
+                    model.continuation_log_probs(batch)
             return
         assert model.continuation_log_probs([]).shape == (0,)
-        found = model.continuation_log_probs(asked)
-        expected = np.array([self.expected_continuation(model, item) for item in asked])
-        np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance(expected))
-        backwards = model.continuation_log_probs(asked[::-1])[::-1]
-        np.testing.assert_allclose(backwards, found, rtol=0, atol=tolerance(found))
+        log_probs = model.continuation_log_probs(continuations)
+        expected = np.array([self.expected_continuation(model, item) for item in continuations])
+        np.testing.assert_allclose(log_probs, expected, rtol=0, atol=tolerance(expected))
+        backwards = model.continuation_log_probs(continuations[::-1])[::-1]
+        np.testing.assert_allclose(backwards, log_probs, rtol=0, atol=tolerance(log_probs))

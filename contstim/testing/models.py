@@ -1,4 +1,4 @@
-"""Models for tests of your own, without a download: scores that are given, drawn, or spelled."""
+"""Models for users' tests without a download: fixed, random or letter-based scores."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 SAYS = ("exact", "estimate", "bound")
-"""What a `TableModel` can say of replacements."""
+"""Kinds of information that a `TableModel` can give on replacements."""
 
 LETTERS = string.ascii_letters + string.digits + "'-"
 _OTHER, _SPACE, _BOUNDARY = len(LETTERS), len(LETTERS) + 1, len(LETTERS) + 2
 _NUMBERS = {letter: number for number, letter in enumerate(LETTERS)}
-_ENDS = 0.15  # how likely a word ends after any of its letters, and a sentence with it
+# Typical probability that a letter ends a word, and that it ends the sentence
+_END_PROBABILITY = 0.15
 
 
 class MockModel(LanguageModel):
-    """Scores that a test gives; of replacements it knows nothing.
+    """Model with scores from the test, and without information on replacements.
 
     Args:
-        given: the log-probability of each sentence, or a function from sentences to them.
-        name: names columns and files; two models with one name and other scores need two.
+        given: log-probability of each sentence, or a function that returns it.
+        name: name in columns and files; models with different scores need different names.
 
     Attributes:
-        asked: the sentences that were scored, in order.
+        asked: scored sentences, in order.
     """
 
     def __init__(
@@ -50,49 +51,49 @@ class MockModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """The rule `given`; the fingerprint is made from the name."""
+        """The rule `given`, with a fingerprint from the name."""
         return Convention("given", "", False, f"mock-{self.name}")
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`.
 
         Raises:
-            ModelError: a sentence has no score.
+            ModelError: if a sentence has no score.
         """
         for sentence, reason in zip(sentences, self.unscorable(sentences), strict=True):
             if reason is not None:
                 raise ModelError(reason)
             self.asked.append(sentence)
-        given = self._given
-        scores = map(given if callable(given) else given.__getitem__, sentences)
+        source = self._given
+        scores = map(source if callable(source) else source.__getitem__, sentences)
         return np.fromiter(scores, np.float64, len(sentences))
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """See `Scorer.unscorable`: sentences without a score."""
-        given = self._given
+        source = self._given
         return [
             None
-            if callable(given) or sentence in given
+            if callable(source) or sentence in source
             else f"{self.name} was given no score for {sentence.text!r}."
             for sentence in sentences
         ]
 
 
 class TableModel(LanguageModel):
-    """Each word and each pair of neighbours has a number drawn from a seed; their sum is the score.
+    """Model whose scores are sums of random numbers of words and of adjacent words.
 
     Args:
-        seed: two models with different seeds disagree.
-        says: what it says of replacements: everything (`exact`), the words' own numbers
-            (`estimate`), or the sum over the words up to the position (`bound`), as a model that
-            reads from left to right would.
-        draft_error: by how much the scores of its draft are off, nats, at most; None for no draft.
+        seed: seed of the numbers; models with different seeds disagree.
+        says: information on replacements: exact scores (`exact`), numbers of the words
+            (`estimate`), or the sum up to the position (`bound`), as in a model that reads from
+            left to right.
+        draft_error: maximum error of the scores of its draft, nats; None for no draft.
 
     Attributes:
-        asked: the sentences that were scored, in order.
+        asked: scored sentences, in order.
 
     Raises:
-        ModelError: it cannot say that.
+        ModelError: if `says` is not in `SAYS`.
     """
 
     def __init__(self, seed: int, says: str = "exact", draft_error: float | None = None) -> None:
@@ -109,11 +110,11 @@ class TableModel(LanguageModel):
         return Convention("table", "", False, f"table-{self.seed}-{self.says}-{self.draft_error}")
 
     def number(self, *words: str) -> float:
-        """The number of a word or a pair of words, -10 to 0."""
+        """Return the number of a word or a pair of words, -10 to 0."""
         return _number(self.seed, words)
 
     def score(self, sentence: Sentence, stop: int | None = None) -> float:
-        """The sum over the words up to a position, and their pairs, nats."""
+        """Sum the numbers of the words up to a position, and of their pairs, nats."""
         words = sentence.words[:stop]
         pairs = pairwise(words)
         total = sum(map(self.number, words)) + sum(self.number(*pair) / 3 for pair in pairs)
@@ -135,44 +136,43 @@ class TableModel(LanguageModel):
         unknown = np.full(len(words), np.nan)
         if self.says == "exact":
             return Replacements.all_exact(np.array([self.score(s) for s in changed], np.float64))
-        # Exact answers come from a table; an estimate or a bound costs one pass, as with a network
+        # Exact scores come from a table; estimates and bounds cost one pass, as in a network
         count(1, len(sentence))
         if self.says == "estimate":
             numbers = np.array([self.number(word) for word in words], np.float64)
             return Replacements(unknown, numbers, np.full(len(words), np.inf))
-        # All numbers are negative, so that leaving out the words behind the position gives a bound
-        # from above
+        # All numbers are negative, so the sum without the words after the position is an upper
+        # bound
         bound = np.array([self.score(s, position + 1) for s in changed], np.float64)
         return Replacements(unknown, bound, bound, self.score(sentence, position))
 
     def draft(self, effort: int = 1) -> LanguageModel | None:
-        """See `LanguageModel.draft`; twice the effort, about half the error."""
+        """See `LanguageModel.draft`; doubling the effort about halves the error."""
         if self.draft_error is None:
             return None
-        # A draft differs from the model by the error alone, and has none of its own
+        # A draft differs from the model only by the error, and has no draft itself
         draft = TableModel(self.seed, self.says)
         draft._error = self.draft_error / (1 + effort)
         return draft
 
 
-@lru_cache(2**16)  # searches ask for the same words again and again
+@lru_cache(2**16)  # searches use the same words repeatedly
 def _number(seed: int, words: tuple[str, ...]) -> float:
-    # A hash and not a generator: the number depends on the words alone, not on when they are asked
+    # A hash, not a generator: the number must not depend on the order of calls
     digest = hashlib.sha256(f"{seed} {words}".encode()).digest()
     return -10 * int.from_bytes(digest[:4], "big") / 2**32
 
 
 class ToyModel(LanguageModel):
-    """Each letter given the one before it, with probabilities drawn from a seed.
+    """Letter bigram model with random probabilities; those of all sentences add up to 1.
 
-    Words are spelled one after the other, a space before each but the first, and the end of the
-    sentence follows the last; the end mark is not scored. The probabilities of all sentences add up
-    to 1. Characters outside `LETTERS` count as one letter. The words before a position bound the
-    score from above, as in models that read from left to right.
+    Sentences are sequences of letters, spaces between words, and a boundary at the end; the end
+    mark is not scored. All characters outside `LETTERS` count as one letter. The words before a
+    position give an upper bound of the score, as in models that read from left to right.
 
     Args:
-        seed: two models with different seeds disagree.
-        name: by default `toy` and the seed.
+        seed: seed of the probabilities; models with different seeds disagree.
+        name: name of the model; by default `toy` and the seed.
     """
 
     def __init__(self, seed: int = 0, name: str | None = None) -> None:
@@ -181,14 +181,14 @@ class ToyModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """A sum over letters, from the boundary to the boundary."""
+        """A sum over letters, including the boundaries."""
         digest = hashlib.sha256(self._log_probs.tobytes()).hexdigest()
         return Convention("log-likelihood", "<s>", True, f"toy-{digest[:24]}")
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
         count(len(sentences), sum(len(sentence.bare) for sentence in sentences))
-        # The boundary begins the sentence and ends it
+        # A sentence begins and ends with the boundary
         totals = (self._sum((_BOUNDARY, *_spell(s.bare), _BOUNDARY)) for s in sentences)
         return np.fromiter(totals, np.float64, len(sentences))
 
@@ -208,31 +208,33 @@ class ToyModel(LanguageModel):
         """See `LanguageModel.replacements`; upper bounds from the words before the position."""
         sentence.check_position(position)
         count(1, len(sentence.bare))
-        before = " ".join(sentence.words[:position])
-        prefix = self._sum((_BOUNDARY, *_spell(before)))
-        space, last = (" ", before[-1:]) if before else ("", "")
+        prefix_text = " ".join(sentence.words[:position])
+        prefix = self._sum((_BOUNDARY, *_spell(prefix_text)))
+        space, last = (" ", prefix_text[-1:]) if prefix_text else ("", "")
         starts = _spell(last) or (_BOUNDARY,)
-        # From the last sign before the word, so that prefix and own term add up without an overlap
-        own = [self._sum((*starts, *_spell(space + word))) for word in words]
-        bounds = prefix + np.array(own, np.float64)
+        # From the last character before the word, so that prefix and words do not overlap
+        log_probs = [self._sum((*starts, *_spell(space + word))) for word in words]
+        bounds = prefix + np.array(log_probs, np.float64)
         return Replacements(np.full(len(words), np.nan), bounds, bounds, prefix)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `Scorer.knows`: words of `LETTERS` alone."""
+        """See `Scorer.knows`: words that have only `LETTERS`."""
         return np.array([_NUMBERS.keys() >= set(word) for word in words], np.bool_)
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
-        """See `Scorer.tokens_per_word`: its letters, and the space before it."""
+        """See `Scorer.tokens_per_word`: the letters, and the space before the word."""
         return np.array([len(word) + (not initial) for word in words], np.int64)
 
     def _terms(self, sentence: Sentence) -> list[TokenScore]:
         tokens = [*sentence.bare, "</s>"]
-        # A space belongs to the word that it begins: its own place is where the count goes up
-        places = np.cumsum([token == " " for token in tokens]).tolist()
+        # A space belongs to the word after it, so the index increases at the space
+        word_indices = np.cumsum([token == " " for token in tokens]).tolist()
         numbers = (_BOUNDARY, *_spell(sentence.bare), _BOUNDARY)
         terms = self._log_probs[numbers[:-1], numbers[1:]].tolist()
-        # -1: the end belongs to no word
-        return [TokenScore(*term) for term in zip([*places[:-1], -1], tokens, terms, strict=True)]
+        # Index -1, since the end belongs to no word
+        return [
+            TokenScore(*term) for term in zip([*word_indices[:-1], -1], tokens, terms, strict=True)
+        ]
 
     def _sum(self, numbers: tuple[int, ...]) -> float:
         return float(self._log_probs[numbers[:-1], numbers[1:]].sum())
@@ -243,17 +245,17 @@ def _spell(text: str) -> tuple[int, ...]:
 
 
 def _transitions(seed: int) -> FloatArray:
-    """Log p(next | letter), (n_signs, n_signs), nats; spaces and boundaries begin a word."""
+    """Draw log p(next | character), (n, n), nats; a word follows spaces and boundaries."""
     rng = np.random.default_rng(seed)
     n_letters = len(LETTERS) + 1
-    # Rows: the sign before (letters, others, space, boundary). Columns: the letter that follows
+    # Rows: previous character (letters, others, space, boundary). Columns: next letter
     weights = np.exp(2 * rng.standard_normal((_BOUNDARY + 1, n_letters)))
     probabilities = np.zeros((_BOUNDARY + 1, _BOUNDARY + 1))
     probabilities[:, :n_letters] = weights / weights.sum(axis=1, keepdims=True)
-    # After a letter a word may end, then the sentence with it or not; after a space it may not
-    ends = rng.uniform(_ENDS / 2, 2 * _ENDS, (n_letters, 2))
-    probabilities[:n_letters, :n_letters] *= 1 - ends.sum(axis=1, keepdims=True)
-    probabilities[:n_letters, [_SPACE, _BOUNDARY]] = ends
+    # Only after a letter can the word end, by a space or with the sentence
+    end_probabilities = rng.uniform(_END_PROBABILITY / 2, 2 * _END_PROBABILITY, (n_letters, 2))
+    probabilities[:n_letters, :n_letters] *= 1 - end_probabilities.sum(axis=1, keepdims=True)
+    probabilities[:n_letters, [_SPACE, _BOUNDARY]] = end_probabilities
     with np.errstate(divide="ignore"):
         log_probs: FloatArray = np.log(probabilities)
     return log_probs

@@ -1,7 +1,7 @@
-"""Artificial participants who take part over the server's protocol, many at once.
+"""Artificial participants who take part over the server's protocol, concurrently.
 
-They rehearse a study that `contstim collect` serves, from joining to the code of completion. Each
-tries again while the server or the network is gone; a journal keeps what was acknowledged.
+They test a study that `contstim collect` serves, from joining to the completion code. They retry
+if the server or the network fails; a journal stores acknowledged answers.
 
     people = artificial_participants(trials, scores, "my model", seed=1)
     responses = take_part(people, RunSettings("http://127.0.0.1:8000", 20), Path("run.journal"))
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from contstim.experiments.design.artificial import ArtificialParticipants
     from contstim.experiments.responses.table import Response
 
-_AGAIN = (408, 429, 500, 502, 503, 504)
-_FIRST_WAIT, _LONGEST_WAIT = 0.1, 2.0  # seconds
+_RETRY_STATUSES = (408, 429, 500, 502, 503, 504)
+_FIRST_WAIT, _MAX_WAIT = 0.1, 2.0  # seconds
 _SECONDS_TO_CONNECT = 10.0
 _ANSWER = ("trial_id", "rating", "left", "position", "rt_ms", "input", "blurs", "away_ms")
-_NOT_RECORDED = ("", UNRATED, math.nan)  # the latter by identity
+_OMITTED_VALUES = ("", UNRATED, math.nan)  # nan is found by identity
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class RunSettings:
     """Settings of a run of artificial participants.
 
     Attributes:
-        url: of the study.
-        participants: how many, in all.
-        at_once: how many at the same time.
-        pause: seconds between two answers of a participant.
-        patience: seconds of silence after which to give up.
-        table: what messages call the participants' trials.
-        known: facts that participant `number` tells with every request beside the answers, such as
-            `device` and `questions`.
+        url: address of the study.
+        participants: total number of participants.
+        at_once: maximum number of concurrent participants.
+        pause: time between two answers of a participant, seconds.
+        patience: maximum time without a response of the server, seconds.
+        table: name of the table of trials in messages.
+        known: function that returns further fields of every request of participant `number`, such
+            as `device` and `questions`.
     """
 
     url: str
@@ -73,24 +73,24 @@ def take_part(
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> tuple[Response, ...]:
-    """Let artificial participants join a study, answer every trial, and complete it.
+    """Run artificial participants through a study: join, answer every trial, and complete.
 
-    They join one after another, so that the server spreads them over its groups in order, and then
-    answer all at once.
+    They join one after another, so that the server assigns groups in order, and then answer
+    concurrently.
 
     Args:
-        people: who they are; their trials must be the study's.
-        settings: how they take part.
-        journal: keeps what was answered and acknowledged; an interrupted run goes on from it.
-        progress: told how many of how many participants have completed.
+        people: artificial participants; their trials must be those of the study.
+        settings: settings of the run.
+        journal: file of acknowledged answers, from which an interrupted run resumes.
+        progress: callback with the completed and the total number of participants.
 
     Returns:
-        Everything that the server acknowledged, as the participants have it.
+        All responses that the server acknowledged.
 
     Raises:
-        InputError: the address is not one of a server, the study shows other trials, or the
-            journal cannot be used or is of another run.
-        WorkerError: the server refuses something, or is silent for too long.
+        InputError: if the address is not that of a server, the study has other trials, or the
+            journal cannot be used or belongs to another run.
+        WorkerError: if the server refuses a request or does not respond.
     """
     check_web_address(settings.url)
     with closing(Journal(journal, _identity_of_run(people, settings))) as copies:
@@ -100,7 +100,7 @@ def take_part(
 
 
 def _identity_of_run(people: ArtificialParticipants, settings: RunSettings) -> dict[str, Any]:
-    """Facts that answers and acknowledgements depend on."""
+    """Return the settings that determine answers and acknowledgements."""
     trials = [
         [trial.group, trial.trial_id, str(trial.sentence_1), str(trial.sentence_2), difference]
         for trial, difference in zip(people.trials, people.differences.tolist(), strict=True)
@@ -130,17 +130,17 @@ async def _run(
         completed += 1
         progress(completed, settings.participants)
 
-    # Proxies of the environment are for the web, not for a server of this machine
+    # trust_env=False: do not use proxies for a server on this machine
     async with httpx2.AsyncClient(
         base_url=settings.url.rstrip("/") + "/",
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
         timeout=_SECONDS_TO_CONNECT,
         trust_env=False,
     ) as http:
-        # Before anybody joins, for who joins and cannot answer holds a slot
+        # Before joining, since a participant who cannot answer occupies a place
         questions = await _check_trials(http, people, settings)
         numbers = range(1, settings.participants + 1)
-        # One after another: who joins at the same time as others may get any group
+        # One after another: concurrent participants may get any group
         for number in numbers:
             await _join(http, settings, journal, number)
         await asyncio.gather(*map(answer_everything, numbers))
@@ -149,28 +149,32 @@ async def _run(
 async def _check_trials(
     http: httpx2.AsyncClient, people: ArtificialParticipants, settings: RunSettings
 ) -> list[Question]:
-    """The questions of a study whose trials are the participants'."""
+    """Check that the study has the participants' trials, and return its questions.
+
+    Raises:
+        InputError: if the study has other trials.
+    """
     study = await request_json(http, http.build_request("GET", "study.json"), settings.patience)
     expected = sorted((str(trial.group), trial.trial_id) for trial in people.trials)
     served = None
     with suppress(KeyError, TypeError, AttributeError):
-        served = sorted((g, t["trial_id"]) for g, own in study["groups"].items() for t in own)
+        served = sorted((g, t["trial_id"]) for g, rows in study["groups"].items() for t in rows)
     if served != expected:
         raise InputError(
             f"The study at {settings.url} shows other trials than {settings.table}; name the table "
             "that it was exported from."
         )
-    return [Question(**each) for each in study.get("questions", ())]
+    return [Question(**question) for question in study.get("questions", ())]
 
 
 @dataclass
 class LocalCopy:
-    """Local copy of what the server said to one participant.
+    """State of one participant according to the server.
 
     Attributes:
-        joined: name, secret, group and seed that the server gave; None before.
-        saved: trials whose answers the server has acknowledged.
-        completed: whether the server has said so.
+        joined: participant name, secret, group and seed from the server; None before joining.
+        saved: trials with acknowledged answers.
+        completed: whether the server has confirmed completion.
     """
 
     joined: dict[str, Any] | None = None
@@ -178,26 +182,26 @@ class LocalCopy:
     completed: bool = False
 
     def answers(self, people: ArtificialParticipants, number: int) -> tuple[Response, ...]:
-        """Everything that participant `number` answers, in the order of presentation."""
+        """Return all answers of participant `number`, in the order of presentation."""
         if self.joined is None:
             return ()
-        name, group, seed = (self.joined[each] for each in ("participant", "group", "seed"))
+        name, group, seed = (self.joined[key] for key in ("participant", "group", "seed"))
         return people.answers(number, name, group=int(group), place=1, seed=seed)
 
     def acknowledged(self, people: ArtificialParticipants, number: int) -> Iterator[Response]:
-        """Those of the answers that the server has acknowledged."""
+        """Yield the answers that the server has acknowledged."""
         return (r for r in self.answers(people, number) if r.trial_id in self.saved)
 
 
 class Journal:
-    """Copies of many participants in one file, a line for everything that happens.
+    """File with the states of all participants, one event a line.
 
     Args:
-        path: read if it is there, so that an interrupted run goes on.
-        run: what the answers depend on; stands in the first line.
+        path: path of the file; an existing one is read to resume an interrupted run.
+        run: settings that determine the answers, stored in the first line.
 
     Raises:
-        InputError: the file cannot be used, or holds what happened in another run.
+        InputError: if the file cannot be used, or belongs to another run.
     """
 
     def __init__(self, path: Path, run: Mapping[str, Any]) -> None:
@@ -205,7 +209,8 @@ class Journal:
         self._copies: dict[int, LocalCopy] = {}
         try:
             lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-            complete = [line for line in lines if line.endswith("}")]  # a kill may cut the last one
+            # A killed process may truncate the last line
+            complete = [line for line in lines if line.endswith("}")]
             entries = [parse_json_object(line, path) for line in complete]
             events = [entry for entry in entries if "run" not in entry]
             for entry in events:
@@ -217,16 +222,16 @@ class Journal:
                 f"{path} belongs to a run of another model, seed or server; delete it or name "
                 "another --out."
             )
-        # Anew and at once, without a line that a kill has cut
+        # Rewrite the file without a truncated line
         write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *events]))
         self._file = path.open("a", encoding="utf-8", buffering=1)
 
     def copy(self, number: int) -> LocalCopy:
-        """Local copy of participant `number`."""
+        """Return the state of participant `number`."""
         return self._copies.setdefault(number, LocalCopy())
 
     def record(self, number: int, **event: Any) -> None:
-        """Write down what happened to participant `number`."""
+        """Append an event of participant `number`."""
         self._file.write(json.dumps({"number": number, **event}) + "\n")
         self._note(number, **event)
 
@@ -237,17 +242,17 @@ class Journal:
         copy.completed |= "code" in event
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         self._file.close()
 
 
 async def _join(
     http: httpx2.AsyncClient, settings: RunSettings, journal: Journal, number: int
 ) -> None:
-    """Take part, or go on taking part.
+    """Join the study, or resume.
 
     Raises:
-        WorkerError: the server refuses, or is silent for too long; or the journal is of another
+        WorkerError: if the server refuses or does not respond, or the journal belongs to another
             database.
     """
     joined = journal.copy(number).joined
@@ -275,29 +280,29 @@ async def _answer_everything(
     number: int,
     questions: Sequence[Question],
 ) -> None:
-    """Answer what is left, and complete.
+    """Answer the remaining trials, and complete the study.
 
     Raises:
-        WorkerError: the server refuses, or is silent for too long.
+        WorkerError: if the server refuses or does not respond.
     """
     copy, joined = journal.copy(number), journal.copy(number).joined
     if copy.completed or joined is None:
         return
     headers = {"Authorization": f"Bearer {joined['secret']}"}
-    said = artificial_answers(questions, joined["participant"], number=number, seed=people.seed)
-    known = {"questions": {each.question: each.answer for each in said}}
-    known |= {**settings.known(number), "participant": joined["participant"]}
+    entries = artificial_answers(questions, joined["participant"], number=number, seed=people.seed)
+    common_fields = {"questions": {entry.question: entry.answer for entry in entries}}
+    common_fields |= {**settings.known(number), "participant": joined["participant"]}
 
     async def post(address: str, **content: Any) -> dict[str, Any]:
-        body = {**known, **content}
+        body = {**common_fields, **content}
         request = http.build_request("POST", address, json=body, headers=headers)
         return await request_json(http, request, settings.patience)
 
     for response in copy.answers(people, number):
         if response.trial_id in copy.saved:
             continue
-        given = {name: getattr(response, name) for name in _ANSWER}
-        recorded = {name: cell for name, cell in given.items() if cell not in _NOT_RECORDED}
+        cells = {name: getattr(response, name) for name in _ANSWER}
+        recorded = {name: cell for name, cell in cells.items() if cell not in _OMITTED_VALUES}
         reply = await post("api/responses", responses=[{"rating": None, **recorded}])
         journal.record(number, saved=reply["saved"])
         await asyncio.sleep(settings.pause)
@@ -308,35 +313,41 @@ async def _answer_everything(
 async def request_json(
     http: httpx2.AsyncClient, request: httpx2.Request, patience: float, remedy: str = ""
 ) -> dict[str, Any]:
-    """The JSON object that a server answers with, asked again while it or the network is gone.
+    """Return the JSON object of a server's response; retry if the server or network fails.
+
+    Args:
+        http: HTTP client.
+        request: request to send.
+        patience: maximum time of retries, seconds.
+        remedy: advice to add to the message if the server refuses.
 
     Raises:
-        WorkerError: the server refuses (and what to do then), or is silent for so many seconds.
+        WorkerError: if the server refuses the request, or does not respond within `patience`.
     """
     clock = asyncio.get_running_loop().time
-    start, wait, trouble = clock(), _FIRST_WAIT, ""
+    start, wait, problem = clock(), _FIRST_WAIT, ""
     while clock() - start < patience:
-        pause = wait * random.uniform(0.5, 1.5)  # not everybody at the same moment
+        pause = wait * random.uniform(0.5, 1.5)  # spreads retries over time
         try:
             reply = await http.send(request)
             if reply.is_success:
                 return dict(reply.json())
-            trouble = _sentence(reply)
-            if reply.status_code not in _AGAIN:
-                raise WorkerError(f"The server refuses this: {trouble}{remedy}")
+            problem = _error_message(reply)
+            if reply.status_code not in _RETRY_STATUSES:
+                raise WorkerError(f"The server refuses this: {problem}{remedy}")
             pause = max(pause, float(reply.headers.get("Retry-After", 0)))
         except (httpx2.TransportError, ValueError) as error:
-            trouble = str(error) or type(error).__name__
+            problem = str(error) or type(error).__name__
         await asyncio.sleep(pause)
-        wait = min(_LONGEST_WAIT, 2 * wait)
+        wait = min(_MAX_WAIT, 2 * wait)
     raise WorkerError(
-        f"The server has not answered for {patience:g} s ({trouble}). Answers are kept here: run "
+        f"The server has not answered for {patience:g} s ({problem}). Answers are kept here: run "
         "the same command again to go on."
     )
 
 
-def _sentence(reply: httpx2.Response) -> str:
+def _error_message(reply: httpx2.Response) -> str:
     try:
         return str(reply.json()["error"])
-    except (ValueError, KeyError, TypeError):  # not our server's: a proxy may answer instead
+    except (ValueError, KeyError, TypeError):  # from a proxy, not from the server
         return f"status {reply.status_code}"

@@ -4,11 +4,11 @@
         platform = PLATFORM
 
         def data(self, folder, out, answers, people):
-            ...  # what people answered, as the platform writes it; the files
+            ...  # write the answers in the platform's format and return the files
 
-A platform that only exports inherits `ExportContract`, one that is only read `ReadContract`. There
-is nothing to add on exports whose tables have the columns `list_name`, `trial_id`, `left`,
-`left_sentence` and `right_sentence`.
+Platforms that only export inherit `ExportContract`; platforms that are only read inherit
+`ReadContract`. Exports whose tables have the columns `list_name`, `trial_id`, `left`,
+`left_sentence` and `right_sentence` need no further definitions.
 """
 
 from __future__ import annotations
@@ -55,25 +55,25 @@ HOSTILE = (
     "1984.",
     " ".join(["word"] * 1_999) + " ended.",
 )
-"""Sentences that a careless export would lose, run, or let run; the last has 10,000 characters."""
+"""Sentences that a wrong export would lose or execute; the last one has 10,000 characters."""
 
-# A formula to a spreadsheet, a tag to a browser, and a comma to a careless writer of CSV
+# With a formula of spreadsheets, an HTML tag, and a comma
 NAMES = ("ann", "=HYPERLINK(1, 2)", '<b>"bob"</b>', "ben, jr.")
-"""Of people, as recruiting platforms or jokers may have them."""
+"""Names of participants, as recruiting platforms may send them."""
 
 DAMAGES: dict[str, bytes | None] = {
     "is empty": b"",
     "is not text": bytes(range(256)) * 8,
-    # As older spreadsheet programs save text
+    # As older spreadsheet programs write
     "is not UTF-8": "trial_id,left,participant\nt1,1,Zoë\n".encode("latin-1"),
-    # What a download gives once the session of a platform has ended
+    # As downloaded after a platform's session has ended
     "is of another kind": b"<!doctype html><title>Log in</title>\n<p>Your session has ended.</p>\n",
     "is absent": None,
 }
 
 
 def make_trial(number: int, group: int, condition: Condition, first: str = "") -> Trial:
-    """A trial of two sentences that no other trial has."""
+    """Make a trial of two sentences that no other trial has."""
     targeted = condition not in (Condition.CATCH, Condition.RANDOM_NATURAL)
     models = ("a", "b") if targeted else ("", "")
     first = first or f"The teacher of class {number} in house {group} reads."
@@ -93,38 +93,37 @@ TRIALS = tuple(
 
 
 class PlantedAnswers:
-    """Ratings drawn for people as they answer, and remembered to compare with.
+    """Random ratings of participants, stored for comparison.
 
-    A platform shows a row; `press` rates its trial, and gives the button from the left that says
-    so.
+    For each row that a platform shows, `press` draws a rating and returns the button to press.
 
     Attributes:
-        responses: what was answered, in canonical order and in the order of the presses.
+        responses: answers as canonical ratings, in the order of the presses.
     """
 
     def __init__(self, trials: Sequence[Trial], seed: int = 5) -> None:
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self._trials = {trial.trial_id: trial for trial in trials}
         self.responses: list[Response] = []
 
     def shuffled(self, rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-        """The rows in an order of this participant's own."""
-        return self._chance.sample(rows, len(rows))
+        """Return the rows in a random order."""
+        return self._rng.sample(rows, len(rows))
 
     def press(self, participant: str, trial_id: str, left: str, position: int) -> tuple[int, int]:
-        """The button, 1 from the left, and the reaction time in milliseconds."""
-        rating, rt_ms = self.rate(trial_id), self._chance.randint(500, 9_000)
+        """Answer a trial; return the button, from 1 on the left, and the reaction time in ms."""
+        rating, rt_ms = self.rate(trial_id), self._rng.randint(500, 9_000)
         group = self._trials[trial_id].group
         self.responses.append(
             Response(participant, group, trial_id, rating, int(left), position, float(rt_ms))
         )
-        # Buttons count from the left, 1 to 6; ratings go from sentence_1 to sentence_2
+        # Buttons are numbered from the left, 1 to 6, and ratings from sentence_1 to sentence_2
         return (rating if left == "1" else Scale.CONFIDENCE.mirrored(rating)), rt_ms
 
     def rate(self, trial_id: str) -> int:
-        """The rating of a trial, from sentence_1 to sentence_2."""
+        """Draw the rating of a trial, from 1 (sentence_1) to 6 (sentence_2)."""
         del trial_id
-        return self._chance.randint(1, 6)
+        return self._rng.randint(1, 6)
 
 
 class _HtmlReader(HTMLParser):
@@ -142,7 +141,7 @@ class _HtmlReader(HTMLParser):
 
 
 def read_html(markup: str) -> tuple[str, list[str]]:
-    """Text that a person reads, and the tags that the markup opens: by Python's own parser."""
+    """Parse HTML with the standard library; return the visible text and the opened tags."""
     reader = _HtmlReader()
     reader.feed(markup)
     reader.close()
@@ -150,32 +149,32 @@ def read_html(markup: str) -> tuple[str, list[str]]:
 
 
 def read_csv_rows(path: Path) -> list[dict[str, str]]:
-    """A CSV file by the standard library."""
+    """Read the rows of a CSV file with the standard library."""
     csv.field_size_limit(10_000_000)
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder, and every folder as nothing."""
+    """Return the content of every file below a folder; folders have empty content."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else b""
         for path in folder.rglob("*")
     }
 
 
-# Proves that what people see is what the table of trials says, whatever the sentences hold, and
-# that no file of others is lost
+# Proves that participants see the sentences of the table of trials, with any content, and that
+# exports never overwrite other files
 class ExportContract:
-    """Guarantees of every export: inherit, and name the platform.
+    """Guarantees of every export. Inherit it, and define the platform.
 
     Attributes:
-        platform: with an exporter.
-        settings: of the export, beside those that are fixed.
-        list_columns: whose cells together name the list that a row belongs to.
-        left_column: 1 or 2, the trial's sentence that stands left.
-        sentence_columns: of the left and the right sentence.
-        is_html: whether these hold HTML.
+        platform: platform with an exporter.
+        settings: further settings of the export, in addition to fixed ones.
+        list_columns: columns whose cells together identify the list of a row.
+        left_column: column with 1 or 2, the trial's sentence on the left.
+        sentence_columns: columns of the left and the right sentence.
+        is_html: whether the sentence columns contain HTML.
     """
 
     platform: ClassVar[Platform]
@@ -191,7 +190,7 @@ class ExportContract:
         return exporter.export(trials, out, exporter.settings(**exporter.fixed, **self.settings))
 
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
-        """The trials that each list shows, row by row: of all tables that have a trial_id."""
+        """Return the rows of each list, from all tables with a column trial_id."""
         lists: dict[str, list[dict[str, str]]] = {}
         for path in sorted(folder.rglob("*.csv")):
             for row in read_csv_rows(path):
@@ -201,17 +200,17 @@ class ExportContract:
         return lists
 
     def shown(self, row: Mapping[str, str]) -> tuple[str, str]:
-        """Texts that a person reads left and right."""
+        """Return the texts that a participant reads on the left and on the right."""
         left, right = (row[column] for column in self.sentence_columns)
         if self.is_html:
             (left, left_tags), (right, right_tags) = read_html(left), read_html(right)
-            # A sentence that holds tags is text: none of them may reach the page as a tag
+            # Tags in a sentence are text and must not become tags of the page
             assert left_tags == right_tags == []
-        # The mark by which cells that people read are kept from running as formulas
+        # The prefix that keeps cells from running as formulas
         return left.removeprefix(NO_BREAK_SPACE), right.removeprefix(NO_BREAK_SPACE)
 
     def check_shown(self, trials: Sequence[Trial], folder: Path) -> None:
-        """Every list holds the trials of one group, and each row shows its trial's sentences."""
+        """Check that every list has the trials of one group, and every row its sentences."""
         by_id = {trial.trial_id: trial for trial in trials}
         lists = self.lists(folder)
         assert {trial.group for trial in trials} == {
@@ -219,7 +218,7 @@ class ExportContract:
         }
         for rows in lists.values():
             group = by_id[rows[0]["trial_id"]].group
-            # Every trial of the group once; the order is each list's own
+            # Every trial of the group once, in any order
             assert sorted(row["trial_id"] for row in rows) == sorted(
                 trial.trial_id for trial in trials if trial.group == group
             )
@@ -243,7 +242,7 @@ class ExportContract:
         except InputError as error:
             refusal = str(error)
         if refusal:
-            # Either refused by the name of its trial, and nothing written; or shown as it is
+            # Either the message names the trial and no file is written, or it is shown unchanged
             assert trials[0].trial_id in refusal
             assert trials[1].trial_id not in refusal
             assert list(tmp_path.iterdir()) == []
@@ -251,8 +250,7 @@ class ExportContract:
         self.check_shown(trials, tmp_path / "out")
         for path in (tmp_path / "out").rglob("*.csv"):
             for row in read_csv_rows(path):
-                # No cell of any table, of trials or of anything else, may run when a spreadsheet
-                # opens it
+                # No cell of any table may run as a formula in a spreadsheet
                 assert not any(cell.startswith(("=", "+", "-", "@")) for cell in row.values())
 
     def test_the_readme_says_what_to_do(self, tmp_path: Path) -> None:
@@ -268,8 +266,7 @@ class ExportContract:
         ("files", "message"),
         [
             ({"index.html": "mine", "README.md": "mine"}, "holds other files"),
-            # An export to another platform, such as the key without which the answers of a survey
-            # cannot be read
+            # An export to another platform, such as the key that is needed to read a survey
             (
                 {
                     "key.csv": "tag,trial_id",
@@ -297,21 +294,21 @@ class ExportContract:
         assert contents(tmp_path) == {**before, "out/notes.txt": b"added"}
 
 
-# Proves that what people pressed is what is read: side, order, participant and group
+# Proves that readers restore answers with side, order, participant and group
 class ReadContract:
-    """Guarantees of every reader: inherit, name the platform, and say how answers become data.
+    """Guarantees of every reader. Inherit it, and define the platform and `data`.
 
     Attributes:
-        platform: with a reader.
+        platform: platform with a reader.
     """
 
     platform: ClassVar[Platform]
 
     def prepare(self, out: Path) -> None:
-        """Prepare the folder `out` before anybody takes part."""
+        """Prepare the folder `out` before participants answer."""
 
     def lists(self, folder: Path) -> dict[str, list[dict[str, str]]]:
-        """The trials that each list shows, with a trial_id and 1 or 2 under left."""
+        """Return the rows of each list, with a trial_id and 1 or 2 under left."""
         del folder
         lists: dict[str, list[dict[str, str]]] = {}
         for n, trial in enumerate(TRIALS):
@@ -322,31 +319,30 @@ class ReadContract:
     def data(
         self, folder: Path, out: Path, answers: PlantedAnswers, people: Mapping[str, str]
     ) -> list[Path]:
-        """Write what people answered, as the platform would.
+        """Write answers in the format of the platform.
 
         Args:
-            folder: the export.
-            out: where to write.
-            answers: asked with `press` for every trial that a person is shown, in its order.
-            people: names, each with the list that this person is shown.
+            folder: folder of the export.
+            out: folder to write into.
+            answers: source of answers; call `press` for every trial in the order of presentation.
+            people: name of the list of each participant, by name of the participant.
 
         Returns:
-            The files.
+            Paths of the files.
         """
         raise NotImplementedError
 
     def reading(self, folder: Path) -> Mapping[str, Any]:
-        """Settings of the reader, which may name files of the export."""
+        """Return settings of the reader, which may name files of the export."""
         del folder
         return {}
 
     def collect(self, out: Path) -> tuple[list[Path], PlantedAnswers]:
-        """Let somebody answer each list."""
+        """Write answers of one participant for each list; return the files and the answers."""
         self.prepare(out / "out")
         lists = self.lists(out / "out")
         answers = PlantedAnswers(TRIALS)
-        # Hostile names first, so that every platform meets them; then plain ones for its further
-        # lists
+        # Hostile names first, so that every platform has them; then plain names for further lists
         names = [*NAMES, *(f"p{n}" for n in range(len(lists)))]
         people = dict(zip(names, lists, strict=False))
         return self.data(out / "out", out, answers, people), answers
@@ -388,7 +384,7 @@ class ReadContract:
 
 
 class PlatformContract(ExportContract, ReadContract):
-    """Guarantees of a platform whose exports are answered and read back."""
+    """Guarantees of a platform that exports trials and reads answers."""
 
     def prepare(self, out: Path) -> None:
         self.export(TRIALS, out)
