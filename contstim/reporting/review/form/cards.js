@@ -1,6 +1,6 @@
 "use strict";
 
-/** An element; texts among its children stay texts, whatever they look like. */
+/** Create an element; strings among its children become text nodes, never HTML. */
 review.element = (tag, attributes = {}, ...children) => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -8,12 +8,12 @@ review.element = (tag, attributes = {}, ...children) => {
   return element;
 };
 
-/** The name of a model as it is shown; the whole one where the pointer rests. */
+/** Create an element with the short name of a model, and the full name as tooltip. */
 review.model = (name, tag = "span") =>
   review.element(tag, { title: name, class: "model" }, review.data.short_names[name] ?? name);
 
-/** A sentence with its changed words marked, and their changes told where the pointer rests; the
- * end mark belongs to no word. */
+/** Mark the changed words of a sentence, with descriptions as tooltips; the end mark stays
+ * unmarked. */
 review.sentence = (text, changed) => {
   const words = text.slice(0, -1).split(" ");
   const parts = words.flatMap((word, place) => [
@@ -23,7 +23,7 @@ review.sentence = (text, changed) => {
   return [...parts, text.slice(-1)];
 };
 
-/** What an item shows; buttons act by their `data-act`, on the card around them. */
+/** Create the content of an item's card; `data-act` is the action of a button on its card. */
 review.card = (item) => {
   const { element, model } = review;
   const { models, flags } = review.data;
@@ -82,7 +82,7 @@ review.card = (item) => {
   return parts;
 };
 
-/** Bring a card up to date with the decision about its item. */
+/** Update a card to the decision about its item. */
 review.showDecision = (card, [decision, reason]) => {
   card.dataset.decision = decision;
   const line = card.querySelector(".decision");
@@ -96,7 +96,7 @@ review.showDecision = (card, [decision, reason]) => {
   }
 };
 
-/** A row of reasons to pick from, or to type; `choose` hears the reason, `cancel` that there is none. */
+/** Create a row of reasons to select or type; call `choose` with the reason, or `cancel`. */
 review.reasons = (before, choose, cancel) => {
   const { element } = review;
   const input = element("input", {
@@ -122,7 +122,7 @@ review.reasons = (before, choose, cancel) => {
     if (event.key === "Escape") cancel();
     else if (event.target === input && event.key === "Enter") choose(input.value);
     else if (!event.ctrlKey && !event.metaKey && !event.altKey) {
-      // A digit picks a reason only where nothing is typed yet: "2 typos" is a reason, too
+      // A digit selects a reason only in an empty field, since a reason may be "2 typos"
       const isFresh = input.value.length === input.selectionEnd - input.selectionStart;
       const picked = /^[1-9]$/.test(event.key) && review.data.reasons[Number(event.key) - 1];
       if (!picked || !isFresh) return;

@@ -1,17 +1,16 @@
 "use strict";
 
-// All parts of the page hang on this one name, because scripts of a page opened from disk cannot
-// be modules.
+// All parts of the page are in this object, since a page opened from disk cannot use modules.
 const review = { data: JSON.parse(document.getElementById("data").textContent) };
 
-/** Rows as contstim writes tables: texts in quotation marks, numbers without, lines ended by LF. */
+/** Format rows as contstim writes CSV: quoted texts, unquoted numbers, lines ended by LF. */
 review.csv = (columns, rows) => {
   const cell = (value) =>
     typeof value === "number" ? String(value) : `"${value.replaceAll('"', '""')}"`;
   return [columns, ...rows].map((cells) => `${cells.map(cell).join(",")}\n`).join("");
 };
 
-/** review.csv: every item with what was decided about it, in the order of the table. */
+/** Format review.csv: every item with its decision, in the order of the table. */
 review.table = (reviewer, decisions) => {
   const { columns, items, kind } = review.data;
   const rows = items.map((item) => {
@@ -27,7 +26,7 @@ review.table = (reviewer, decisions) => {
   return review.csv(columns, rows);
 };
 
-/** Hand the person a file. */
+/** Download a file. */
 review.offer = (name, text) => {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));

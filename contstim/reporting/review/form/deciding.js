@@ -1,13 +1,13 @@
 "use strict";
 
-/** What the reviewer decided, how it is undone, and where it is kept. */
+/** Decisions of the reviewer, with undo and storage. */
 review.deciding = (() => {
   const { data, keeping } = review;
   const begun = () =>
     new Map(data.items.flatMap((item) => item.decision.map((decided) => [item.id, decided])));
   const isServed = Boolean(data.file);
   let reviewer = data.reviewer;
-  // In the storage is everything that was decided here or, with a server, is not saved yet
+  // The storage has all decisions made here or, with a server, the unsaved ones
   let decisions = new Map([...begun(), ...keeping.read(reviewer)]);
   let history = [];
   let listener = () => {};
@@ -37,18 +37,18 @@ review.deciding = (() => {
     start: () => send(),
     set: (item, decision, reason = "") => {
       const before = decisions.get(item.id) ?? NOTHING;
-      // Texts that tables can hold: one line, no halves of surrogate pairs
+      // Valid in tables: one line, no halves of surrogate pairs
       const plain = reason.replace(/[\s\p{Cc}\p{Cs}]+/gu, " ").trim().slice(0, 500);
       history.push([item, before]);
       put(item.id, [decision, plain]);
     },
-    /** The item whose last decision was taken back, or nothing. */
+    /** Undo the last decision; return its item, or undefined. */
     undo: () => {
       const [item, before] = history.pop() ?? [];
       if (item) put(item.id, before);
       return item;
     },
-    /** Another reviewer; decisions that nobody's name stood on get the first name that is given. */
+    /** Change the reviewer; decisions without a reviewer get the first name that is entered. */
     rename: (name) => {
       const next = name.replace(/[\s\p{Cc}\p{Cs}]+/gu, " ").trim().slice(0, 100);
       if (next === reviewer) return;
@@ -62,11 +62,11 @@ review.deciding = (() => {
       keeping.write(reviewer, taken);
       listener();
     },
-    /** Take over what another window with the same page has decided. */
+    /** Read decisions that another window with the same page has made. */
     reread: (name, text) => {
       if (name !== keeping.name(reviewer)) return;
       const now = keeping.read(reviewer);
-      // What that window wrote may be saved and gone again by now
+      // The storage may no longer have the text, if it has been saved by now
       decisions = new Map([...decisions, ...keeping.parse(text), ...now]);
       if (isServed && !now.size) state = "saved";
       listener();
@@ -83,7 +83,7 @@ review.deciding = (() => {
         rejected: all.filter((decision) => decision === "reject").length,
       };
     },
-    /** Where decisions are, in a sentence, and whether that is a cause for worry. */
+    /** Return a sentence about where decisions are stored, and whether it is a warning. */
     whereabouts: () => {
       const kept = keeping.isAvailable();
       const unsaved = kept

@@ -1,6 +1,6 @@
 "use strict";
 
-/** What of an item the search looks at. */
+/** Add to each item its position, searchable text, sentence lengths and model pair. */
 review.data.items.forEach((item, place) => {
   item.place = place;
   item.searched = [item.id, ...item.sentences].join("\n").toLowerCase();
@@ -8,7 +8,7 @@ review.data.items.forEach((item, place) => {
   item.duel = item.models[0] && item.models.join("\n");
 });
 
-/** Whether a filter's choice holds for an item; `decided` gives the decision about it. */
+/** Filters: return whether an item matches a choice; `decided` returns its decision. */
 review.FILTERS = {
   condition: (item, choice) => item.condition === choice,
   duel: (item, choice) => item.duel === choice,
@@ -40,7 +40,7 @@ review.ORDERS = {
   flags: (a, b) => b.flags.length - a.flags.length,
 };
 
-/** The items that pass every filter and hold the searched text, in an order. */
+/** Return the items that pass every filter and contain the searched text, sorted. */
 review.select = (choices, searched, order, decided) => {
   const filters = Object.entries(choices).filter(([, choice]) => choice !== "");
   const wanted = searched.trim().toLowerCase();
@@ -48,6 +48,6 @@ review.select = (choices, searched, order, decided) => {
     .filter((item) => item.searched.includes(wanted))
     .filter((item) =>
       filters.every(([name, choice]) => review.FILTERS[name](item, choice, decided)))
-    // `||`: infinite values may differ by NaN, and equal ones keep the table's order
+    // `||`: the difference of infinite values is NaN; ties keep the table's order
     .sort((a, b) => review.ORDERS[order](a, b) || a.place - b.place);
 };

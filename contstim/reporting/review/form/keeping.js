@@ -1,11 +1,11 @@
 "use strict";
 
 /**
- * Decisions in this browser's storage, under a name made of the items' content and the reviewer, so
- * that two tables or two persons never mix.
+ * Decisions in this browser's storage. The key depends on the items' content and the reviewer, to
+ * separate tables and reviewers.
  *
- * They are [identifier, decision, reason]; a decision that was taken back is there as an empty one.
- * Beside a server only what it has not saved yet is here.
+ * Entries are [identifier, decision, reason]; a cleared decision is stored as an empty one. With a
+ * server, only unsaved decisions are here.
  */
 review.keeping = (() => {
   const name = (reviewer) => `contstim-review:${review.data.fingerprint}:${reviewer}`;
@@ -28,13 +28,13 @@ review.keeping = (() => {
   } catch {
     available = false;
   }
-  const here = new Map(); // by reviewer; stands in where the browser keeps nothing
-  // Not what this window read before: other windows with the same page write there, too
+  const here = new Map(); // by reviewer; used if the browser has no storage
+  // Read again each time, since other windows with the same page also write
   const read = (reviewer) => {
     try {
       if (available) return parse(localStorage.getItem(name(reviewer)));
     } catch {
-      available = false; // forbidden meanwhile
+      available = false; // now forbidden
     }
     return new Map(here.get(reviewer));
   };
@@ -45,7 +45,7 @@ review.keeping = (() => {
       if (entries.length) localStorage.setItem(name(reviewer), JSON.stringify(entries));
       else localStorage.removeItem(name(reviewer));
     } catch {
-      available = false; // full, or forbidden meanwhile
+      available = false; // full, or now forbidden
     }
   };
   return {
@@ -54,9 +54,9 @@ review.keeping = (() => {
     isAvailable: () => available,
     read,
     write,
-    /** Keep a decision, beside what other windows have kept. */
+    /** Store a decision in addition to those of other windows. */
     put: (reviewer, id, decided) => write(reviewer, read(reviewer).set(id, decided)),
-    /** Forget decisions, unless something else was decided about their items meanwhile. */
+    /** Remove decisions, unless they have changed since. */
     forget: (reviewer, decisions) => {
       const now = read(reviewer);
       for (const [id, decided] of decisions) {
@@ -68,11 +68,11 @@ review.keeping = (() => {
 })();
 
 /**
- * What a server beside the page has not saved yet, sent until it answers; of all windows, so that
- * nothing is lost with a window that is closed.
+ * Send unsaved decisions of all windows to the server until it responds, so that closing a window
+ * loses nothing.
  *
- * `tell` hears how it stands: "saving", "saved", "waiting" (no answer: sent again) or "refused",
- * with the server's sentence.
+ * `tell` receives the state: "saving", "saved", "waiting" (no response, will retry) or "refused",
+ * with the server's message.
  */
 review.saving = (tell) => {
   const { keeping, data: { reviewer } } = review;
@@ -81,12 +81,12 @@ review.saving = (tell) => {
     if (busy) return;
     const unsaved = keeping.read(reviewer);
     if (!unsaved.size) {
-      tell("saved"); // perhaps by another window
+      tell("saved"); // maybe by another window
       return;
     }
     busy = true;
     tell("saving");
-    const sent = [...unsaved].slice(0, 200); // requests have a limit
+    const sent = [...unsaved].slice(0, 200); // limit of a request
     let again = 0;
     try {
       const answer = await fetch("decisions", {
@@ -104,7 +104,7 @@ review.saving = (tell) => {
       } else {
         keeping.forget(reviewer, sent);
         again = keeping.read(reviewer).size ? 1 : 0;
-        if (!again) tell("saved"); // else it is still saving what was decided meanwhile
+        if (!again) tell("saved"); // otherwise newer decisions are still unsaved
       }
     } catch {
       tell("waiting");

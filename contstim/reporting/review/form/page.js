@@ -5,7 +5,7 @@
   const by = (id) => document.getElementById(id);
   const feed = by("items");
 
-  // Filters: a choice is offered only where the items differ in it
+  // Filters: shown only if the items differ in them
 
   const unique = (values) => [...new Set(values)];
   const options = {
@@ -40,7 +40,7 @@
     for (const option of by("order").querySelectorAll(".answered")) option.remove();
   }
 
-  // Cards are filled when they come near the window: a page of thousands is there at once
+  // Cards are filled when they come near the viewport, so that large pages open at once
 
   const cards = new Map(data.items.map((item) => {
     const card = element("article", {
@@ -66,7 +66,7 @@
   for (const card of cards.values()) near.observe(card);
   addEventListener("beforeprint", () => [...feed.children].forEach(fill));
 
-  // The list: what the filters let through; it stays as it is while decisions are made
+  // The list of filtered items; it does not change while decisions are made
 
   let list = [];
   let current = null;
@@ -114,7 +114,7 @@
     by("kept").textContent = sentence;
     by("kept").classList.toggle("worry", worries);
   };
-  // Only what depends on decisions can go stale
+  // The list is stale if decisions have changed the result of the filters
   const reportStale = () => {
     const now = by("decision").value ? new Set(selected()) : new Set(list);
     const gone = list.filter((item) => !now.has(item)).length;
@@ -122,7 +122,7 @@
     by("stale").textContent = `Hide ${gone} that no longer match`;
   };
 
-  // Deciding
+  // Decisions
 
   const act = (card, name, { advance }) => {
     const item = itemOf(card);
@@ -163,7 +163,7 @@
     );
     panel = reasons.panel;
     card.append(panel);
-    // On a screen that is touched, the keyboard would cover the reasons
+    // On a touch screen, the keyboard would cover the reasons
     if (!matchMedia("(pointer: coarse)").matches) {
       reasons.input.focus({ preventScroll: true });
       reasons.input.select();
@@ -184,7 +184,7 @@
   const step = (by) => {
     if (!list.length) return;
     const isThere = feed.contains(document.activeElement);
-    // The first key only shows where one stands
+    // The first key only focuses the current item
     const place = list.indexOf(current) + (isThere ? by : 0);
     choose(list[Math.min(Math.max(place, 0), list.length - 1)]);
   };
