@@ -38,7 +38,7 @@ sum of the changed ones is cached, and those of the words before and after them.
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -46,8 +46,6 @@ import numpy as np
 from contstim.models.caching import SizedCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from contstim.files.arrays import Float32Array, FloatArray, IntArray
     from contstim.models.ngram.tables import NgramTables
 
@@ -74,8 +72,6 @@ class ReplacementScores:
 
     def __init__(self, tables: NgramTables) -> None:
         self._tables = tables
-        self._row = lru_cache(_CACHED_NGRAMS)(partial(_row, tables))
-        self._log10_prob = lru_cache(_CACHED_NGRAMS)(partial(_log10_prob, tables, self._row))
         self._sum = lru_cache(2 * _CACHED_NGRAMS)(self._sum_of_same)
         self._matches = SizedCache(
             self._find_matches, lambda matches: len(matches[1]), _CACHED_MATCHES
@@ -102,7 +98,7 @@ class ReplacementScores:
         """Log10 probability of words from the `first` on, which counts from 1."""
         order, total = self._tables.order, 0.0
         for end in range(first, len(ids) + 1):
-            total += float(self._log10_prob(ids[max(0, end - order) : end]))
+            total += float(self._tables.log10_prob(ids[max(0, end - order) : end]))
         return total
 
     def _sum_of_changed(self, before: tuple[int, ...], after: tuple[int, ...]) -> FloatArray:
@@ -132,14 +128,14 @@ class ReplacementScores:
         if before:  # all shorter contexts
             probs = self._changed(before[1:], after).copy()
         elif after:  # the contexts that end after the place are the same for all words
-            probs = np.full(len(tables.words), self._log10_prob(after), np.float32)
+            probs = np.full(len(tables.words), tables.log10_prob(after), np.float32)
         else:
             return tables.orders[0].log10_prob
         # The longest context, a row of the table of its order: one for all words, or one for each
         if after:
             words, rows = self._matches(before, after[:-1])
             probs[words] += tables.orders[length - 1].log10_backoff[rows]
-        elif (context := self._row(before)) >= 0:
+        elif (context := tables.row(before)) >= 0:
             probs += tables.orders[length - 1].log10_backoff[context]
         words, rows = self._matches(before, after)
         probs[words] = tables.orders[length].log10_prob[rows]
@@ -151,7 +147,7 @@ class ReplacementScores:
         if order == 1:  # every word; a unigram's row is the word's id
             words = rows = np.arange(len(tables.words), dtype=np.int64)
         elif not after:  # the children of the words before
-            context = self._row(before)
+            context = tables.row(before)
             span = tables.children(order, context) if context >= 0 else slice(0, 0)
             rows = np.arange(span.start, span.stop)
             words = tables.word_of(order, rows)
@@ -163,31 +159,3 @@ class ReplacementScores:
             rows = tables.orders[order - 1].find(shorter * len(tables.words) + after[-1])
             words, rows = words[rows >= 0], rows[rows >= 0]
         return words, rows
-
-
-def _log10_prob(
-    tables: NgramTables, row: Callable[[tuple[int, ...]], int], ids: tuple[int, ...]
-) -> np.float32:
-    """Log10 probability of the last word given the others; `row` is `_row` of the tables."""
-    last = ids[-1]
-    prob = np.float32(tables.orders[0].log10_prob[last])
-    for length in range(1, min(tables.order, len(ids))):
-        context = row(ids[-1 - length : -1])
-        if context < 0:  # pruned models may lack it, and still have a longer one
-            continue
-        ngram = tables.find_one(length + 1, context, last)
-        if ngram >= 0:
-            prob = np.float32(tables.orders[length].log10_prob[ngram])
-        else:
-            prob += np.float32(tables.orders[length - 1].log10_backoff[context])
-    return prob
-
-
-def _row(tables: NgramTables, ids: tuple[int, ...]) -> int:
-    """Row of an n-gram in the table of its order; -1 where the model does not have it."""
-    row = ids[0]
-    for order, word in enumerate(ids[1:], start=2):
-        row = tables.find_one(order, row, word)
-        if row < 0:
-            break
-    return row

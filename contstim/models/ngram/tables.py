@@ -8,7 +8,7 @@ search of one integer key. `estimate` has the bigrams of a short text as an exam
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from itertools import chain, pairwise, repeat
 from typing import TYPE_CHECKING
 
@@ -17,12 +17,13 @@ import numpy as np
 from contstim.models.vocabularies import with_spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from contstim.files.arrays import Float32Array, FloatArray, IntArray
     from contstim.words.sentence import Sentence
 
 _PLACES_AT_ONCE = 2**17
+_CACHED_NGRAMS = 2**16
 MAX_ORDER = 6
 """The longest n-grams that KenLM's Python package is compiled for."""
 
@@ -112,6 +113,16 @@ class NgramTables:
         row = int(keys.searchsorted(key))
         return row if row < len(keys) and keys[row] == key else -1
 
+    @cached_property
+    def row(self) -> Callable[[tuple[int, ...]], int]:
+        """The row of an n-gram in the table of its order; -1 if the model does not have it."""
+        return lru_cache(_CACHED_NGRAMS)(partial(_row, self))
+
+    @cached_property
+    def log10_prob(self) -> Callable[[tuple[int, ...]], float]:
+        """Log10 probability of the last word given the others, at most `order` words."""
+        return lru_cache(_CACHED_NGRAMS)(partial(_log10_prob, self))
+
     def bigrams_ending_in(self, word: int) -> IntArray:
         """Rows of the bigram table whose second word this is."""
         rows, starts = self._bigrams_by_last_word
@@ -149,6 +160,11 @@ class NgramTables:
             end: whether the end of the sentence counts.
         """
         totals = np.zeros(len(sentences))
+        if len(sentences) == 1 and starts is None:  # as searches ask, without array operations
+            sentence = (BEGIN, *self.ids(sentences[0].words).tolist(), END)
+            for i in range(2, len(sentence) + end):
+                totals[0] += self.log10_prob(sentence[max(0, i - self.order) : i])
+            return totals
         words = [sentence.words for sentence in sentences]
         n_words = np.fromiter(map(len, words), np.int64, len(words))
         first = np.zeros_like(n_words) if starts is None else np.asarray(starts, np.int64)
@@ -203,3 +219,27 @@ class NgramTables:
             rows = np.full_like(ids, -1)
             rows[has_context] = ngrams
         return probs
+
+
+def _log10_prob(tables: NgramTables, ids: tuple[int, ...]) -> float:
+    last = ids[-1]
+    prob = np.float32(tables.orders[0].log10_prob[last])
+    for length in range(1, min(tables.order, len(ids))):
+        context = tables.row(ids[-1 - length : -1])
+        if context < 0:  # pruned models may lack it, and still have a longer one
+            continue
+        ngram = tables.find_one(length + 1, context, last)
+        if ngram >= 0:
+            prob = np.float32(tables.orders[length].log10_prob[ngram])
+        else:
+            prob += np.float32(tables.orders[length - 1].log10_backoff[context])
+    return float(prob)
+
+
+def _row(tables: NgramTables, ids: tuple[int, ...]) -> int:
+    row = ids[0]
+    for order, word in enumerate(ids[1:], start=2):
+        row = tables.find_one(order, row, word)
+        if row < 0:
+            break
+    return row
