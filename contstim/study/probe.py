@@ -28,7 +28,8 @@ from contstim.optimization.jobs.tasks import InspectionTask, SearchContext, floo
 from contstim.steps.training import TrainNetwork
 from contstim.steps.triplets import SearchTriplets
 from contstim.store import Slot, Store, TripletStore
-from contstim.study.places import StudyFiles
+from contstim.store.times import times_beside
+from contstim.study.places import STORE, StudyFiles
 from contstim.study.states import stage_states
 from contstim.study.study_file import read_study
 from contstim.study.times import SURE, is_ngram, training_key
@@ -164,6 +165,7 @@ class _Searcher:
         sentences: Sequence[Sentence],
     ) -> None:
         self._sentences, self._folder = sentences, folder
+        self._stored = times_beside(STORE)
         self._question = None if step is None else step.question().resolved
         words = step and step.vocabulary and _path(step.vocabulary, folder)
         self._context = SearchContext(
@@ -208,9 +210,10 @@ class _Searcher:
             scored += len(block)
             size = min(2 * size, _LARGEST_BLOCK)
         measurement(f"score {specification}", scored, spent)
-        n = min(1 + int(_CONTEXT_SECONDS / _CONTEXTS * scored / spent), N_SENTENCES)
-        if gain := context_gain(scorer, n=n, seconds=_CONTEXT_SECONDS):
-            _emit({"context": specification, "facts": asdict(gain)})
+        if specification not in self._stored.contexts:
+            n = min(1 + int(_CONTEXT_SECONDS / _CONTEXTS * scored / spent), N_SENTENCES)
+            if gain := context_gain(scorer, n=n, seconds=_CONTEXT_SECONDS):
+                _emit({"context": specification, "facts": asdict(gain)})
         return scores
 
     def search(self, there: Sequence[str], deadline: float) -> None:

@@ -138,7 +138,7 @@ def _record(
     reader = csv.reader(rest, delimiter=delimiter, strict=True)
     try:
         cells = [cell.strip() for cell in next(reader)]
-        # A row may end in signs between cells that the header lacks; none has a value without a name
+        # A row may end in more separators than the header, but has no value without a name
         n_named = max((index for index, name in enumerate(header, start=1) if name), default=0)
         fits = len(cells) >= len(header) and not any(cells[n_named:])
         is_no_data = not header or not any(cells) or cells[0] == footer or _is_header(cells, header)
