@@ -28,7 +28,7 @@ from contstim.steps.step import fields_of
 from contstim.study.amounts import StudyNumbers, most_sentences
 from contstim.study.owners import conflicts, section_of
 from contstim.study.places import StudyFiles
-from contstim.study.single_steps import check_input, check_step_inputs, check_steps
+from contstim.study.single_steps import check_input, check_steps, step_files
 from contstim.study.study import RESULTS, embedded_text
 
 if TYPE_CHECKING:
@@ -60,9 +60,8 @@ def check_study(study: Study, problems: Problems) -> None:
     """
     _check_texts(study, problems)
     _check_models(study, problems)
-    for key, path, note in _files(study):
+    for key, path, note in (*_files(study), *step_files(study)):
         check_input(path, note, key, problems)
-    check_step_inputs(study, problems)
     _check_sections(study, problems)
     _check_settings(study, problems)
     _check_numbers(study, problems)
@@ -151,7 +150,7 @@ def _check_stages(study: Study, problems: Problems) -> None:
             with problems.of(key):
                 _check_judge(parse_model(text, text), study)
     written = {path for stage in stages for path in stage.writes}
-    for key, path, _ in _files(study):
+    for key, path, _ in (*_files(study), *step_files(study)):
         if written.isdisjoint((path, *path.parents)) and not os.path.lexists(path):
             problems.add(key, f"there is no file {str(path)!r}, and no stage writes it.")
 

@@ -28,7 +28,7 @@ from contstim.study.stage import StudyStage
 from contstim.study.study import RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from contstim.study.problems import Problems
     from contstim.study.study import Study
@@ -81,8 +81,8 @@ def _values(
     return values
 
 
-def check_step_inputs(study: Study, problems: Problems) -> None:
-    """Add what is wrong with files and folders that keys of single steps name."""
+def step_files(study: Study) -> Iterator[tuple[Key, Path, Help]]:
+    """Every file or folder that keys of single steps name, with its key and what it must be."""
     for name, values in study.steps.items():
         kind = step_named(name)
         for field in () if kind is None else fields_of(kind):
@@ -90,8 +90,7 @@ def check_step_inputs(study: Study, problems: Problems) -> None:
             if not isinstance(field.note, Aside | Writes):
                 for path in value if isinstance(value, tuple) else (value,):
                     if isinstance(path, Path) or (path is not None and field.note.content):
-                        key = (*name.split(" ", 1), field.name)
-                        check_input(Path(path), field.note, key, problems)
+                        yield (*name.split(" ", 1), field.name), Path(path), field.note
 
 
 def check_steps(study: Study, problems: Problems) -> None:

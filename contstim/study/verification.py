@@ -102,7 +102,7 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     """Compare all files of a folder and its subfolders with the records there.
 
     In an archive, every file is compared with its `archive.json`, too. Checksums decide, never the
-    time of a file. Hidden files are left out.
+    time of a file. Elsewhere hidden files are left out.
 
     Args:
         folder: of a study, of single commands, or an archive; a zip is unpacked for the time being.
@@ -140,7 +140,7 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     manifest = read_manifest(folder)
     if manifest is not None:
         by_path = {file.path: file for file in files}
-        for file in _archived(folder, manifest, visible):
+        for file in _archived(folder, manifest):
             before = by_path[file.path].state if file.path in by_path else FileState.UNRECORDED
             differs = file.state is not FileState.HOLDS
             # Where both hold, the record says more
@@ -168,10 +168,10 @@ def _unrecorded(
             yield CheckedFile(path_from(folder, path), FileState.UNRECORDED, sentence)
 
 
-def _archived(folder: Path, manifest: Manifest, visible: Iterable[Path]) -> Iterator[CheckedFile]:
+def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
     """Every file of an archive: as it is listed, edited, missing, or added.
 
-    What a run of the study writes is no part of the archive.
+    What a run of the study writes is no part of the archive, nor is what git and macOS add.
     """
     listed_files = {file.name: f"sha256:{file.sha256}" for file in manifest.files}
     supplied = {file.name: f"sha256:{file.sha256}" for file in manifest.to_supply}
@@ -187,9 +187,11 @@ def _archived(folder: Path, manifest: Manifest, visible: Iterable[Path]) -> Iter
             yield CheckedFile(name, FileState.CHANGING, "a run of the study writes it.")
         else:
             yield CheckedFile(name, FileState.EDITED, f"not as {MANIFEST} lists it.")
-    for path in visible:
+    for path in folder.rglob("*"):
         name = path_from(folder, path)
         written = name in (MANIFEST, PAGE.name) or folder / RESULTS in path.parents
+        written |= path.is_dir() and not path.is_symlink()
+        written |= not {".git", ".DS_Store"}.isdisjoint(path.parts)
         if not written and name not in listed_files and name not in supplied:
             yield CheckedFile(name, FileState.ADDED, f"{MANIFEST} does not list it.")
 

@@ -110,6 +110,10 @@ BAD = {
     "a number in quotes": ('[compare]\ntop = "3"', "'3' is not a whole number"),
     "a number out of range": ("[compare]\ntop = 0", "must be 1 or more, not 0"),
     "a file that is not there": ('[evaluate.blimp]\ndata = "no"', "there is no file 'no'"),
+    "a result of no stage": (
+        '[score]\nsentences = "results/no.txt"',
+        "there is no file 'results/no.txt', and no stage writes it",
+    ),
     "a folder": ('[mixed]\nresponses = "pairs"', "'pairs' is a folder; name a file"),
     "a path outside results": ('[mixed]\nout = "mixed"', "name a path in results/"),
     "a way out of results": ('[mixed]\nout = "results/../.."', "name a path in results/"),

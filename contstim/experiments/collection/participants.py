@@ -177,7 +177,8 @@ def _find_known(
         raise RequestRefusal(
             403, "This server takes no artificial participants: start it with --rehearsal."
         )
-    if not (applicant.has_token or options.accept_platform_ids or not applicant.person):
+    is_admitted = options.accept_platform_ids and SIGNED not in applicant.fields
+    if not (applicant.has_token or is_admitted or not applicant.person):
         raise RequestRefusal(
             403,
             "This address says who you are, but lacks the token that proves it. Please use the "

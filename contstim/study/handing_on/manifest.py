@@ -14,6 +14,7 @@ from contstim.errors import ContstimError, InputError
 from contstim.files.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.files.files import checksum, decoding, path_inside
 from contstim.study.places import ARCHIVED_ASSIGNMENT
+from contstim.tables import listed
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
@@ -115,10 +116,14 @@ def unpacked(path: Path) -> Iterator[Path]:
                 raise InputError(f"{twice[0]} is in it twice")
             for name in names:
                 path_inside(scratch, name)
+            # An archive is one folder, named for the zip; macOS adds a folder of its own
+            roots = {name.partition("/")[0] for name in names} - {"__MACOSX"}
+            if len(roots) > 1 and any(f"{root}/{MANIFEST}" in names for root in roots):
+                raise InputError(f"an archive is one folder, but it has {listed(sorted(roots))}")
             archive.extractall(scratch)
-        inside = [*Path(scratch).iterdir()]
-        # An archive is one folder, named for the zip
-        yield inside[0] if len(inside) == 1 and inside[0].is_dir() else Path(scratch)
+        (root,) = roots if len(roots) == 1 else ("",)
+        inside = Path(scratch) / root
+        yield inside if inside.is_dir() else Path(scratch)
 
 
 def check_supplied(folder: Path) -> tuple[str, ...]:
@@ -132,12 +137,12 @@ def check_supplied(folder: Path) -> tuple[str, ...]:
         return ()
     missing = [file for file in manifest.to_supply if not (folder / file.name).is_file()]
     if missing:
-        listed = "\n".join(
+        needed = "\n".join(
             f"  {file.name}: {file.size:,} bytes, sha256 {file.sha256}" for file in missing
         )
         raise InputError(
             f"This archive was made without files that the study reads. Put them into {folder}:\n"
-            f"{listed}\nWhoever sent you the archive can say where they come from."
+            f"{needed}\nWhoever sent you the archive can say where they come from."
         )
     # Of the files, those that a study reads: not its page and texts, which are written anew
     ours = (ARCHIVED_RESULTS, PSYCH_DS, *TEXTS, manifest.study)

@@ -35,14 +35,16 @@ def test_a_stranger_does_not_go_on_as_somebody_else(serve: Serve, accept: bool) 
     for spelt in ("07", "7 ", "8", ""):
         assert served.refused(platform={"participant": spelt}, token=own) == 403
     assert served.refused(token=own) == 403
-    for stranger in (who, {"PROLIFIC_PID": "7"}):
-        if accept:  # another participant, and that only once
-            joined = served.join(platform=stranger, group="1")
-            assert joined["participant"] != seven["participant"]
-            assert joined["answered"] == []
-        assert served.refused(platform=stranger) == 403
+    assert served.refused(platform=who) == 403
+    stranger = {"PROLIFIC_PID": "7"}
+    if accept:  # another participant, and that only once
+        joined = served.join(platform=stranger, group="1")
+        assert joined["participant"] != seven["participant"]
+        assert joined["answered"] == []
+    assert served.refused(platform=stranger) == 403
+    assert served.refused(platform={**stranger, "PROLIFIC_PID": "9", **who}) == 403
     rows = list(csv.DictReader(io.StringIO(served.download("participants").text)))
-    assert [row["answered"] for row in rows] == ["1"] + ["0", "0"] * accept
+    assert [row["answered"] for row in rows] == ["1"] + ["0"] * accept
 
 
 def test_a_link_resumes_in_any_browser_whatever_else_the_address_says(serve: Serve) -> None:

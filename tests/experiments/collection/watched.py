@@ -29,7 +29,7 @@ language,before,choice,Your first language?,English|another,
 task,check,choice,What is to be chosen?,the longer|*the likelier,
 remarks,after,text,Anything else?,,yes
 """
-IDS = ("PROLIFIC_PID", "sona_id", "workerId", "participant")
+IDS = ("PROLIFIC_PID", "sona_id", "workerId")
 DEVICES = {"phone": "390x844", "tablet": "1024x768", "computer": "1280x800"}
 
 
@@ -74,7 +74,7 @@ def known(number: int) -> dict[str, Any]:
         "remarks": ("", f'"{number}";\n=1', f"Ünïcødé {number} \0")[number % 3],
     }
     return {
-        "platform": {IDS[number % 4]: f"person-{number}"} if number % 5 else {},
+        "platform": {IDS[number % 3]: f"person-{number}"} if number % 5 else {},
         "device": device,
         "viewport": DEVICES[device],
         "second_tabs": number % 4,

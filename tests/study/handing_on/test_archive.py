@@ -55,7 +55,12 @@ def test_every_file_of_an_archive_is_listed_with_its_checksum(unpacked: Path) ->
         (unpacked / name).unlink()
         assert FileState.MISSING in states_of(unpacked, name), name
         (unpacked / name).write_bytes(content)
-    for name in ("new.md", "archived-results/new.csv", "archived-results/new.csv.meta.json"):
+    for name in (
+        ".hidden",
+        "new.md",
+        "archived-results/new.csv",
+        "archived-results/new.csv.meta.json",
+    ):
         (unpacked / name).write_text("{}")
         assert states_of(unpacked, name), name
         (unpacked / name).unlink()
@@ -67,6 +72,18 @@ def test_every_file_of_an_archive_is_listed_with_its_checksum(unpacked: Path) ->
 def states_of(folder: Path, name: str) -> set[FileState]:
     """The states of a wrong file, and of the folder that was written with it."""
     return {file.state for file in verify_folder(folder).wrong if file.path == name}
+
+
+@pytest.mark.usefixtures("unpacked")
+def test_a_zip_with_a_file_next_to_the_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "small.zip"
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("__MACOSX/small/._study.toml", "added by macOS")
+    assert not verify_folder(path).wrong
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("new.py", "added")
+    with pytest.raises(InputError, match=r"new\.py"):
+        verify_folder(path)
 
 
 @pytest.mark.usefixtures("unpacked")
