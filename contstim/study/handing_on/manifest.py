@@ -13,8 +13,8 @@ from zipfile import ZipFile
 from contstim.errors import ContstimError, InputError
 from contstim.files.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.files.files import checksum, decoding, path_inside
+from contstim.files.tables import listed
 from contstim.study.places import ARCHIVED_ASSIGNMENT
-from contstim.tables import listed
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
