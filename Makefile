@@ -68,7 +68,7 @@ clean:
 # What the checks and tests need beyond the package itself
 .venv/ready: .venv/base
 	$(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@# kenlm is compiled on installation; what it does for ARPA files contstim's own tables do too
+	@# kenlm is compiled on installation; it reads the binary files of KenLM
 	@if command -v cmake >/dev/null && { command -v c++ || command -v g++ || command -v clang++; } >/dev/null; \
 	then $(RUN)python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kenlm]'; \
 	else echo "No C++ compiler and CMake here: kenlm, which reads KenLM's binary files, is left out."; fi
