@@ -50,8 +50,9 @@ _GENERATED = (5e-5, 5e-4)  # seconds of a sentence of the embedded English
 _ROWS = {1: (700.0, 2_900.0), 2: (4_300.0, 17_200.0)}
 """Rows of networks for a triplet by the number of networks: half and double of the usual number
 (sentences of eight words, 9,000 words, 3 to 5 nats)."""
-_ROW, _SMALL_ROW = (1e-3, 1e-2), (2e-4, 5e-3)
-"""Seconds of a row around networks, and in a small network that is yet to be trained."""
+_OVERHEAD = 2e-3  # seconds of a row in a search, in addition to the network
+_ROW_SHARE = 0.75  # time of a row of a network, in that of a scored sentence
+_SMALL_ROW = (2e-4, 5e-3)  # seconds of a row of a small network that is yet to be trained
 _NGRAM_SEARCH = (0.1, 5.0)  # seconds, between n-gram models
 _DOUBT = 1.7  # factor by which the mean of fewer triplets may be off
 SURE = 3
@@ -222,34 +223,24 @@ class TimeEstimates:
         if not networks:
             return _NGRAM_SEARCH
         if measured.rows:
-            row = (measured.seconds / measured.rows,) * 2
-        else:
-            rows = [_ROW, *map(self._row, networks)]
-            row = min(low for low, _ in rows), sum(high for _, high in rows)
-        fewest, most = self._rows(question, len(networks))
-        low = max(fewest * row[0], measured.seconds)
-        return low, max(most * row[1], 2 * low)
+            fast = slow = measured.seconds / measured.rows
+        else:  # the slower network decides
+            fast, slow = map(max, zip(*map(self._row, networks), strict=True))
+        fewest, most = _ROWS[len(networks)]
+        low = max(fewest * fast, measured.seconds)
+        return low, max(most * slow, 2 * low)
 
     def _searched(self, question: SearchQuestion, one: StudyModel, two: StudyModel) -> MeasuredTime:
         names = one.specification, two.specification
         return self._times.get(search_key(question, *names))
 
     def _row(self, model: StudyModel) -> tuple[float, float]:
-        """Seconds of a row of a network: about those of a sentence, or less."""
-        name = model.specification
-        sentence = self._times.get(f"score {name}").a_unit
+        """Return the shortest and longest time of a row in a search with a network, seconds."""
+        sentence = self._times.get(f"score {model.specification}").a_unit
         if sentence is None and model.training is None:
             raise _NotMeasured(f"the speed of {model.name} is not measured yet")
-        return _SMALL_ROW if sentence is None else (sentence / 3, sentence)
-
-    def _rows(self, question: SearchQuestion, networks: int) -> tuple[float, float]:
-        """Fewest and most rows for a triplet of so many networks: as measured, or as usual."""
-        rows = []
-        for pair in combinations(self._study.models, 2):
-            measured = self._searched(question, *pair)
-            if sum(not is_ngram(m.specification) for m in pair) == networks and measured.units:
-                rows.append(measured.rows / measured.units)
-        return (min(rows) / _DOUBT, max(rows) * _DOUBT) if rows else _ROWS[networks]
+        network = _SMALL_ROW if sentence is None else (_ROW_SHARE * sentence,) * 2
+        return _OVERHEAD + network[0], _OVERHEAD + network[1]
 
 
 class _NotMeasured(Exception):  # noqa: N818

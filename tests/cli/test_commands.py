@@ -349,7 +349,7 @@ def test_repeated_words_are_exempt_by_a_vocabulary_files_own_list(folder: Path) 
 
 def test_prose_is_excluded_as_prose(folder: Path) -> None:
     """In running text no line is a sentence: the excluded text must be split as well."""
-    prose = (Path(__file__).parents[1] / "prose.txt").read_text(encoding="utf-8")
+    prose = (Path(__file__).parents[1] / "words" / "prose.txt").read_text(encoding="utf-8")
     (folder / "train.prose.txt").write_text(prose)
     (folder / "new.prose.txt").write_text(f"{prose} A woman waited for\nher sister.\n")
     options = ("--prose", "--words", "6", "--out", "p.txt")
