@@ -1,9 +1,9 @@
-"""N-gram models: estimated here, kept as ARPA files, scored from tables or by KenLM.
+"""N-gram models: trained here, stored as ARPA files, scored from tables or by KenLM.
 
-adapter      NgramModel, under the contract of every language model
-kenlm        the same by KenLM, where the kenlm package is installed, and what it must not read
-tables       the model as sorted arrays, and conditional probabilities from them
-arpa         tables from and to ARPA files
-replace      the score with every word of the vocabulary at one position
-training     train_ngram: from sentences to a model file, by interpolated modified Kneser-Ney
+adapter      NgramModel, an implementation of LanguageModel
+kenlm        scores by the kenlm package, and checks of its binary files
+tables       the model as sorted arrays, and their conditional probabilities
+arpa         reading and writing of ARPA files
+replace      scores of a sentence with each word of the vocabulary at one position
+training     train_ngram: a model file from sentences, by interpolated modified Kneser-Ney
 """

@@ -33,27 +33,27 @@ if TYPE_CHECKING:
     from contstim.words.vocabulary import Vocabulary
 
 _NATS = math.log(10.0)
-_SENTENCES = 4_096  # whose words' ids are remembered
+_CACHED_SENTENCES = 4_096  # sentences whose word ids are cached
 
 
 class NgramModel(LanguageModel):
     """An n-gram model: log p of the words and of the end of the sentence, given its start.
 
-    An ARPA file is read into sorted tables, which give the scores of all candidate words at once.
-    A KenLM binary file, whose n-grams cannot be listed, is read by the kenlm package and asked word
-    by word. Conditional probabilities are float32 numbers, summed in float64; they are KenLM's,
-    except for those above 1 that pruned models may have, of which KenLM gives the inverse. `<s>`,
-    `</s>` and `<unk>` in a sentence are unknown words. The end mark is read if it is a word of the
-    model (see `EndMarks`).
+    An ARPA file is read into sorted tables, which score all candidate words at once. A KenLM binary
+    file does not list its n-grams: the kenlm package reads it and scores one word at a time.
+    Conditional probabilities are float32 and equal KenLM's; their sums are float64. One exception:
+    pruned models may have probabilities above 1, for which KenLM returns the inverse. `<s>`, `</s>`
+    and `<unk>` in a sentence are unknown words. The end mark is scored if it is a word of the model
+    (see `EndMarks`).
 
     Args:
         path: an ARPA file, compressed or not, or a binary file of KenLM.
-        name: names columns and files; by default the path.
-        end_mark: whether an end mark is read that is a word of the model.
+        name: name of the model in columns and files; by default the path.
+        end_mark: whether to score an end mark that is a word of the model.
 
     Raises:
-        ModelError: if the file is missing or cannot be read, or is a binary file of KenLM and the
-            kenlm package is not installed.
+        ModelError: if the file is missing or cannot be read; or if it is a KenLM binary file and
+            the kenlm package is not installed.
     """
 
     reports_passes = True
@@ -78,7 +78,7 @@ class NgramModel(LanguageModel):
 
     @property
     def convention(self) -> Convention:
-        """The usual sum from `<s>` to `</s>`."""
+        """The rule: the sum of log-probabilities from `<s>` to `</s>`."""
         plain = Convention(
             rule="log-likelihood",
             context="<s>",
@@ -88,7 +88,7 @@ class NgramModel(LanguageModel):
         return self._end_marks.convention(plain)
 
     def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`: searches change nothing in it."""
+        """See `Scorer.for_another_search`: searches do not change a model, so they share it."""
         return self
 
     def n_parameters(self) -> int | None:
@@ -103,14 +103,14 @@ class NgramModel(LanguageModel):
 
     @property
     def order(self) -> int:
-        """The length of the longest n-grams that it holds."""
+        """Length of the longest n-grams."""
         if self.tables is None:
             return self._query.order
-        # a unigram model's file has an empty section of bigrams
+        # The file of a unigram model has an empty section of bigrams
         return sum(len(table.keys) > 0 for table in self.tables.orders)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.token_log_probs`: one term a word, and `</s>`."""
+        """See `LanguageModel.token_log_probs`: one term for each word and for `</s>`."""
         marks, log10_probs = self._end_marks, self._query.log10_probs
         return [
             marks.terms(sentence, (value * _NATS for value in log10_probs(marks.read(sentence))))
@@ -118,7 +118,7 @@ class NgramModel(LanguageModel):
         ]
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """See `LanguageModel.completed_word_log_probs`: a term is a word already."""
+        """See `LanguageModel.completed_word_log_probs`: each term is a whole word already."""
         return self.token_log_probs(sentences)
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
@@ -138,24 +138,26 @@ class NgramModel(LanguageModel):
         if self.tables is None:
             return super().replacement_log_probs(sentence, position, words)
         sentence.check_position(position)
-        read = self._end_marks.read(sentence).words
-        scores = self._replaced(read, position, as_tuple(words))
+        scored_words = self._end_marks.read(sentence).words
+        scores = self._scores_by_word(scored_words, position, as_tuple(words))
         scores *= _NATS
         return scores
 
     @cached_property
-    def _replaced(self) -> Callable[[tuple[str, ...], int, tuple[str, ...]], FloatArray]:
-        """Log10 probabilities of a sentence's words with candidates, (n_candidates,), at one place.
+    def _scores_by_word(self) -> Callable[[tuple[str, ...], int, tuple[str, ...]], FloatArray]:
+        """Log10 probabilities of a sentence with each candidate at one position, (n_candidates,).
 
-        Ids are cached: a search asks about the same sentences and lists of words again and again.
+        Ids are cached, since a search scores the same sentences and candidates repeatedly.
         """
         assert self.tables is not None
-        id_of, with_each_word = self.tables.word_ids.get, ReplacementScores(self.tables)
-        ids = lru_cache(_SENTENCES)(lambda words: (BEGIN, *map(id_of, words, repeat(UNKNOWN)), END))
+        id_of, replacement_scores = self.tables.word_ids.get, ReplacementScores(self.tables)
+        ids = lru_cache(_CACHED_SENTENCES)(
+            lambda words: (BEGIN, *map(id_of, words, repeat(UNKNOWN)), END)
+        )
         candidates = SizedCache(self.tables.ids, len, WORDS)
-        # <s> stands at index 0, so a word at `position` has the index position + 1
-        return lambda words, position, asked: with_each_word(
-            ids(words), position + 1, candidates(asked)
+        # <s> has index 0, so a word at `position` has the index position + 1
+        return lambda words, position, replacements: replacement_scores(
+            ids(words), position + 1, candidates(replacements)
         )
 
     def knows(self, words: Sequence[str]) -> BoolArray:
@@ -164,7 +166,7 @@ class NgramModel(LanguageModel):
         return np.fromiter(in_text, np.bool_, len(words))
 
     def vocabulary(self, min_count: int) -> Vocabulary:
-        """See `LanguageModel.vocabulary`; counts stand beside a model that contstim trained."""
+        """See `LanguageModel.vocabulary`; only models trained by contstim have counts."""
         path = counts_path(self.path)
         if not is_file(path):
             raise ModelError(
@@ -176,7 +178,7 @@ class NgramModel(LanguageModel):
 
 def _require_file(path: Path) -> None:
     if not path.is_file():
-        what = "It is a folder. " if path.is_dir() else ""
+        note = "It is a folder. " if path.is_dir() else ""
         raise ModelError(
-            f"There is no n-gram model at {path}. {what}'contstim train ngram' makes one."
+            f"There is no n-gram model at {path}. {note}'contstim train ngram' makes one."
         )

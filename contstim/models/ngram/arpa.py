@@ -1,7 +1,7 @@
-"""ARPA files: read into and written from n-gram tables, a column at a time.
+"""Reading and writing of ARPA files as n-gram tables, one column at a time.
 
-Arrow splits and joins the text, so that millions of n-grams take seconds without a Python loop. See
-`sections` for the text of a file and its dialects.
+Arrow splits and joins the text without a Python loop, so that millions of n-grams take seconds. See
+`sections` for the text of a file and its variants.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from contstim.models.ngram.sections import Columns
 
 _ROWS_AT_ONCE = 500_000
-_UNKNOWN_UPPER = b"<UNK>"  # <unk> in some programs
-_LOG10_UNSEEN = -100.0  # what KenLM gives <unk> where a file has none
+_UNKNOWN_UPPER = b"<UNK>"  # some programs write <unk> in capitals
+_LOG10_UNSEEN = -100.0  # KenLM's value for <unk> if a file has none
 
 
 def write_arpa(tables: NgramTables, path: Path | str) -> None:
     """Write an ARPA file: log10 probabilities and back-off weights, exact to float32.
 
-    A unigram model gets an empty section of bigrams, without which KenLM refuses it.
+    A unigram model gets an empty section of bigrams, which KenLM requires.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: if the file cannot be written.
     """
     sizes = [len(table.keys) for table in tables.orders] + [0] * (tables.order == 1)
     with writing(path) as partial, partial.open("wb") as file:
@@ -53,8 +53,8 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
     table = tables.orders[order - 1]
     for start in range(0, len(table.keys), _ROWS_AT_ONCE):
         rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(table.keys)))
-        # A key gives the last word and the row of the prefix in the table below, whose key gives
-        # the word before: so the columns come last word first.
+        # A key holds the last word and the row of the prefix in the table below. The key there
+        # holds the word before. So the columns are computed from the last word to the first.
         columns, prefixes = [], rows
         for n in range(order, 0, -1):
             columns.append(words.take(pa.array(tables.word_of(n, prefixes))))
@@ -64,17 +64,17 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
             pieces += ["\t" if n == 0 else " ", column]
         if order < tables.order:
             pieces += ["\t", pc.cast(pa.array(table.log10_backoff[rows]), pa.string())]
-        # the joined lines lie in one buffer, which ends where the last line does
+        # The joined lines are in one buffer; the last offset is the end of the text
         lines = pc.binary_join_element_wise(*pieces, "\n", "")
         _, offsets, text = lines.buffers()
         file.write(memoryview(text)[: np.frombuffer(offsets, np.int32)[len(lines)]])
 
 
 def read_arpa(path: Path | str) -> NgramTables:
-    """Read an ARPA file of any program, compressed or not; n-grams may be in any order.
+    """Read an ARPA file from any program, compressed or not; n-grams may be in any order.
 
     Raises:
-        ModelError: if the file is missing or is not a complete ARPA file; names the line.
+        ModelError: if the file is missing or incomplete; the message names the line.
     """
     with reading(path, ModelError):
         return parse_arpa(Path(path).read_bytes(), path)
@@ -83,30 +83,30 @@ def read_arpa(path: Path | str) -> NgramTables:
 def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
     """Read the content of an ARPA file, compressed or not.
 
-    A word or n-gram that is listed twice has the values of its first line, as in KenLM. Words that
-    are not UTF-8 are distinct words that no sentence has.
+    A word or n-gram that is listed twice gets the values of its first line, as in KenLM. Words that
+    are not valid UTF-8 are distinct words that occur in no sentence.
 
     Args:
         content: the bytes of the file.
         path: the file, for messages.
 
     Raises:
-        ModelError: if it is not a complete ARPA file; names the line.
+        ModelError: if the file is incomplete; the message names the line.
     """
     sections = sections_of(content, path)
     n_empty = 0
-    while not sections[-1].size:  # KenLM needs an empty section of bigrams in a unigram model
+    while not sections[-1].size:  # KenLM requires an empty section of bigrams in a unigram model
         n_empty += 1
         sections.pop()
     words, ids, unigrams = _read_unigrams(sections[0])
     orders, spelled = [unigrams], [*ids]
-    # Arrow works without Python's lock, so sections are read at the same time
+    # Arrow releases Python's lock, so threads read the sections at the same time
     with ThreadPoolExecutor() as threads:
-        columns = threads.map(lambda section: section.columns(spelled), sections[1:])
+        columns_by_section = threads.map(lambda section: section.columns(spelled), sections[1:])
         id_of = np.fromiter(ids.values(), np.int64, len(ids))
-        for section, part in zip(sections[1:], columns, strict=True):
-            orders.append(_order(section, part, id_of[part.words.T], len(words), orders))
-    # Weights of the longest n-grams count only if there could be longer ones: an empty order
+        for section, columns in zip(sections[1:], columns_by_section, strict=True):
+            orders.append(_order(section, columns, id_of[columns.words.T], len(words), orders))
+    # Back-off weights of the longest n-grams matter only if an empty section of longer ones follows
     if orders[-1].log10_backoff.any():
         if not n_empty:
             sections[-1].refuse_weights()
@@ -116,11 +116,11 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
 
 
 def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int], NgramTable]:
-    """The words, the id of each word as the file spells it, and their table."""
+    """Return the words, the id of each word as spelled in the file, and their table."""
     columns = section.columns()
     special = {word.encode(): id_ for id_, word in enumerate(SPECIAL_WORDS)}
     special[_UNKNOWN_UPPER] = UNKNOWN
-    # The row of each id; row `size` is appended below, for a file without <unk>
+    # The row of each id; row `size` is appended below for a file without <unk>
     ids, rows = dict(special), [section.size] * len(SPECIAL_WORDS)
     for row, word in enumerate(columns.ngrams.to_pylist()):
         id_ = ids.setdefault(word, len(rows))
@@ -149,13 +149,13 @@ def _order(
     """The table of the n-grams of one order.
 
     Args:
-        section: of the file.
-        columns: of the section.
-        words: (order, size) ids of the words.
+        section: section of the file.
+        columns: columns of the section.
+        words: ids of the words, (order, size).
         n_words: size of the vocabulary.
-        orders: the tables of all lower orders.
+        orders: tables of all lower orders.
     """
-    # The row of each n-gram's prefix, word by word: that of its first word, its first two, …
+    # The row of each n-gram's prefix, which grows by one word in each pass
     rows = words[0]
     for table, last in zip(orders[1:], words[1:-1], strict=True):
         rows = table.find(rows * n_words + last)

@@ -1,8 +1,8 @@
-"""Conditional probabilities as KenLM gives them, from its own binary files.
+"""Conditional probabilities computed by KenLM from its binary files.
 
-KenLM trusts every number in a file: a binary file of order 0 ends the process, since memory is
-reserved by these numbers. So the announced numbers are compared with the size of the file
-beforehand. The content of a binary file has no checksum, so damage inside it is not noticed.
+KenLM does not check the numbers in a file before it allocates memory. For example, a binary file of
+order 0 kills the process. So the counts in the header are first compared with the size of the file.
+The content of a binary file has no checksum, so damage inside it is not detected.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 
 _BINARY = b"mmap lm http://kheafield.com/code"
 _HEADER_BYTES = 1 << 16  # a header is much shorter
-_SANITY = 88  # bytes that tell KenLM whether a binary file was made for this machine
-_LONGEST_MESSAGE = 300  # characters of what KenLM says
+_SANITY = 88  # bytes by which KenLM checks that a binary file fits this machine
+_LONGEST_MESSAGE = 300  # characters of KenLM's message
 _FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
 
 
 def is_binary(path: Path) -> bool:
-    """True if a file is one of KenLM's binary files."""
+    """Return True if a file is a KenLM binary file."""
     with path.open("rb") as file:
         return file.read(len(_BINARY)) == _BINARY
 
 
-def _check(path: Path) -> None:
-    """Refuse a binary file that could end the process when KenLM reads it.
+def _check_header(path: Path) -> None:
+    """Refuse a binary file that could kill the process when KenLM reads it.
 
     Raises:
-        ModelError: if it is damaged.
+        ModelError: if the file is damaged.
     """
     with path.open("rb") as file:
-        counts = _announced(path, file.read(_HEADER_BYTES))
+        counts = _header_counts(path, file.read(_HEADER_BYTES))
     if not 1 <= len(counts) <= MAX_ORDER:
         raise ModelError(
             f"{path} announces n-grams of {len(counts)} lengths; KenLM has n-grams of 1 to "
@@ -58,13 +58,13 @@ def _check(path: Path) -> None:
         )
 
 
-def _announced(path: Path, start: bytes) -> list[int]:
-    """The numbers in the header of a binary file: fixed ones, and one for each order."""
+def _header_counts(path: Path, start: bytes) -> list[int]:
+    """Return the number of n-grams of each order from the header of a binary file."""
     end = _SANITY + _FIXED.size
     order, multiplier, *_ = _FIXED.unpack_from(start.ljust(end, b"\0"), _SANITY)
     if len(start) < end + 8 * order:
         raise ModelError(f"{path} is cut off: the header of a binary file does not end.")
-    if not 1.0 <= multiplier <= 100.0:  # nan neither
+    if not 1.0 <= multiplier <= 100.0:  # also refuses nan
         raise ModelError(f"{path} is damaged: its hash tables would be {multiplier:g} times full.")
     return list(struct.unpack_from(f"<{order}Q", start, end))
 
@@ -73,20 +73,20 @@ class KenlmQuery:
     """Conditional probabilities from KenLM.
 
     Args:
-        path: a binary file of KenLM, or an ARPA file that KenLM can read.
+        path: a KenLM binary file, or an ARPA file that KenLM can read.
 
     Raises:
-        ModelError: if the kenlm package is not installed, or cannot read the file.
+        ModelError: if the kenlm package is not installed or cannot read the file.
     """
 
     def __init__(self, path: Path) -> None:
         self._model = _load(path)
-        self.order = int(self._model.order)  # KenLM calls a unigram model order 2
+        self.order = int(self._model.order)  # 2 for a unigram model
 
     def log10_probs(self, sentence: Sentence) -> list[float]:
         """See `NgramTables.log10_probs`."""
-        # KenLM gives (log10 probability, n-gram length, unknown?) for each word, and for </s>
-        return [term[0] for term in self._model.full_scores(self._plain(sentence))]
+        # KenLM returns (log10 probability, n-gram length, is unknown) for each word and for </s>
+        return [term[0] for term in self._model.full_scores(self._words_for_kenlm(sentence))]
 
     def totals(
         self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool
@@ -94,29 +94,29 @@ class KenlmQuery:
         """See `NgramTables.totals`."""
         full_scores = self._model.full_scores
         totals = np.zeros(len(sentences))
-        for number, sentence in enumerate(sentences):
-            start = 0 if starts is None else starts[number]
-            # Not `sum`, which does not round every sum to float64 in Python 3.12 and later
+        for i, sentence in enumerate(sentences):
+            start = 0 if starts is None else starts[i]
+            # Not `sum`, whose partial sums are more precise than float64 since Python 3.12
             total = 0.0
-            for term in islice(full_scores(self._plain(sentence), eos=end), start, None):
+            for term in islice(full_scores(self._words_for_kenlm(sentence), eos=end), start, None):
                 total += term[0]
-            totals[number] = total
+            totals[i] = total
         return totals
 
     def holds(self, word: str) -> bool:
         """See `NgramTables.holds`."""
-        return self._spelled(word) in self._model
+        return self._spelling(word) in self._model
 
-    def _plain(self, sentence: Sentence) -> str:
-        """The words for KenLM; `<s>` and `</s>` in a text are unknown words, not boundaries."""
+    def _words_for_kenlm(self, sentence: Sentence) -> str:
+        """Return the words for KenLM; `<s>` and `</s>` in a text become unknown words."""
         bare, unknown = sentence.bare, SPECIAL_WORDS[UNKNOWN]
         if bare.isascii() and "<" not in bare and "'" not in bare:
             return bare
-        words = map(self._spelled, sentence.words)
+        words = map(self._spelling, sentence.words)
         return " ".join(unknown if word in SPECIAL_WORDS else word for word in words)
 
-    def _spelled(self, word: str) -> str:
-        """A word as the model spells it."""
+    def _spelling(self, word: str) -> str:
+        """Return the model's spelling of a word; the word itself if it is unknown."""
         known = (spelling for spelling in (word, *spellings(word)) if spelling in self._model)
         return next(known, word)
 
@@ -131,13 +131,13 @@ def _load(path: Path) -> Any:
             f"file that it came from."
         ) from error
     if is_binary(path):
-        _check(path)
+        _check_header(path)
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
         return kenlm.Model(str(path), config)
     except (OSError, RuntimeError, ValueError, MemoryError) as error:
-        # The end of its message says what is wrong, after the path and a place in its code
+        # The reason is at the end of KenLM's message, after the path and the line of its code
         reason = " ".join(str(error).split())[-_LONGEST_MESSAGE:].rstrip(".")
         raise ModelError(f"KenLM cannot read {path}: {reason}.") from error

@@ -1,14 +1,14 @@
-r"""The text of an ARPA file: its sections, the columns of a section, and where an error is.
+r"""Text of an ARPA file: its sections, their columns, and the line of an error.
 
-A section of trigrams and its columns (base-10 logarithm of the probability, words, base-10
-logarithm of the back-off weight, which any line may lack):
+A section of trigrams. Its columns are the log10 probability, the words, and the log10 back-off
+weight, which is optional in each line:
 
     \3-grams:
     -0.5 <tab> the dog sleeps <tab> -0.2
 
-Programs differ in what surrounds these columns. Any text may precede `\data\`. Columns and words
-are separated by tabs or spaces, one or several. Lines end in a line feed, a carriage return or
-both, and blank lines may be anywhere.
+Programs differ in the text around these columns. Any text may precede `\data\`. One or more tabs or
+spaces separate columns and words. Lines end in a line feed, a carriage return or both. Blank lines
+may be anywhere.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _DATA = re.compile(rb"(?mi)^[ \t]*\\data\\[ \t]*$")
 _COUNT = re.compile(rb"ngram[ \t]+(\d{1,2})[ \t]*=[ \t]*(\d{1,18})", re.IGNORECASE)
 _HEADING = re.compile(rb"\\(\d{1,2})-grams[ \t]*:", re.IGNORECASE)
 _END = re.compile(rb"\\end\\", re.IGNORECASE)
-_LINE = re.compile(rb"[^\n]*[^ \t\n][^\n]*")  # that is not blank
+_LINE = re.compile(rb"[^\n]*[^ \t\n][^\n]*")  # a line that is not blank
 _TAB, _SPACE = b"\t", b" "
-_LONGEST_SHOWN = 80  # characters of a line
+_LONGEST_SHOWN = 80  # characters of a line in a message
 
 
 class Columns(NamedTuple):
     """The columns of a section.
 
     Attributes:
-        log10_prob: (size,) of the last word given the others.
-        log10_backoff: (size,) weight of the n-gram as a context; 0 where a line has none.
-        ngrams: of the unigrams, (size,) an Arrow array of bytes.
-        words: of longer n-grams, (size, order) indices into the words of the file.
+        log10_prob: log10 probability of the last word given the others, (size,).
+        log10_backoff: back-off weight of the n-gram as a context, (size,); 0 if a line has none.
+        ngrams: unigrams, an Arrow array of bytes, (size,); None for longer n-grams.
+        words: words of longer n-grams, (size, order), as indices into the words of the file.
     """
 
     log10_prob: Float32Array
@@ -64,23 +64,23 @@ class Columns(NamedTuple):
 
 
 class _IrregularError(Exception):
-    """The lines of a section do not all have the same columns."""
+    """Raised if the lines of a section differ in their columns."""
 
 
 @dataclass(frozen=True)
 class ArpaText:
-    """The decompressed text of an ARPA file, in which every line ends in a line feed.
+    """Decompressed text of an ARPA file, with line feeds as line ends.
 
     Attributes:
-        text: the bytes.
-        path: the file, for messages.
+        text: bytes of the text.
+        path: path of the file, for messages.
     """
 
     text: bytes
     path: Path | str
 
     def error(self, start: int, problem: str) -> ModelError:
-        """An error at a byte, with the number of its line and its text."""
+        """Return an error at a byte offset, with the line number and the line."""
         number = self.text.count(b"\n", 0, start) + 1
         line = self.text[start : start + 4 * _LONGEST_SHOWN].partition(b"\n")[0]
         shown = line.decode(errors="backslashreplace")
@@ -89,22 +89,22 @@ class ArpaText:
         return ModelError(f"{self.path}, line {number:,}: {problem}: {shown!r}.")
 
     def lines(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-        """The lines that are not blank, stripped, each with the byte at which it starts."""
+        """Yield each line that is not blank as its byte offset and its stripped text."""
         for match in _LINE.finditer(self.text, start, stop):
             yield match.start(), match[0].strip()
 
 
 @dataclass(frozen=True)
 class Section:
-    """The n-grams of one order.
+    """N-grams of one order.
 
     Attributes:
-        file: the text that the section is in.
+        file: text that contains the section.
         order: number of words of an n-gram.
-        size: number of n-grams that the header announces.
-        counted_at: byte of the header's line.
-        start: byte of the heading; equal to `stop` if the file has no such section.
-        stop: byte after the section.
+        size: number of n-grams according to the header.
+        counted_at: byte offset of the header's line with this number.
+        start: byte offset of the heading; equal to `stop` if the file has no such section.
+        stop: byte offset of the end of the section.
     """
 
     file: ArpaText
@@ -115,11 +115,11 @@ class Section:
     stop: int
 
     def error(self, problem: str) -> ModelError:
-        """An error of the whole section, at its heading."""
+        """Return an error of the whole section, at its heading."""
         return self.file.error(self.start, problem)
 
     def error_in_row(self, row: int, problem: str) -> ModelError:
-        """An error of one n-gram."""
+        """Return an error of one n-gram."""
         starts = (start for start, _ in self._lines())
         return self.file.error(next(s for i, s in enumerate(starts) if i == row), problem)
 
@@ -127,24 +127,24 @@ class Section:
         """Read the columns.
 
         Args:
-            words: the words of the file; none if these are its unigrams.
+            words: words of the file; empty for the section of unigrams.
 
         Raises:
-            ModelError: if the number of lines is not the announced one; or a line has other
-                columns, numbers that a model cannot have, or an unknown word.
+            ModelError: if the number of lines differs from the header; or if a line has the wrong
+                columns, invalid numbers, or an unknown word.
         """
         text = self.file.text[self._body : self.stop]
-        # From the quickest way of reading, of files as most programs write them, to the slowest
-        for regular in (bytes, _with_weights, self._with_tabs):
+        # From the fastest method, for files as most programs write them, to the slowest
+        for normalise in (bytes, _add_weights, self._separate_by_tabs):
             try:
-                return self._parse(regular(text), words)
+                return self._parse(normalise(text), words)
             except _IrregularError:
                 continue
         raise self._first_error({*words})
 
     @property
     def _body(self) -> int:
-        """The byte after the heading."""
+        """Byte offset of the line after the heading."""
         end = self.file.text.find(b"\n", self.start, self.stop)
         return self.stop if end < 0 else end + 1
 
@@ -152,7 +152,7 @@ class Section:
         return self.file.lines(self._body, self.stop)
 
     def _parse(self, text: bytes, words: Sequence[bytes]) -> Columns:
-        """Columns that are separated by tabs, words by spaces."""
+        """Parse columns that are separated by tabs, with words separated by spaces."""
         import pyarrow as pa
         import pyarrow.compute as pc
         from pyarrow import csv
@@ -183,17 +183,17 @@ class Section:
         splits = [pc.split_pattern(chunk, _SPACE) for chunk in ngrams.chunks]
         if any((np.diff(split.offsets.to_numpy()) != self.order).any() for split in splits):
             raise _IrregularError
-        # All chunks in one call, which makes one hash table of the words
-        each_word = pa.chunked_array([split.flatten() for split in splits])
-        rows = pc.index_in(each_word, value_set=pa.array(words, pa.binary()))
+        # All chunks in one call, so that Arrow builds one hash table of the words
+        ngram_words = pa.chunked_array([split.flatten() for split in splits])
+        rows = pc.index_in(ngram_words, value_set=pa.array(words, pa.binary()))
         if rows.null_count:
             raise _IrregularError
         return Columns(probs, weights, None, rows.to_numpy().reshape(-1, self.order))
 
-    def _with_tabs(self, text: bytes) -> bytes:
-        """The lines with one tab between columns and one space between words.
+    def _separate_by_tabs(self, text: bytes) -> bytes:
+        """Put one tab between columns and one space between words.
 
-        A line without a back-off weight gets the weight 0 if another line has one.
+        If any line has a back-off weight, lines without one get the weight 0.
         """
         text = text.replace(_TAB, _SPACE)
         for several, one in ((b"  ", b" "), (b" \n", b"\n"), (b"\n ", b"\n"), (b"\n\n", b"\n")):
@@ -213,7 +213,7 @@ class Section:
         return characters.tobytes()
 
     def _first_error(self, words: set[bytes]) -> ModelError:
-        """The first line that cannot be read, or the wrong number of lines."""
+        """Return an error for the first invalid line, or for the wrong number of lines."""
         n_lines = 0
         for start, line in self._lines():
             problem = self._problem(line.split(), words)
@@ -225,7 +225,7 @@ class Section:
         )
 
     def _problem(self, fields: list[bytes], words: set[bytes]) -> str:
-        """What is wrong with a line; empty if nothing is."""
+        """Return the problem of a line; empty if it has none."""
         n_words = self.order
         if len(fields) not in (n_words + 1, n_words + 2):
             return (
@@ -242,10 +242,10 @@ class Section:
         return ""
 
     def refuse_weights(self) -> None:
-        """Refuse the first back-off weight other than 0, which the longest n-grams cannot have.
+        """Raise an error for the first nonzero back-off weight, as the longest n-grams have none.
 
         Raises:
-            ModelError: always.
+            ModelError: if a back-off weight is not 0.
         """
         for start, line in self._lines():
             weights = line.split()[self.order + 1 :]
@@ -253,8 +253,8 @@ class Section:
                 raise self.file.error(start, "the longest n-grams cannot have back-off weights")
 
 
-def _with_weights(text: bytes) -> bytes:
-    """The lines, those without a back-off weight with the weight 0."""
+def _add_weights(text: bytes) -> bytes:
+    """Add the weight 0 to lines without a back-off weight."""
     return re.sub(rb"(?m)^([^\t\n]+\t[^\t\n]+)$", rb"\1\t0", text)
 
 
@@ -266,22 +266,22 @@ def _float(field: bytes) -> float:
 
 
 def sections_of(content: bytes, path: Path | str) -> list[Section]:
-    r"""The sections of a file, one for each order that the header announces.
+    r"""Return the sections of a file, one for each order in the header.
 
     Args:
-        content: the bytes of the file, compressed or not.
-        path: the file, for messages.
+        content: bytes of the file, compressed or not.
+        path: path of the file, for messages.
 
     Raises:
-        ModelError: if it is not an ARPA file, or its sections are not those of its header followed
-            by `\end\`.
+        ModelError: if the file is not an ARPA file, its sections differ from its header, or `\end\`
+            is missing.
     """
-    file = ArpaText(_decoded(content, path), path)
+    file = ArpaText(_decode(content, path), path)
     data = _DATA.search(file.text)
     if data is None:
         problem = "no line is \\data\\" if file.text.strip() else "it is empty"
         raise ModelError(f"{path} is not an ARPA file ({problem}), nor a binary file of KenLM's.")
-    # Headings are the lines that begin with a backslash; 0 stands for \end\
+    # Headings are lines that begin with a backslash; \end\ has order 0
     headings: list[tuple[int, int]] = []
     position = data.end()
     while (position := file.text.find(b"\\", position)) >= 0:
@@ -295,7 +295,7 @@ def sections_of(content: bytes, path: Path | str) -> list[Section]:
     if not headings or headings[-1][1]:
         *_, (last, _) = file.lines(data.start(), len(file.text))
         raise file.error(last, r"the file is cut off, its last line is not \end\ but")
-    _refuse_more(file, headings[-1][0])
+    _refuse_trailing_text(file, headings[-1][0])
     sections, (end, _) = [], headings.pop()
     for order, (counted_at, size) in enumerate(counts, start=1):
         start = stop = counted_at
@@ -316,7 +316,7 @@ def sections_of(content: bytes, path: Path | str) -> list[Section]:
 
 
 def _order_of(file: ArpaText, start: int) -> int:
-    r"""The order of the section whose heading starts at a byte; 0 for `\end\`."""
+    r"""Return the order of the section whose heading starts at a byte; 0 for `\end\`."""
     end = file.text.find(b"\n", start)
     line = file.text[start : end if end >= 0 else None].strip()
     heading = _HEADING.fullmatch(line)
@@ -326,7 +326,7 @@ def _order_of(file: ArpaText, start: int) -> int:
 
 
 def _counts(file: ArpaText, start: int, stop: int) -> list[tuple[int, int]]:
-    """For each order, the byte of the header's line and the announced number of n-grams."""
+    """Return, for each order, the byte offset of the header's line and the number of n-grams."""
     counts: list[tuple[int, int]] = []
     for at, line in file.lines(start, stop):
         order = len(counts) + 1
@@ -339,17 +339,17 @@ def _counts(file: ArpaText, start: int, stop: int) -> list[tuple[int, int]]:
     return counts
 
 
-def _refuse_more(file: ArpaText, end: int) -> None:
-    r"""Refuse text after the line `\end\` that starts at a byte."""
+def _refuse_trailing_text(file: ArpaText, end: int) -> None:
+    r"""Refuse text after the line `\end\`, whose byte offset is `end`."""
     for number, (start, _) in enumerate(file.lines(end, len(file.text))):
         if number:
             raise file.error(start, "text follows \\end\\")
 
 
-def _decoded(content: bytes, path: Path | str) -> bytes:
-    """The decompressed text in UTF-8, in which every line ends in a line feed.
+def _decode(content: bytes, path: Path | str) -> bytes:
+    """Return the decompressed UTF-8 text with line feeds as line ends.
 
-    Bytes that are not UTF-8 are kept: words may have them.
+    Bytes that are not UTF-8 are kept, since words may contain them.
     """
     for magic, decompress in _COMPRESSED.items():
         if content.startswith(magic):

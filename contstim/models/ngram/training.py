@@ -1,4 +1,4 @@
-"""From a text to a model file: interpolated modified Kneser-Ney estimation, vectorised.
+"""Training of n-gram models: vectorised, interpolated modified Kneser-Ney estimation.
 
 The model is that of Chen & Goodman (1998, *An empirical study of smoothing techniques for language
 modeling*, TR-10-98), computed as in KenLM's `lmplz` (Heafield, Pouzyrevsky, Clark & Koehn 2013,
@@ -14,8 +14,8 @@ and last word w, with u' for u without its first word:
                        with A(u) = sum over x of a(ux)           (C. & G. section 3; H. 3.4)
     back-off weight    b(u) = sum over x of D(a(ux)) / A(u)      (H. 3.3)
 
-Below the unigrams stands the uniform distribution over the vocabulary without <s>, so that <unk>,
-whose count is 0, gets its share (H. 3.4).
+Unigrams are interpolated with the uniform distribution over the vocabulary without <s>. So <unk>,
+whose count is 0, gets a positive probability (H. 3.4).
 
 Bigrams of the one sentence `a b a`, with ids <unk> 0, <s> 1, </s> 2, a 3, b 4 (5 words):
 
@@ -25,8 +25,8 @@ Bigrams of the one sentence `a b a`, with ids <unk> 0, <s> 1, </s> 2, a 3, b 4 (
     2     a b        3 * 5 + 4 = 19                           3         4         1
     3     b a        4 * 5 + 3 = 23                           4         3         1
 
-`prefix` is the row of u, `suffix` that of u' w, both in the table below. The adjusted count of the
-unigram `a` is 2, since two bigrams have it as their suffix: <s> and b stand before it.
+`prefix` is the row of u and `suffix` is the row of u' w, both in the table of the order below. The
+adjusted count of the unigram `a` is 2, since it is the suffix of two bigrams: <s> a and b a.
 """
 
 from __future__ import annotations
@@ -65,22 +65,22 @@ if TYPE_CHECKING:
 
 
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
-_LOG10_NEVER = -99.0  # ARPA's customary value for <s>, which is never predicted
+_LOG10_NEVER = -99.0  # the usual ARPA value for <s>, which is never predicted
 
 
 class DiscountWarning(UserWarning):
-    """The text was too small to estimate discounts from; fixed ones were used."""
+    """Warning that the text is too small to estimate discounts, so fixed ones are used."""
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A model and counts of its training text.
+    """Trained model with word counts of its training text.
 
     Attributes:
-        tables: the n-gram model.
-        discounts: for each order D1, D2, D3, see the top of this file.
-        initial_counts: (n_words,) of each word at the start of a sentence.
-        inner_counts: (n_words,) of each word elsewhere.
+        tables: n-gram model.
+        discounts: D1, D2, D3 of each order, see the top of this file.
+        initial_counts: occurrences of each word at the start of a sentence, (n_words,).
+        inner_counts: other occurrences of each word, (n_words,).
     """
 
     tables: NgramTables
@@ -91,10 +91,10 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """The distinct n-grams of one order, sorted as in `NgramTable`; arrays are (n_ngrams,)."""
+    """Distinct n-grams of one order, sorted as in `NgramTable`; arrays are (n_ngrams,)."""
 
     keys: IntArray
-    suffixes: IntArray  # rows, in the table below, of the n-grams without their first word
+    suffixes: IntArray  # rows of the n-grams without their first word in the table below
     raw: IntArray  # occurrences in the text
     begins: BoolArray  # whether the n-gram starts with <s>
 
@@ -103,18 +103,19 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
     """Train an n-gram model on the words of sentences; end marks are not words.
 
     Raises:
-        InputError: the order is not 1 to 6.
-        CorpusError: no sentence is long enough for the order, or a word is `<unk>`, `<s>`, `</s>`.
+        InputError: if the order is not 1 to 6.
+        CorpusError: if no sentence is long enough for the order, or a word is `<unk>`, `<s>` or
+            `</s>`.
 
     Warns:
-        DiscountWarning: an order has too few n-grams that occur once to four times for the
-            discount formula; 0.5, 1 and 1.5 are used there.
+        DiscountWarning: if too few n-grams of an order occur one to four times for the discount
+            formula; then the discounts 0.5, 1 and 1.5 are used.
     """
     if not 1 <= order <= MAX_ORDER:
         raise InputError(f"The order must be 1 to {MAX_ORDER}, not {order}.")
     words, tokens = _encode(sentences)
     counts = _count(tokens, len(words), order)
-    # a(uw): distinct words to the left, but occurrences where a sentence begins
+    # a(uw): number of distinct words to the left; at the start of a sentence, of occurrences
     adjusted = [
         np.where(c.begins, c.raw, np.bincount(longer.suffixes, minlength=len(c.keys)))
         for c, longer in pairwise(counts)
@@ -132,7 +133,7 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
 
 
 def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
-    """The words in order of first occurrence, and the text as their ids, with <s> and </s>."""
+    """Return the words in order of first occurrence, and the text as ids with <s> and </s>."""
     ids: defaultdict[str, int] = defaultdict(count().__next__)
     for word in SPECIAL_WORDS:
         ids[word]
@@ -145,7 +146,7 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     if not len(text):
         raise CorpusError("There is no sentence to train on.")
     specials = np.flatnonzero(text <= END)
-    # each sentence has one <s> and one </s> of ours, and the text none
+    # Each sentence has one added <s> and </s>; any other one is from the text
     plain = len(specials) == 2 * np.count_nonzero(text == BEGIN) and not (text == UNKNOWN).any()
     if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(
@@ -156,7 +157,7 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
 
 
 def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
-    """The n-grams of orders 1 to `order` in a text, which is (n_tokens,)."""
+    """Count the n-grams of orders 1 to `order` in a text, (n_tokens,)."""
     unigrams = np.arange(n_words)
     counts = [
         _Counts(
@@ -167,14 +168,14 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
         )
     ]
     inside = tokens != BEGIN
-    # For each token of the text, whether an n-gram within one sentence ends there, and the row of
-    # that n-gram; both grow from one order to the next
-    whole = np.ones(len(tokens), bool)
+    # For each token: whether an n-gram within one sentence ends there, and the row of that n-gram;
+    # both are updated from one order to the next
+    has_ngram = np.ones(len(tokens), bool)
     rows = tokens
     for n in range(2, order + 1):
-        # an n-gram ends where one of n - 1 words ended a token before, unless a sentence starts
-        whole = np.concatenate([[False], whole[:-1] & inside[1:]])
-        ends = np.flatnonzero(whole)
+        # An n-gram ends one token after each (n-1)-gram, unless a sentence starts there
+        has_ngram = np.concatenate([[False], has_ngram[:-1] & inside[1:]])
+        ends = np.flatnonzero(has_ngram)
         if not len(ends):
             raise CorpusError(
                 f"No sentence is long enough for order {n}, which needs {n - 2} words or more. Use "
@@ -186,7 +187,7 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
             return_inverse=True,
             return_counts=True,
         )
-        # the suffix is the n-gram of the order below that ends at the same token
+        # The suffix is the (n-1)-gram that ends at the same token
         counts.append(_Counts(keys, rows[ends[first]], raw, counts[-1].begins[keys // n_words]))
         rows = np.full(len(tokens), -1)
         rows[ends] = inverse
@@ -194,7 +195,7 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
 
 
 def _discounts(adjusted: IntArray, order: int) -> tuple[float, float, float]:
-    """D1, D2, D3 from counts of counts (Chen & Goodman 1998, eq. 26)."""
+    """Compute D1, D2, D3 from counts of counts (Chen & Goodman 1998, eq. 26)."""
     t1, t2, t3, t4 = (int(np.count_nonzero(adjusted == k)) for k in (1, 2, 3, 4))
     if t1 and t2 and t3:
         y = t1 / (t1 + 2 * t2)
@@ -216,14 +217,14 @@ def _interpolate(
     adjusted: list[IntArray],
     discounts: tuple[tuple[float, float, float], ...],
 ) -> tuple[NgramTable, ...]:
-    """Probabilities from the lowest order up, and each context's back-off weight."""
+    """Compute probabilities, from the lowest order to the highest, and back-off weights."""
     n_words = len(counts[0].keys)
     lower = np.full(1, 1 / (n_words - 1))  # p(w | u'): uniform over all words but <s>
     tables: list[tuple[IntArray, FloatArray]] = []
     weights: list[FloatArray] = []
     for table, a, d in zip(counts, adjusted, discounts, strict=True):
         n_contexts = len(lower)
-        prefixes = table.keys // n_words  # rows, in the table below, of u
+        prefixes = table.keys // n_words  # rows of u in the table below
         discount = np.array([0.0, *d])[np.minimum(a, 3)]  # (n_ngrams,): D(a(uw))
         total = np.bincount(prefixes, weights=a, minlength=n_contexts)  # A(u)
         with np.errstate(invalid="ignore"):  # 0 / 0 where an n-gram is not a context
@@ -231,7 +232,7 @@ def _interpolate(
         lower = (a - discount) / total[prefixes] + (weight[prefixes] * lower[table.suffixes])
         weights.append(np.where(total > 0, weight, 1.0))
         tables.append((table.keys, lower))
-    # b(u) was computed with the order above that of u; unigrams' own is that of the empty context
+    # weights[n] are those of contexts of n words; the empty context has none in an ARPA file
     backoffs = [*weights[1:], np.ones(len(lower))]
     results = [
         NgramTable(keys, np.log10(p).astype(np.float32), np.log10(b).astype(np.float32))
@@ -244,21 +245,21 @@ def _interpolate(
 def train_ngram(
     sentences: Iterable[Sentence], order: int, out: Path | str, *, text: Path | None = None
 ) -> Estimate:
-    """Estimate an n-gram model and write it as `out`; beside it counts, hashes, and a record.
+    """Train an n-gram model and write it to `out`, with files of counts, hashes and a record.
 
     Args:
-        sentences: the text, which may be a stream.
+        sentences: sentences of the text; may be a stream.
         order: length of the longest n-grams.
-        out: the ARPA file.
-        text: the file that the sentences come from, of which the record has a checksum.
+        out: path of the ARPA file.
+        text: file that the sentences come from; the record stores its checksum.
 
     Raises:
-        InputError: the order is not 1 to 6, or the file cannot be written.
+        InputError: if the order is not 1 to 6, or the file cannot be written.
         CorpusError: see `estimate`.
     """
     digest, hashes = hashlib.sha256(), array("Q")
 
-    # the text may be a stream, which can be read once only: it is hashed as the estimator reads it
+    # A stream can be read only once, so the text is hashed while the estimator reads it
     def hashed() -> Iterator[Sentence]:
         for sentence in sentences:
             digest.update(f"{sentence.text}\n".encode())
@@ -267,9 +268,9 @@ def train_ngram(
 
     trained = estimate(hashed(), order)
     write_arpa(trained.tables, out)
-    first = len(SPECIAL_WORDS)  # before it are ids that are no words of the text
+    first = len(SPECIAL_WORDS)  # id of the first word of the text
     counts = (trained.initial_counts.tolist(), trained.inner_counts.tolist())
-    words = WordList(trained.tables.words[first:], *(tuple(each[first:]) for each in counts))
+    words = WordList(trained.tables.words[first:], *(tuple(numbers[first:]) for numbers in counts))
     words.write(counts_path(out))
     write_training_text(out, np.frombuffer(hashes, np.uint64))
     write_record(

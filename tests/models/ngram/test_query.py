@@ -145,7 +145,7 @@ def test_sentences_in_many_parts_are_scored_like_each_alone(
     sentences = english[:300]
     together = query.totals(sentences, end=True)
     alone = [query.totals([sentence], end=True)[0] for sentence in sentences]
-    monkeypatch.setattr("contstim.models.ngram.tables._PLACES_AT_ONCE", 64)
+    monkeypatch.setattr("contstim.models.ngram.tables._MAX_BATCH_WORDS", 64)
     np.testing.assert_array_equal(query.totals(sentences, end=True), alone)
     np.testing.assert_array_equal(together, alone)
 
