@@ -1,5 +1,5 @@
 """Causal transformers: models that predict the next token.
 
-adapter   CausalModel, under the contract of every language model
-network   log-probabilities of continuations of a prefix that is read once
+adapter   CausalModel, an implementation of LanguageModel
+network   log-probabilities of continuations of a prefix that is processed once
 """

@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 class CausalModel(SubwordModel):
     """Sum over tokens of log p(token | context and earlier tokens), the end mark included.
 
-    Rule `log-likelihood` encodes the text as it stands and normalises over the whole vocabulary.
-    Rule `chain` enforces word boundaries: each token's probability is normalised over its class,
-    tokens that begin a word (and end marks) or all others, and the first word is cut like any other
-    word (Golan et al. 2023, Methods).
+    Rule `log-likelihood` encodes the unchanged text and normalises over the whole vocabulary. Rule
+    `chain` enforces word boundaries (Golan et al. 2023, Methods). It has two classes of tokens:
+    those that begin a word (and end marks), and all others. Each token's probability is normalised
+    over its class, and the first word is tokenized like any other word.
 
-    The context before the first word never counts. By default it is the token that begins a text,
-    or else the one that separates documents; see `contstim.models.contexts`. A text given as
-    context is encoded apart from the sentence, and a space at its end belongs to the first word.
-    The 2023 recipe is rule `chain` with the context `". "`.
+    The context before the first word is not scored. By default it is the token that begins a text
+    or, if there is none, the one that separates documents; see `contstim.models.contexts`. A text
+    as context is tokenized separately, and a space at its end belongs to the first word. The 2023
+    study uses rule `chain` with the context `". "`.
 
     Args:
-        checkpoint: a causal one.
+        checkpoint: checkpoint of a causal network.
         rule: `log-likelihood` or `chain`.
-        context: a text before the sentence; None for the default.
-        name: the model's name, by default the checkpoint's location.
+        context: text before the sentence; None for the default.
+        name: name of the model, by default the checkpoint's location.
 
     Raises:
         ModelError: if the checkpoint is masked, the rule unknown, or the context unusable or as
@@ -72,10 +72,10 @@ class CausalModel(SubwordModel):
         config = checkpoint.model.config.get_text_config()
         self._begin_with(context, checkpoint.tokenizer, checkpoint.location, config)
         if checkpoint.has_weights:
-            _ = self._network  # refuse now a network that cannot be scored
-        # Tokens of words of several tokens that are read to tighten the bounds of `replacements`
+            _ = self._network  # load now, so that an unusable network is refused here
+        # Maximum number of tokens read to tighten the bounds of multi-token words in `replacements`
         self._read_ahead = Budget.for_device(checkpoint.device).tokens // 8
-        self._after = lru_cache(maxsize=8)(self._read)
+        self._prefix_of = lru_cache(maxsize=8)(self._read_prefix)
 
     @cached_property
     def convention(self) -> Convention:
@@ -102,7 +102,7 @@ class CausalModel(SubwordModel):
         """See `LanguageModel.completed_word_log_probs`.
 
         Raises:
-            ModelError: the rule is `chain`, which holds to word boundaries already, or the
+            ModelError: if the rule is `chain`, which enforces word boundaries already, or the
                 tokenizer does not mark where words begin.
         """
         if self._end_apart:
@@ -113,22 +113,22 @@ class CausalModel(SubwordModel):
         size = int(self.checkpoint.model.config.get_text_config().vocab_size)
         completing = word_completing(self._tokenizer, size)
         encodings = self._encode(sentences)
-        masses = self._network.masses(self._after(()), [e.ids for e in encodings], completing)
+        masses = self._network.masses(self._prefix_of(()), [e.ids for e in encodings], completing)
         plain = self.token_log_probs(sentences)
         for encoding, terms, mass in zip(encodings, plain, masses, strict=True):
             for i in range(1, len(encoding)):
-                # That the word before is complete is said by the first token of the next one: it
-                # goes over to the word that it completes.
+                # The first token of a word also contains the probability that the previous word is
+                # complete. Move this part to the previous word.
                 if encoding.word_of[i] != encoding.word_of[i - 1]:
-                    for number, share in ((i - 1, mass[i]), (i, -mass[i])):
-                        log_prob = float(terms[number].log_prob + share)
-                        terms[number] = terms[number]._replace(log_prob=log_prob)
+                    for index, change in ((i - 1, mass[i]), (i, -mass[i])):
+                        log_prob = float(terms[index].log_prob + change)
+                        terms[index] = terms[index]._replace(log_prob=log_prob)
         return plain
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
         """See `LanguageModel.continuation_log_probs`: sums over the words' tokens in context."""
         network = self._network
-        if self._end_apart:  # word boundaries hold for whole sentences only
+        if self._end_apart:  # word boundaries are enforced for whole sentences only
             network = CausalNetwork(self.checkpoint, by_words=False)
         begin = network.begin(self._context)
         return self._sums_of_words(continuations, lambda rows: network.continuations(begin, rows))
@@ -138,57 +138,59 @@ class CausalModel(SubwordModel):
         return CausalNetwork(self.checkpoint, by_words=self._end_apart)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """See `LanguageModel.replacements`; upper bounds from the words before the position."""
+        """See `LanguageModel.replacements`; upper bounds use the words before the position."""
         sentence.check_position(position)
-        before = self._before(sentence, position)
+        before = self._tokens_before(sentence, position)
         candidates = self._candidates(sentence, position, words, before)
-        return bounds(self._network, self._after(before), candidates, self._read_ahead, self.window)
+        return bounds(
+            self._network, self._prefix_of(before), candidates, self._read_ahead, self.window
+        )
 
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> FloatArray:
-        """See `LanguageModel.replacement_log_probs`; the words before are read once."""
+        """See `LanguageModel.replacement_log_probs`; the words before are processed once."""
         sentence.check_position(position)
-        before = self._before(sentence, position)
-        prefix = self._after(before)
+        before = self._tokens_before(sentence, position)
+        prefix = self._prefix_of(before)
         rows = [encoding.ids for encoding in self._rewritten(sentence, position, words)]
-        # A word may change the tokens before it: such rows are read from the context on
-        shares = np.array([row[: len(before)] == before for row in rows], np.bool_)
+        # A word may change the tokens before it; such rows start from the context
+        has_prefix = np.array([row[: len(before)] == before for row in rows], np.bool_)
         scores = np.empty(len(rows))
-        for chosen, start in ((shares, prefix), (~shares, self._after(()))):
+        for chosen, start in ((has_prefix, prefix), (~has_prefix, self._prefix_of(()))):
             n_read = len(start.ids) - len(self._context)
-            rests = [rows[number][n_read:] for number in np.flatnonzero(chosen)]
+            rests = [rows[index][n_read:] for index in np.flatnonzero(chosen)]
             scores[chosen] = start.log_prob + self._network.continuations(start, rests).sum(axis=1)
         return scores
 
     def for_another_search(self) -> Self:
         """See `Scorer.for_another_search`."""
-        twin = copy(self)
-        twin._after = lru_cache(maxsize=8)(twin._read)
-        return twin
+        model = copy(self)
+        model._prefix_of = lru_cache(maxsize=8)(model._read_prefix)
+        return model
 
     def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`; the context is read anew as well."""
-        self._after.cache_clear()
+        """See `LanguageModel.forget_prefixes`; the context is forgotten as well."""
+        self._prefix_of.cache_clear()
 
     def _needs(self, n_tokens: int) -> int:
-        """See `SubwordModel`: with the context; nothing follows the last token."""
+        """See `SubwordModel`: includes the context, but not the last token, which is not read."""
         return len(self._context) + n_tokens - 1
 
     def _parts(self, encodings: Sequence[Encoding]) -> FloatArray:
-        """See `SubwordModel`: log p of each token, (n_sentences, longest), nats, else zero."""
-        return self._network.continuations(self._after(()), [e.ids for e in encodings])
+        """See `SubwordModel`: log p of each token, (n_sentences, longest), nats; padded with 0."""
+        return self._network.continuations(self._prefix_of(()), [e.ids for e in encodings])
 
     def _candidates(
         self, sentence: Sentence, position: int, words: Sequence[str], before: Tokens
     ) -> WordTokens:
-        """The tokens of each word at a position, after the tokens of the words before.
+        """Return the tokens of each word at a position, given the tokens of the words before.
 
-        With GPT-2's tokenizer, `dogs` after a space is the token `Ġdogs` in every sentence: no
-        token reaches across a space, so the tokens of `dogs` are looked up once for all inner
-        places. With a tokenizer that has a token `big dogs`, the sentence `The big ? bark.` is cut
-        with each word in place; a word that changes the tokens of `The big`, as `dogs` does, has no
-        tokens after them.
+        With GPT-2's tokenizer, no token extends across a space, so `dogs` after a space is always
+        `Ġdogs`. The tokens of `dogs` are looked up once for all inner positions.
+        Other tokenizers may have a token `big dogs`. Then `The big ? bark.` is tokenized with each
+        word inserted. A word such as `dogs` changes the tokens of `The big`, so it has no tokens
+        after them.
         """
         if self._words_are_independent:
             return self._in_place(words, place_of(sentence, position))
@@ -198,60 +200,62 @@ class CausalModel(SubwordModel):
             for encoding in rewritten
         )
 
-    def _before(self, sentence: Sentence, position: int) -> Tokens:
-        """The tokens of the words before a position."""
+    def _tokens_before(self, sentence: Sentence, position: int) -> Tokens:
+        """Return the tokens of the words before a position."""
         encoding = self._encoded(sentence)
         pairs = zip(encoding.ids, encoding.word_of, strict=True)
         return tuple(token for token, word in pairs if 0 <= word < position)
 
-    def _read(self, before: Tokens) -> Prefix:
+    def _read_prefix(self, before: Tokens) -> Prefix:
         if not before:
             return self._network.begin(self._context)
-        return self._network.extend(self._after(()), before)
+        return self._network.extend(self._prefix_of(()), before)
 
 
 def bounds(
     network: CausalNetwork, prefix: Prefix, candidates: WordTokens, read: int, window: int | None
 ) -> Replacements:
-    """Upper bounds and estimates for candidates, before any whole sentence is scored.
+    """Compute upper bounds and estimates for candidates without scoring whole sentences.
 
-    log p(sentence) = log p(words before) + log p(candidate | words before) + log p(rest | …), and
-    the last term is never positive. So the first two are an upper bound. One pass over the words
-    before gives the second term for words of one token, and for longer words that of their first
-    token, which bounds it. The other tokens of the longer words with the highest bounds are read
-    as well; words that begin alike share the passes of their beginnings.
+    log p(sentence) = log p(words before) + log p(candidate | words before) + log p(rest | …). The
+    last term is never positive, so the sum of the first two is an upper bound. One pass over the
+    words before yields the second term for single-token words. For multi-token words it yields the
+    term of the first token, which is an upper bound. The other tokens of the multi-token words with
+    the highest bounds are also scored; words with the same first tokens share passes.
 
-    For `The ?`, with log p(The) = -2 and up to 2 further tokens read:
+    Example: `The ?` with log p(The) = -2, where up to 2 further tokens are scored:
 
         candidate    tokens         first token    other tokens    bound    estimate
         dog          dog               -3              none         -5        -5
         gardener     garden er         -4              -1           -7        -7
         gardening    garden ing        -4              -2           -8        -8
-        xylophone    xy lo phone       -9           not read       -11       -11 - 2 * 1.5
+        xylophone    xy lo phone       -9           not scored     -11       -11 - 2 * 1.5
 
-    The tokens that were read cost 3 nats for 2 tokens, so each token that was not read is taken to
-    cost 1.5 nats in the estimate, and nothing in the bound.
+    The mean log-probability of the 2 scored tokens is -1.5 nats. The estimate uses this mean for
+    each unscored token; the bound uses 0.
 
     Args:
-        network: the causal network.
-        prefix: the context and the words before the position.
-        candidates: each word's tokens; the bound of a word without tokens is 0.
-        read: how many tokens of long words to read at most.
-        window: how many tokens the network reads, the prefix included; None for any number.
+        network: causal network.
+        prefix: context and words before the position.
+        candidates: tokens of each word; the bound of a word without tokens is 0.
+        read: maximum number of further tokens of multi-token words to score.
+        window: maximum number of tokens of the network, including the prefix; None if unlimited.
     """
     lengths = candidates.lengths  # (n_words,)
     upper = prefix.next_log_probs.take(candidates.firsts)
     upper += prefix.log_prob
     upper[lengths == 0] = 0.0
     room = int(lengths.max(initial=0)) if window is None else window - len(prefix.ids) + 1
-    # Of the words of several tokens that fit the window, those with the highest bounds
+    # Choose the multi-token words with the highest bounds among those that fit the window
     longer = np.flatnonzero((lengths > 1) & (lengths <= room))
-    if len(longer) > read > 0:  # each reads one token or more, so that no more words can be read
+    if (
+        len(longer) > read > 0
+    ):  # each word has at least one further token, so at most `read` words can be scored
         highest = upper[longer]
         longer = longer[highest >= np.partition(highest, -read)[-read]]
     longer = longer[np.argsort(-upper[longer], kind="stable")]
     chosen = longer[np.cumsum(lengths[longer] - 1) <= read]
-    terms = network.continuations(prefix, [candidates.tokens[number] for number in chosen.tolist()])
+    terms = network.continuations(prefix, [candidates.tokens[index] for index in chosen.tolist()])
     rests = terms[:, 1:].sum(axis=1)  # (n_chosen,): all tokens of a word but the first
     finite = np.isfinite(rests)
     counts = lengths[chosen] - 1

@@ -1,14 +1,14 @@
-"""Log-probabilities of continuations of a prefix, which is read once for all of them.
+"""Log-probabilities of continuations of a prefix that is processed once for all of them.
 
-Continuations `big dogs bark`, `big dog` and `small` of a prefix, each word a token:
+Example: continuations `big dogs bark`, `big dog` and `small` of a prefix, each word a token:
 
     rows        big dogs bark | big dog | small      tokens to score
-    passes      big dogs                             `shared_paths` of the rows without their last
+    passes      big dogs                             `shared_paths` of rows without last tokens
     logits      after prefix; after big; after big dogs
 
-The last token of a row is never read, since nothing follows it. The first token of every row is
-scored from the prefix, so that `small` needs no pass. Row `big dog` needs the logits after `big`,
-which the pass `big dogs` has: one pass of two tokens serves both rows, at steps 0 and 1.
+The last token of a row is not an input, since nothing follows it. The logits after the prefix score
+the first token of each row, so `small` needs no pass. Row `big dog` needs the logits after `big`,
+which the pass `big dogs` includes. So one pass of two tokens serves both rows, at steps 0 and 1.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
 
 
 _TRIAL = "the old house was not good for people but the small dog had water"
-_TRIAL_LENGTH = 12  # tokens by which it is tried out whether a network can go on from its cache
-_MERGED_SHARE = 8  # of the calls of several searches, those of an eighth of a batch are merged
+_TRIAL_LENGTH = 12  # tokens of the test whether a network can continue from its cache
+_MERGED_SHARE = 8  # calls of several searches are merged if each is at most 1/8 of a batch
 # transformers 5.24 renamed the cache of keys and values in all arguments and outputs
 _CACHE = "cache" if hasattr(ModelOutput, "past_key_values") else "past_key_values"
 
 
 @dataclass(frozen=True, eq=False)
 class Prefix:
-    """Tokens that the network has read: a context, and words after it.
+    """Tokens that the network has processed: a context and the words after it.
 
     Attributes:
-        ids: the tokens.
-        log_prob: of the words' tokens, nats; those of the context do not count.
-        next_log_probs: (n_vocabulary,) of the next token, nats.
-        cache: keys and values of all layers, for one row; None if rows cannot share them.
+        ids: ids of the tokens.
+        log_prob: log-probability of the words' tokens without the context, nats.
+        next_log_probs: log-probabilities of the next token, (n_vocabulary,), nats.
+        cache: keys and values of all layers for one row; None if rows cannot share them.
     """
 
     ids: Tokens
@@ -67,10 +67,10 @@ _NOTHING = Prefix((), 0.0, np.empty(0), None)
 
 
 class CausalNetwork:
-    """A causal network and how its distributions are normalised.
+    """Causal network with normalised distributions.
 
     Args:
-        checkpoint: a causal one.
+        checkpoint: checkpoint of a causal network.
         by_words: whether to normalise each token within its class, word-initial or not.
     """
 
@@ -79,8 +79,8 @@ class CausalNetwork:
         self._model = checkpoint.model
         self._device = torch.device(checkpoint.device)
         parameters = signature(self._model.forward).parameters
-        self._chooses_places = "logits_to_keep" in parameters
-        # Code that comes with a checkpoint may have the old name
+        self._limits_logits = "logits_to_keep" in parameters
+        # Code from a checkpoint may use the old name
         self._cache_argument = _CACHE if _CACHE in parameters else "past_key_values"
         self._budget = batching.Budget.for_device(self._device)
         size = int(self._model.config.get_text_config().vocab_size)
@@ -89,10 +89,10 @@ class CausalNetwork:
         ids = checkpoint.tokenizer(_TRIAL, add_special_tokens=False)["input_ids"]
         self._trial: list[int] = ids[: min(_TRIAL_LENGTH, checkpoint.window or len(ids))]
         self._keeps_prefixes = True
-        self._keeps_prefixes = self._continues_its_cache()
+        self._keeps_prefixes = self._can_continue_from_cache()
 
     def begin(self, context: Tokens) -> Prefix:
-        """Read a context of at least one token; its log-probability is 0."""
+        """Process a context of at least one token; its log-probability is 0."""
         with batching.computing(), batching.single_input(len(context), self._device):
             row = batching.to_device(np.array([context], np.int64), self._device)
             count(1, len(context))
@@ -101,27 +101,27 @@ class CausalNetwork:
         return Prefix(context, 0.0, next_log_probs, cache)
 
     def extend(self, prefix: Prefix, ids: Tokens) -> Prefix:
-        """Read one more token or several, and add their log-probability."""
+        """Process one or more further tokens, and add their log-probability."""
         with batching.computing(), batching.single_input(len(prefix.ids) + len(ids), self._device):
             count(1, len(ids))
             row = batching.to_device(np.array([ids], np.int64), self._device)
-            logits, cache = self._read(prefix, row, None, keeps=self._keeps_prefixes)
+            logits, cache = self._compute(prefix, row, None, keeps=self._keeps_prefixes)
             after = self._normaliser.log_softmax(logits[0, -1])
             later = np.array(ids[1:], np.int64)
             inner = self._normaliser.log_probs(logits[0], np.arange(len(later)), later)
-            # Copied together, since a GPU is waited for at each copy
+            # One copy, since each copy waits for the GPU
             copied = torch.cat([after.double(), inner.double().sum()[None]]).cpu().numpy()
         log_prob = prefix.log_prob + float(prefix.next_log_probs[ids[0]]) + float(copied[-1])
         return Prefix(prefix.ids + ids, log_prob, copied[:-1], cache)
 
     def continuations(self, prefix: Prefix, rows: Sequence[Tokens]) -> FloatArray:
-        """Log p(token | prefix and the row's earlier tokens), (n_rows, longest row), nats.
+        """Return log p(token | prefix and the row's earlier tokens), (n_rows, longest row), nats.
 
-        Zero beyond the end of a row. Rows that begin alike share the passes of their beginnings.
+        Values are 0 beyond the end of a row. Rows with the same first tokens share passes.
 
         Args:
-            prefix: what comes before each row.
-            rows: one or more tokens each.
+            prefix: tokens before each row.
+            rows: rows of at least one token each.
         """
         log_probs = self._within_rows(prefix, rows, self._normaliser.log_probs)
         if rows:
@@ -129,21 +129,21 @@ class CausalNetwork:
         return log_probs
 
     def masses(self, prefix: Prefix, rows: Sequence[Tokens], tokens: BoolArray) -> FloatArray:
-        """Log p(the next token is one of these) before each token of a row, nats.
+        """Return log p(the next token is one of `tokens`) before each token of a row, nats.
 
-        (n_rows, longest row); before the first token 0 stands for what is not asked, and beyond the
-        end of a row.
+        The shape is (n_rows, longest row). Values are 0 at the first token, where they are not
+        computed, and beyond the end of a row.
 
         Args:
-            prefix: what comes before each row.
-            rows: one or more tokens each.
-            tokens: (n_vocabulary,), which.
+            prefix: tokens before each row.
+            rows: rows of at least one token each.
+            tokens: mask of the vocabulary, (n_vocabulary,).
         """
         chosen = batching.to_device(np.flatnonzero(tokens), self._device)
 
         def mass(logits: Tensor, spots: IntArray, _next: IntArray) -> Tensor:
-            of_spots = torch.logsumexp(batching.log_softmax32(logits)[:, chosen], dim=-1)
-            return of_spots[batching.to_device(spots, logits.device)].double()
+            log_masses = torch.logsumexp(batching.log_softmax32(logits)[:, chosen], dim=-1)
+            return log_masses[batching.to_device(spots, logits.device)].double()
 
         return self._within_rows(prefix, rows, mass)
 
@@ -153,52 +153,54 @@ class CausalNetwork:
         rows: Sequence[Tokens],
         value: Callable[[Tensor, IntArray, IntArray], Tensor],
     ) -> FloatArray:
-        """A value of every token but the first of each row, (n_rows, longest row); else zero.
+        """Compute a value for each token after a row's first, (n_rows, longest row); others are 0.
 
         Args:
-            prefix: what comes before each row.
-            rows: one or more tokens each.
-            value: a function of logits (k, V), and of the rows there (q,) after which tokens (q,)
-                stand; its values are (q,).
+            prefix: tokens before each row.
+            rows: rows of at least one token each.
+            value: function of logits (k, V), indices of logits (q,) and the tokens that follow
+                there (q,); returns values (q,).
         """
         values = np.zeros((len(rows), max(map(len, rows), default=0)))
-        longer = [number for number, row in enumerate(rows) if len(row) > 1]
-        paths, path_of = shared_paths([rows[number][:-1] for number in longer])
+        longer = [index for index, row in enumerate(rows) if len(row) > 1]
+        paths, path_of = shared_paths([rows[index][:-1] for index in longer])
         members: list[list[int]] = [[] for _ in paths]
-        for number, path in zip(longer, path_of, strict=True):
-            members[path].append(number)
+        for index, path in zip(longer, path_of, strict=True):
+            members[path].append(index)
         # targets[i, t] is the token of row i that follows step t of its path; -1 beyond its end
         targets = np.full(values[:, 1:].shape, -1, np.int64)
-        for number in longer:
-            targets[number, : len(rows[number]) - 1] = rows[number][1:]
+        for index in longer:
+            targets[index, : len(rows[index]) - 1] = rows[index][1:]
 
         def run(ids: Tensor, attention: Tensor, batch: IntArray) -> Write:
-            whole = all(len(paths[path]) == ids.shape[1] for path in batch)
-            logits, _ = self._read(prefix, ids, None if whole else attention)  # (b, l, V)
-            # The m rows that the b paths serve, and the path, counted in the batch, of each
+            is_unpadded = all(len(paths[path]) == ids.shape[1] for path in batch)
+            logits, _ = self._compute(prefix, ids, None if is_unpadded else attention)  # (b, l, V)
+            # The m rows of the b paths, and the index in the batch of each row's path
             served = np.concatenate([members[path] for path in batch])
             path = np.repeat(np.arange(len(batch)), [len(members[path]) for path in batch])
-            # The q tokens to score: the i-th of the m rows, at a step of its path
+            # The q tokens to score: row i of the m rows, at a step of its path
             i, step = np.nonzero(targets[served, : ids.shape[1]] >= 0)
             spots, tokens = path[i] * ids.shape[1] + step, targets[served[i], step]
             terms = value(logits.flatten(0, 1), spots, tokens)
             return partial(write, (served[i], step + 1), terms)
 
-        def write(places: tuple[IntArray, IntArray], terms: Tensor) -> None:
-            values[places] = terms.cpu().numpy()
+        def write(indices: tuple[IntArray, IntArray], terms: Tensor) -> None:
+            values[indices] = terms.cpu().numpy()
 
         batching.forward_in_batches(paths, run, pad=0, budget=self._budget)
         return values
 
-    def _read(
+    def _compute(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
     ) -> tuple[Tensor, Any]:
-        """Result of `_forward`, in a batch with the calls of other searches if there are any.
+        """Return the result of `_forward`, batched with calls of other searches if possible.
 
-        The cache counts only where it is to be kept. The cost is that of the call by itself.
+        The cache is valid only if `keeps` is true. The counted cost is that of a separate call.
         """
         if prefix.cache is None:
-            count(0, len(ids) * len(prefix.ids), calls=0)  # read anew for each row
+            count(
+                0, len(ids) * len(prefix.ids), calls=0
+            )  # the prefix is processed again for each row
         call = self.call(prefix, ids, attention, keeps=keeps)
         merges = is_merged() and self.merges(call)
         result: tuple[Tensor, Any] = answer(call) if merges else call.compute()
@@ -207,24 +209,31 @@ class CausalNetwork:
     def call(
         self, prefix: Prefix, ids: Tensor, attention: Tensor | None, *, keeps: bool = False
     ) -> NetworkCall:
-        """A call for the logits of rows after a prefix, and for the cache of both.
+        """Return a call that computes the logits of rows after a prefix, and the cache of both.
 
         Args:
-            prefix: what comes before each row.
-            ids: (b, l)
-            attention: (b, l), or None where nothing is padded.
-            keeps: whether the cache is wanted; then there is one row.
+            prefix: tokens before each row.
+            ids: tokens of the rows, (b, l).
+            attention: attention mask, (b, l); None without padding.
+            keeps: whether to return the cache; requires b = 1.
         """
         compute, about = partial(self._forward, prefix, ids, attention), (prefix, keeps)
         return NetworkCall(
-            self._model, self._budget, ids, attention, compute, self._together, about, prefix.ids
+            self._model,
+            self._budget,
+            ids,
+            attention,
+            compute,
+            self._compute_merged,
+            about,
+            prefix.ids,
         )
 
     def merges(self, call: NetworkCall) -> bool:
-        """True if a call may be merged with others.
+        """Return True if a call may be merged with others.
 
-        Not so for large calls, which fill a GPU by themselves and gain from the prefix's cache; nor
-        where a cache is wanted that cannot be cut in pieces.
+        Large calls are not merged, since they fill a GPU and profit from the prefix's cache. Calls
+        for a cache are not merged if the cache cannot be split.
         """
         prefix, keeps = call.about
         n_rows, length = call.shape
@@ -232,27 +241,29 @@ class CausalNetwork:
             return False
         return (not keeps or _is_plain(prefix.cache)) and self.merges_prefixes
 
-    def _together(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
-        """Several calls in one batch: rows with their prefixes, padded to the longest."""
+    def _compute_merged(self, calls: Sequence[NetworkCall]) -> list[tuple[Tensor, Any]]:
+        """Compute several calls in one batch of rows with their prefixes, padded to the longest."""
         ids, attention = stacked(calls)
-        # What is in all prefixes has no places of the vocabulary head
-        fewest = min(len(call.before) for call in calls)
-        places = ids.shape[1] - fewest
+        # No logits are needed for the length of the shortest prefix
+        shortest = min(len(call.before) for call in calls)
+        n_logits = ids.shape[1] - shortest
         output = self._model(
             input_ids=ids,
             attention_mask=attention,
             use_cache=any(keeps for _, keeps in (call.about for call in calls)),
-            **({"logits_to_keep": places} if self._chooses_places else {}),
+            **({"logits_to_keep": n_logits} if self._limits_logits else {}),
         )
-        logits = output.logits[:, -places:]
+        logits = output.logits[:, -n_logits:]
         results: list[tuple[Tensor, Any]] = []
         row = 0
         for call in calls:
             n_rows, length = call.shape
             _, keeps = call.about
-            own = logits[row : row + n_rows, len(call.before) - fewest : length - fewest]
+            call_logits = logits[
+                row : row + n_rows, len(call.before) - shortest : length - shortest
+            ]
             cache = _of_row(getattr(output, _CACHE), row, length) if keeps else None
-            results.append((own, cache))
+            results.append((call_logits, cache))
             row += n_rows
         return results
 
@@ -264,37 +275,37 @@ class CausalNetwork:
         *,
         places: int | None = None,
     ) -> tuple[Tensor, Any]:
-        """Logits (b, l, V) of rows (b, l) after the prefix, and the cache of prefix and rows.
+        """Return logits (b, l, V) of rows (b, l) after the prefix, and the cache of both.
 
-        No attention mask (b, l) stands for rows without padding. The library would find that out
-        by a question to the device, for whose answer the host waits.
+        Rows without padding need no attention mask (b, l). With a mask, the library checks for
+        padding on the device, and the host waits for the result.
 
-        The vocabulary head runs at the last `places` only, by default at all l of the rows.
+        The vocabulary head runs only for the last `places` tokens, by default for all l.
         """
         places = places or ids.shape[1]
         n_before = len(prefix.ids)
         if attention is not None:
             attention = torch.cat([attention.new_ones(len(ids), n_before), attention], dim=1)
-        shared = prefix.cache is not None
-        if not shared:
+        has_cache = prefix.cache is not None
+        if not has_cache:
             before = batching.to_device(np.array(prefix.ids, np.int64), ids.device)
             ids = torch.cat([before.expand(len(ids), -1), ids], dim=1)
         output = self._model(
             input_ids=ids,
             attention_mask=attention,
             use_cache=True,
-            **({self._cache_argument: _for_rows(prefix.cache, len(ids))} if shared else {}),
-            **({"logits_to_keep": places} if self._chooses_places else {}),
+            **({self._cache_argument: _for_rows(prefix.cache, len(ids))} if has_cache else {}),
+            **({"logits_to_keep": places} if self._limits_logits else {}),
         )
         logits = output.logits[:, -places:]
         cache = getattr(output, _CACHE, None)
         return logits, cache if self._keeps_prefixes and _can_be_shared(cache) else None
 
-    def _continues_its_cache(self) -> bool:
-        """True if a row read in two pieces, the second after the cache of the first, is one row.
+    def _can_continue_from_cache(self) -> bool:
+        """Return True if a row in two parts, joined by the cache, has the logits of a whole row.
 
-        Where it is not (Moshi's cache forgets what its attention still reads), rows after a prefix
-        are read with the prefix anew.
+        Otherwise the prefix is processed again with each row. For example, Moshi's cache drops
+        tokens that its attention still reads.
         """
         if len(self._trial) < 3:
             return False
@@ -302,22 +313,22 @@ class CausalNetwork:
         half = 2 * len(self._trial) // 3
         with batching.computing():
             whole, _ = self._forward(_NOTHING, row)
-            prefix = self._read_so_far(row, half)
+            prefix = self._trial_prefix(row, half)
             if prefix.cache is None:
                 return False
             rest, _ = self._forward(prefix, row[:, half:])
         return _agree(rest, whole[:, half:], whole)
 
-    def _read_so_far(self, row: Tensor, n: int) -> Prefix:
-        """A prefix of the first n tokens of the trial, for trials alone."""
+    def _trial_prefix(self, row: Tensor, n: int) -> Prefix:
+        """Return a prefix of the first n tokens of the trial; its probabilities are empty."""
         _, cache = self._forward(_NOTHING, row[:, :n])
         return Prefix(tuple(self._trial[:n]), 0.0, np.empty(0), cache)
 
     @cached_property
     def merges_prefixes(self) -> bool:
-        """True if calls after different prefixes can be computed in one batch, as tried out once.
+        """True if calls after different prefixes can be computed in one batch; tested once.
 
-        There rows are read with their prefixes anew, padded on the right.
+        In such a batch, each row includes its prefix and is padded on the right.
         """
         if len(self._trial) < 6:
             return False
@@ -326,16 +337,16 @@ class CausalNetwork:
         with batching.computing():
             try:
                 whole, _ = self._forward(_NOTHING, row)
-                beginning, middle = self._read_so_far(row, 1), self._read_so_far(row, half)
+                beginning, middle = self._trial_prefix(row, 1), self._trial_prefix(row, half)
                 keeps = self._keeps_prefixes and _is_plain(beginning.cache)
                 calls = [
                     self.call(beginning, row[:, 1:half], None, keeps=keeps),
                     self.call(middle, row[:, half:].expand(2, -1), None),
                 ]
-                (inner, kept), (rest, _) = self._together(calls)
+                (inner, inner_cache), (rest, _) = self._compute_merged(calls)
                 parts = [(inner, whole[:, 1:half]), (rest, whole[:, half:].expand(2, -1, -1))]
                 if keeps:
-                    again = Prefix(middle.ids, 0.0, np.empty(0), kept)
+                    again = Prefix(middle.ids, 0.0, np.empty(0), inner_cache)
                     after, _ = self._forward(again, row[:, half:])
                     parts.append((after, whole[:, half:]))
             except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
@@ -345,52 +356,52 @@ class CausalNetwork:
         return all(_agree(part, expected, whole) for part, expected in parts)
 
 
-def _agree(ours: Tensor, theirs: Tensor, whole: Tensor) -> bool:
-    """True if logits are equal up to rounding."""
-    difference = float((ours - theirs).nan_to_num(0.0).abs().max())
-    # Beside stand-ins for infinity, which tokens without a use may have
+def _agree(logits: Tensor, expected: Tensor, whole: Tensor) -> bool:
+    """Return True if logits are equal up to rounding."""
+    difference = float((logits - expected).nan_to_num(0.0).abs().max())
+    # The median ignores huge values, which networks use as infinity for unused tokens
     size = float(whole.abs().float().median())
     return difference <= max(1e-4, 32 * torch.finfo(whole.dtype).eps) * size
 
 
 def _is_plain(cache: Any) -> bool:
-    """True if all layers keep the keys and values of all tokens, so that a row can be cut out."""
+    """Return True if all layers cache keys and values of all tokens, so a row can be cut out."""
     layers = getattr(cache, "layers", ())
     return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
 
 
 def _of_row(cache: Any, row: int, length: int) -> Any:
-    """The cache of a row of a batch, without its padding on the right."""
+    """Return the cache of one row of a batch, without its padding on the right."""
     single = copy.copy(cache)
     single.layers = [copy.copy(layer) for layer in cache.layers]
     for layer in single.layers:
-        # Copied, so that what is kept of a row does not keep the whole batch in memory
+        # Copied, so that the cache of a row does not hold the whole batch in memory
         layer.keys = layer.keys[row : row + 1, :, :length].clone()
         layer.values = layer.values[row : row + 1, :, :length].clone()
     return single
 
 
 def _can_be_shared(cache: Any) -> bool:
-    """True if all layers cache keys and values; recurrent ones read the prefix for each row."""
+    """Return True if all layers cache keys and values; recurrent layers do not."""
     layers, kinds = getattr(cache, "layers", ()), (DynamicLayer, DynamicSlidingWindowLayer)
-    return bool(layers) and all(type(e) in kinds and e.is_initialized for e in layers)
+    return bool(layers) and all(type(layer) in kinds and layer.is_initialized for layer in layers)
 
 
 def _for_rows(cache: Any, n_rows: int) -> Any:
-    """The cache of one row for a batch of rows; copied only when the network adds to it."""
-    many = copy.copy(cache)
-    many.layers = [copy.copy(layer) for layer in cache.layers]
-    for layer in many.layers:
+    """Expand the cache of one row to a batch of rows; copied only when the network adds to it."""
+    expanded = copy.copy(cache)
+    expanded.layers = [copy.copy(layer) for layer in cache.layers]
+    for layer in expanded.layers:
         layer.keys = layer.keys.expand(n_rows, -1, -1, -1)
         layer.values = layer.values.expand(n_rows, -1, -1, -1)
-    return many
+    return expanded
 
 
 def shared_paths(rows: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
-    """The fewest rows that have every row as a beginning, and the index of one for each row.
+    """Return the smallest set of paths that have all rows as prefixes, and each row's path index.
 
-    They are the leaves of the rows' trie: of (1,), (1, 2) and (3,) they are (3,) and (1, 2), and
-    the indices 1, 1 and 0.
+    The paths are the leaves of the rows' trie. For the rows (1,), (1, 2) and (3,), the paths are
+    (3,) and (1, 2), and the indices are 1, 1 and 0.
     """
     leaves: list[Tokens] = []
     leaf_of: dict[Tokens, int] = {}
