@@ -1,9 +1,9 @@
-"""Transformer checkpoints from a folder or the hub: complete and sound, or refused.
+"""Transformer checkpoints from a folder or the hub, checked for completeness and consistency.
 
-loading   a network and its tokenizer; load_checkpoint, load_tokenizer
-source    a folder, the local cache or the hub; the code that may run from there; how it fails
+loading   load_checkpoint, load_tokenizer
+source    a folder, the local cache or the hub; permission to run its code; errors of libraries
 gguf      files with quantized weights
-checks    whether configuration, weights and tokenizer belong together, and the network reads
+checks    consistency of configuration, weights and tokenizer; behaviour of the network
 """
 
 from contstim.models.checkpoints.loading import Checkpoint, Kind, load_checkpoint, load_tokenizer

@@ -1,22 +1,21 @@
-"""Checks that configuration, weights and tokenizer belong together, and that the network reads.
+"""Checks that configuration, weights and tokenizer belong together, and of the network's behaviour.
 
-`check_weights` makes sure that all weights were there, had a place, and are numbers,
-`check_tokenizer` that the tokenizer is as large as the embedding and reads English, and
-`check_behaviour` that the network reads what its kind promises.
+`check_weights`: all weights are present, used and finite. `check_tokenizer`: the tokenizer is as
+large as the embedding and reads English. `check_behaviour`: the output depends on the right tokens.
 
-A causal network predicts from the words before, and from nothing else. The library loads as causal
-some networks that read both sides (XLNet; BERT saved without `is_decoder`), and as masked some that
-read one side. Two rows that differ in one token, read in one pass, show which places depend on it:
+A causal network predicts only from the words before. The library loads as causal some networks that
+read both sides (XLNet; BERT saved without `is_decoder`), and as masked some that read one side. Two
+rows that differ in one token show which positions depend on it:
 
     row 0            the old house was not good for
     row 1            the old house had not good for
     logits differ    causal: at the token and after it; masked: before it too
 
-Masked networks and classifiers read sentences of several lengths in one batch, the short ones
-filled up with tokens that they are told to ignore. Two rows that differ in these alone must not
-differ elsewhere:
+Masked networks and classifiers read sentences of different lengths in one batch. Short ones are
+padded with tokens that the attention mask excludes. If two rows differ only in the padding, their
+logits must not differ before it:
 
-    row 0            the old house | for for for for    what follows | is to be ignored
+    row 0            the old house | for for for for    the tokens after | are padding
     row 1            the old house | the the the the
 """
 
@@ -43,7 +42,7 @@ _INTEGERS = frozenset({"I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "BO
 _HARMLESS = re.compile(
     "|".join(
         (
-            # heads for tasks beside that of predicting tokens
+            # heads for tasks other than predicting tokens
             r"(^|\.)pooler\.",  # BERT, RoBERTa, ALBERT: of the first token
             r"(^|\.)seq_relationship\.",  # BERT: next sentence
             r"(^|\.)sop_classifier\.",  # ALBERT: order of sentences
@@ -51,10 +50,10 @@ _HARMLESS = re.compile(
             r"(^|\.)mask_predictions\.",  # DeBERTa 3: replaced tokens
             r"(^|\.)multiple_choice_head\.",  # GPT-2 with two heads
             r"(^|\.)contact_head\.",  # ESM
-            # further copies of the embedding and of the bias
+            # copies of the embedding and of the bias
             r"(^|\.)lm_head\.(decoder\.(weight|bias)|weight)$",
             r"(^|\.)predictions\.decoder\.(weight|bias)$",
-            # what follows from the configuration
+            # values determined by the configuration
             r"(^|\.)(attn|attention|self_attn)\.(attention\.)?(masked_)?bias$",  # causal masks
             r"(^|\.)rotary_emb\.",
             r"(^|\.)(inv_freq|position_ids|token_type_ids|version|final_logits_bias)$",
@@ -68,25 +67,25 @@ _HEAD = re.compile(
 
 
 def without_weights(model_class: Any, config: Any, *, trust_remote_code: bool) -> Any:
-    """The network that a configuration describes, with the shapes of its weights only.
+    """Build the network of a configuration with the shapes of its weights, but no values.
 
     Args:
-        model_class: an auto class of `transformers`.
-        config: its configuration.
-        trust_remote_code: whether it may run code of its own.
+        model_class: auto class of `transformers`.
+        config: configuration of the network.
+        trust_remote_code: whether the checkpoint may run its code.
     """
     import torch
     from transformers.initialization import no_init_weights
 
     with torch.device("meta"), no_init_weights():
         network = model_class.from_config(config, trust_remote_code=trust_remote_code)
-    # Left undone where nothing is initialised: the output would count beside its embedding
+    # Skipped without initialisation; then the output layer would count as separate weights
     network.tie_weights()
     return network
 
 
 def _integer_tensors(location: str) -> set[str]:
-    """Names of the tensors that a folder's safetensors files keep as whole numbers."""
+    """Return the names of integer tensors in a folder's safetensors files."""
     from safetensors import safe_open
 
     names: set[str] = set()
@@ -100,21 +99,21 @@ def _integer_tensors(location: str) -> set[str]:
 def check_weights(
     location: str, what: str, model: Any, report: dict[str, Any], *, new_head: bool = False
 ) -> None:
-    """Refuse a network with weights that are missing, left over, or not numbers.
+    """Refuse a network with weights that are missing, unused or not finite.
 
     Args:
-        location: where it came from.
-        what: its kind, as a noun phrase.
-        model: the network.
-        report: what the library says of the weights' names.
-        new_head: whether the head starts anew, and another's may be left over.
+        location: location of the checkpoint.
+        what: kind of the network, as a noun phrase.
+        model: network.
+        report: loading report of the library, with names of missing and unexpected weights.
+        new_head: whether the head is newly initialised; then weights of the old head may be unused.
 
     Raises:
-        ModelError: names one of the weights.
+        ModelError: if there are such weights; the message names one of them.
     """
     missing = sorted(report["missing_keys"])
     if new_head:
-        # the head, with BERT's pooler, stands on the network; what is below it must be there
+        # The head and BERT's pooler are new; all weights below them must be present
         body = f"{model.base_model_prefix}."
         missing = [name for name in missing if name.startswith(body) and ".pooler." not in name]
     if missing:
@@ -133,10 +132,10 @@ def check_weights(
 
 
 def left_over(names: Iterable[str], *, new_head: bool = False) -> list[str]:
-    """The weights without a place that matter, such as a layer; unused heads do not.
+    """Return the unexpected weights that indicate an error, such as a layer; unused heads do not.
 
     Args:
-        names: of weights that the network has no place for.
+        names: names of weights that the network does not use.
         new_head: whether heads of language models are expected among them.
     """
     return sorted(
@@ -150,16 +149,16 @@ def _check_finite(location: str, model: Any) -> None:
     import torch
 
     quantised = getattr(model.config, "quantization_config", None) is not None
-    whole = set() if quantised else _integer_tensors(location)
+    integer_names = set() if quantised else _integer_tensors(location)
     for name, weight in with_values(model, model.named_parameters()):
-        if name in whole:
+        if name in integer_names:
             raise ModelError(
                 f"{location}: the weight {name} is kept as whole numbers without a quantization. "
                 f"Save it in float32, bfloat16 or float16."
             )
         if not weight.is_floating_point():
             continue
-        # a sum takes one pass and no memory; infinite if large, which is then looked at again
+        # A sum takes one pass and no memory; an infinite sum may only be large, so check each value
         values = weight.detach()
         if not torch.isfinite(values.sum(dtype=torch.float32)) and not torch.isfinite(values).all():
             raise ModelError(
@@ -173,29 +172,29 @@ _WORDS = (
     *("on", "be", "at", "by", "this", "had", "not", "are", "but", "from", "or", "have", "an"),
     *("dog", "house", "water", "people", "time", "day", "read", "walk", "old", "small", "good"),
 )
-"""Words that every tokenizer of English can write."""
+"""Words that every tokenizer of English can encode."""
 
-_PADDING = 127  # rows by which an embedding is rounded up to a multiple of 128
-_SPARE_SHARE = 1 / 20  # of an embedding that nobody writes to; 2.4 % at most in published models
+_MAX_PADDING_ROWS = 127  # of an embedding that is padded to a multiple of 128
+_SPARE_SHARE = 1 / 20  # of an embedding's rows, unused; at most 2.4 % in published models
 _CAPITALS_SHARE = 1 / 20
-_UNREACHED_SHARE = 1 / 20  # special tokens and spare ones need no merge
+_UNREACHED_SHARE = 1 / 20  # special and unused tokens need no merge
 _SUFFIX = "</w>"
 _OWN = "Put those of the model into the folder."
 
 
 def check_tokenizer(location: str, tokenizer: Any, model: Any) -> None:
-    """Refuse a tokenizer that cannot be the one that a network was trained with.
+    """Refuse a tokenizer that cannot belong to a network.
 
-    The library makes up a tokenizer of its five special tokens where the files are missing.
+    If files are missing, the library creates a tokenizer of five special tokens.
 
     Args:
-        location: where both came from.
-        tokenizer: a `transformers` tokenizer.
-        model: the network.
+        location: location of both.
+        tokenizer: `transformers` tokenizer.
+        model: network.
 
     Raises:
-        ModelError: it is far smaller or larger than the embedding, reads ordinary words as unknown,
-            or lowers capitals that it has tokens for.
+        ModelError: if the tokenizer is much smaller or larger than the embedding, reads ordinary
+            words as unknown, or lowercases text although it has tokens with capitals.
     """
     tokens = tokenizer.get_vocab()
     embedding = model.get_input_embeddings()
@@ -209,36 +208,38 @@ def check_tokenizer(location: str, tokenizer: Any, model: Any) -> None:
 
 def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: int) -> None:
     missing = n_rows - len(tokens)
-    rounded_up = _PADDING if n_rows % 8 == 0 else 0
-    said = f"{location} has a tokenizer of {len(tokens):,} tokens for a network of {n_rows:,}"
+    rounded_up = _MAX_PADDING_ROWS if n_rows % 8 == 0 else 0
+    sizes = f"{location} has a tokenizer of {len(tokens):,} tokens for a network of {n_rows:,}"
     if missing > max(rounded_up, n_rows * _SPARE_SHARE):
-        raise ModelError(f"{said}. Are its files there, such as tokenizer.json? {_OWN}")
-    special = set(tokenizer.all_special_ids) - set(tokenizer("a")["input_ids"])  # never read
+        raise ModelError(f"{sizes}. Are its files there, such as tokenizer.json? {_OWN}")
+    special = set(tokenizer.all_special_ids) - set(
+        tokenizer("a")["input_ids"]
+    )  # never in the encoded text
     beyond = {i: token for token, i in tokens.items() if i >= n_rows and i not in special}
     if beyond:
-        raise ModelError(f"{said}: {beyond[min(beyond)]!r} is number {min(beyond):,}. {_OWN}")
+        raise ModelError(f"{sizes}: {beyond[min(beyond)]!r} is number {min(beyond):,}. {_OWN}")
 
 
 def check_words(location: str, tokenizer: Any) -> None:
-    """Refuse a tokenizer that reads ordinary words as unknown, or two words as one number.
+    """Refuse a tokenizer that reads ordinary words as unknown or has one id for two tokens.
 
     Raises:
-        ModelError: see above.
+        ModelError: if the tokenizer fails a check.
     """
-    _check_numbers(location, tokenizer)
+    _check_unique_ids(location, tokenizer)
     unknown = tokenizer.unk_token_id
     rows = tokenizer(list(_WORDS), add_special_tokens=False)["input_ids"]
     unread = [w for w, row in zip(_WORDS, rows, strict=True) if not row or unknown in row]
-    alike = len({tuple(row) for row in rows}) < len(_WORDS) / 2
-    if 2 * len(unread) > len(_WORDS) or alike:
+    has_few_distinct = len({tuple(row) for row in rows}) < len(_WORDS) / 2
+    if 2 * len(unread) > len(_WORDS) or has_few_distinct:
         raise ModelError(
             f"{location} has a tokenizer that cannot read ordinary English words, such as "
             f"{', '.join(unread[:3] or _WORDS[:3])}. Are its files there and whole? {_OWN}"
         )
 
 
-def _check_numbers(location: str, tokenizer: Any) -> None:
-    """Each token has a number of its own; special ones may share theirs among themselves."""
+def _check_unique_ids(location: str, tokenizer: Any) -> None:
+    """Refuse a tokenizer with the same id for two tokens, unless both are special."""
     special = set(tokenizer.all_special_tokens)
     tokens: dict[int, str] = {}
     for token, number in tokenizer.get_vocab().items():
@@ -251,9 +252,9 @@ def _check_numbers(location: str, tokenizer: Any) -> None:
 
 
 def _check_capitals(location: str, tokenizer: Any, tokens: dict[str, int]) -> None:
-    """A vocabulary with capitals is never read in lower case.
+    """Refuse a tokenizer that lowercases text although its vocabulary has capitals.
 
-    BERT's tokenizer lowers them unless `tokenizer_config.json` says otherwise.
+    BERT's tokenizer does so unless `tokenizer_config.json` disables it.
     """
     upper, lower = tokenizer(["Old Trees", "old trees"], add_special_tokens=False)["input_ids"]
     if upper != lower:
@@ -268,7 +269,7 @@ def _check_capitals(location: str, tokenizer: Any, tokens: dict[str, int]) -> No
 
 
 def _check_merges(location: str, tokenizer: Any) -> None:
-    """Without its merges, byte-pair encoding spells every word; files of text can be cut unseen."""
+    """Refuse a BPE tokenizer with missing merges; it would spell words letter by letter."""
     if not tokenizer.is_fast:
         return
     model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
@@ -289,28 +290,28 @@ def _check_merges(location: str, tokenizer: Any) -> None:
         )
 
 
-_TEXT = "the old house was not good for people but the small dog had water"
-_LENGTH = 7  # tokens: enough for three before and three after
-_ROUNDINGS = 64  # how many rounding errors may add up where nothing should change
-_FILLING = 0.01  # of the effect of another word, what padding may do to a classifier's answer
-_FAINT = 0.1  # of the largest change that is seen, what may be due to rounding
+_PROBE_TEXT = "the old house was not good for people but the small dog had water"
+_PROBE_LENGTH = 7  # tokens: three before the changed one and three after
+_MAX_ROUNDING_ERRORS = 64  # rounding errors that may accumulate without a true change
+_PADDING_SHARE = 0.01  # maximum effect of padding on a classifier, relative to that of a word
+_ROUNDING_SHARE = 0.1  # maximum effect of rounding, relative to the largest change
 
 
 def check_behaviour(checkpoint: Checkpoint) -> None:
-    """Refuse a network that reads the wrong tokens, or whose outputs are not numbers.
+    """Refuse a network whose outputs depend on the wrong tokens or are not finite.
 
     Args:
-        checkpoint: a checkpoint with its weights.
+        checkpoint: checkpoint with weights.
 
     Raises:
-        ModelError: names the reason.
+        ModelError: if the network fails a check.
     """
     import torch
 
     from contstim.models.batching import out_of_memory
     from contstim.models.precision import precision_of
 
-    rows, place = _rows(checkpoint)
+    rows, position = _probe_rows(checkpoint)
     if rows is None:
         return
     try:
@@ -319,37 +320,37 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
         precision = precision_of(checkpoint.model)
         if precision == "float32" or out_of_memory(error):
             raise
-        # Some networks (DeBERTa, XLNet) hold tables that the library computes in float32 only
+        # Some networks (DeBERTa, XLNet) have tables that the library computes only in float32
         raise ModelError(
             f"{checkpoint.location} does not compute in {precision}: use dtype float32 "
             f"({first_line(error)})."
         ) from error
-    # No nan and no infinity; tokens that only fill up an embedding may have minus infinity.
-    impossible = torch.isnan(logits) | torch.isposinf(logits)
-    if bool(impossible.any()) or bool(torch.isneginf(logits).all(dim=-1).any()):
+    # nan and infinity are invalid; unused tokens of a padded embedding may have minus infinity.
+    is_invalid = torch.isnan(logits) | torch.isposinf(logits)
+    if bool(is_invalid.any()) or bool(torch.isneginf(logits).all(dim=-1).any()):
         half = " or do not fit float16" if logits.dtype == torch.float16 else ""
         raise ModelError(
             f"{checkpoint.location} answers an ordinary sentence with values that are not finite "
             f"numbers: its weights or its config.json are damaged{half}."
         )
-    # one rounding error of a usual logit; the largest may be a stand-in for infinity
+    # Rounding error of a typical logit; the largest logit may represent infinity
     unit = float(torch.finfo(logits.dtype).eps * logits.abs().float().median())
-    # impossible tokens are minus infinity, and their difference is nan
+    # Unused tokens have minus infinity, and their difference is nan
     changes = (logits[0] - logits[1]).nan_to_num(0.0).abs().amax(dim=-1)  # (l,) or ()
     if checkpoint.kind == "classifier":
-        _require(checkpoint, changes, unit, "what it reads")
-        # One of two logits may be next to 0: what rounding is, another word's effect says better.
-        enough = max(_ROUNDINGS * unit, _FILLING * float(changes.max()))
-        _refuse_filling(checkpoint, rows[0], place, enough)
+        _require_change(checkpoint, changes, unit, "what it reads")
+        # Logits may be near 0, so the limit also depends on the effect of another word
+        allowed = max(_MAX_ROUNDING_ERRORS * unit, _PADDING_SHARE * float(changes.max()))
+        _check_padding(checkpoint, rows[0], position, allowed)
         return
-    before, after = changes[:place], changes[place + 1 :]  # of the token that differs
-    _require(checkpoint, after, unit, "the words before")
-    allowed = min(_ROUNDINGS * unit, _FAINT * float(after.max()))
+    changes_before, changes_after = changes[:position], changes[position + 1 :]
+    _require_change(checkpoint, changes_after, unit, "the words before")
+    allowed = min(_MAX_ROUNDING_ERRORS * unit, _ROUNDING_SHARE * float(changes_after.max()))
     if checkpoint.kind == "masked":
-        _require(checkpoint, before, unit, "the words that follow")
-        _refuse_filling(checkpoint, rows[0], place, allowed)
+        _require_change(checkpoint, changes_before, unit, "the words that follow")
+        _check_padding(checkpoint, rows[0], position, allowed)
         return
-    if float(before.max()) > allowed:
+    if float(changes_before.max()) > allowed:
         raise ModelError(
             f"{checkpoint.location} is not a causal language model: a later word changes what it "
             f"says of earlier ones. Networks that read both sides (XLNet, BERT without is_decoder) "
@@ -357,58 +358,61 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
         )
 
 
-def _rows(checkpoint: Checkpoint) -> tuple[Tensor | None, int]:
-    """Two rows of tokens, (2, l), and the place where they differ; None for odd tokenizers."""
+def _probe_rows(checkpoint: Checkpoint) -> tuple[Tensor | None, int]:
+    """Return two rows of tokens, (2, l), and the index where they differ.
+
+    The rows are None if the tokenizer yields too few distinct tokens.
+    """
     import torch
 
-    ids = checkpoint.tokenizer(_TEXT, add_special_tokens=False)["input_ids"]
-    length = min(_LENGTH, len(ids), checkpoint.window or _LENGTH)
-    row, place = ids[:length], length // 2
-    others = [token for token in ids if token != row[place]] if length >= 3 else []
+    ids = checkpoint.tokenizer(_PROBE_TEXT, add_special_tokens=False)["input_ids"]
+    length = min(_PROBE_LENGTH, len(ids), checkpoint.window or _PROBE_LENGTH)
+    row, position = ids[:length], length // 2
+    others = [token for token in ids if token != row[position]] if length >= 3 else []
     if not others:
         return None, 0
-    changed = [*row[:place], others[-1], *row[place + 1 :]]
-    return torch.tensor([row, changed], device=checkpoint.device), place
+    changed = [*row[:position], others[-1], *row[position + 1 :]]
+    return torch.tensor([row, changed], device=checkpoint.device), position
 
 
 def _logits(checkpoint: Checkpoint, rows: Tensor) -> Tensor:
-    """(2, l, V), or of a classifier (2, labels)."""
+    """Return logits, (2, l, V); for a classifier, (2, n_labels)."""
     import torch
 
     model: Any = checkpoint.model
     with torch.inference_mode():
         if checkpoint.kind == "classifier":
-            # one at a time: GPT-2 as published knows no padding and refuses more
+            # One row at a time, since published GPT-2 has no padding and refuses batches
             return torch.cat([model(input_ids=row[None]).logits for row in rows])
         masked = checkpoint.kind == "masked"
-        more = {"attention_mask": torch.ones_like(rows)} if masked else {"use_cache": True}
-        return torch.as_tensor(model(input_ids=rows, **more).logits)
+        options = {"attention_mask": torch.ones_like(rows)} if masked else {"use_cache": True}
+        return torch.as_tensor(model(input_ids=rows, **options).logits)
 
 
-def _refuse_filling(checkpoint: Checkpoint, row: Tensor, length: int, allowed: float) -> None:
-    """Refuse a network that reads what fills up a row behind its first `length` tokens.
+def _check_padding(checkpoint: Checkpoint, row: Tensor, length: int, allowed: float) -> None:
+    """Refuse a network whose outputs depend on the padding after the first `length` tokens.
 
-    Causal networks never read what follows. A classifier finds the end of a text by the padding
-    token alone, so that its short row is compared with the same one unfilled.
+    Causal networks never read later tokens. A classifier locates the end of a text by the padding
+    token, so its padded row is compared with the same row without padding.
     """
     import torch
 
     model: Any = checkpoint.model
-    filled = row.repeat(2, 1)  # (2, l)
-    attention = torch.ones_like(filled)
+    padded = row.repeat(2, 1)  # (2, l)
+    attention = torch.ones_like(padded)
     attention[:, length:] = 0
     with torch.inference_mode():
         if checkpoint.kind == "classifier":
             pad = model.config.get_text_config().pad_token_id
-            if pad is None:  # then the adapter fills up nothing
+            if pad is None:  # then the adapter adds no padding
                 return
-            filled[:, length:] = pad
-            whole = model(input_ids=filled[:1], attention_mask=attention[:1]).logits
+            padded[:, length:] = pad
+            with_padding = model(input_ids=padded[:1], attention_mask=attention[:1]).logits
             bare = model(input_ids=row[None, :length], attention_mask=attention[:1, :length]).logits
-            difference = whole - bare
+            difference = with_padding - bare
         else:
-            filled[0, length:], filled[1, length:] = row[-1], row[0]
-            logits = model(input_ids=filled, attention_mask=attention).logits[:, :length]
+            padded[0, length:], padded[1, length:] = row[-1], row[0]
+            logits = model(input_ids=padded, attention_mask=attention).logits[:, :length]
             difference = logits[0] - logits[1]
     change = float(difference.nan_to_num(0.0).abs().max())
     if change > allowed:
@@ -419,7 +423,7 @@ def _refuse_filling(checkpoint: Checkpoint, row: Tensor, length: int, allowed: f
         )
 
 
-def _require(checkpoint: Checkpoint, changes: Tensor, unit: float, what: str) -> None:
+def _require_change(checkpoint: Checkpoint, changes: Tensor, unit: float, what: str) -> None:
     if float(changes.max()) <= unit:
         kind = checkpoint.kind if checkpoint.kind == "classifier" else f"{checkpoint.kind} model"
         raise ModelError(

@@ -1,6 +1,6 @@
 """GGUF files: a causal network with quantized weights and its tokenizer in one file.
 
-`transformers` converts the quantized weights to the precision that a model is loaded in.
+`transformers` converts the quantized weights to the precision of the loaded model.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _OTHER_WEIGHTS = ("*.safetensors", "*.bin")
 
 
 def gguf_file(location: str) -> Path | None:
-    """The GGUF file at a location; None if the location is something else.
+    """Return the GGUF file at a location; None if there is none.
 
     Args:
-        location: the file itself, or a folder with one GGUF file and no other weights.
+        location: path of the file, or of a folder with one GGUF file and no other weights.
 
     Raises:
         ModelError: if a folder without other weights has several GGUF files.
@@ -44,12 +44,12 @@ def gguf_file(location: str) -> Path | None:
 
 
 def check_gguf(path: Path) -> None:
-    """Refuse a file that is missing, is no whole GGUF file, or needs a missing package.
+    """Check that a GGUF file exists, is complete and has its required packages.
 
     Only the first bytes are read.
 
     Raises:
-        ModelError: see above.
+        ModelError: if a check fails.
     """
     if not path.is_file():
         raise ModelError(f"There is no file {path}. Give a GGUF file, or a folder that has one.")
@@ -67,10 +67,10 @@ def check_gguf(path: Path) -> None:
 
 
 def check_use(location: str, *, classifier: bool, quantize: str | None) -> None:
-    """Refuse uses of a GGUF file other than that of a causal model as it is.
+    """Refuse to use a GGUF file as a classifier, or to quantize it again.
 
     Raises:
-        ModelError: see above.
+        ModelError: if `classifier` is true or `quantize` is given.
     """
     if classifier:
         raise ModelError(
@@ -85,7 +85,7 @@ def check_use(location: str, *, classifier: bool, quantize: str | None) -> None:
 
 
 def hide_progress_bar() -> None:
-    """Let GGUF files load with the progress bar that `transformers` can hide."""
+    """Replace the progress bar of GGUF files by one that `transformers` can hide."""
     from transformers.utils import logging
 
     with suppress(ImportError):  # newer versions read most files without this module
@@ -95,10 +95,10 @@ def hide_progress_bar() -> None:
 
 
 def dequantization() -> dict[str, Any]:
-    """Options of `from_pretrained` for weights as numbers of the given precision everywhere.
+    """Return options of `from_pretrained` that dequantize the weights on all devices.
 
-    Without them, a GPU with the package `kernels` would compute with quantized weights, and the
-    network would have a note with the name of its file, which would change the fingerprint.
+    Without them, a GPU with the package `kernels` computes with quantized weights. Also, the file
+    name becomes part of the configuration and changes the fingerprint.
     """
     import transformers
 

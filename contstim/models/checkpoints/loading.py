@@ -1,4 +1,4 @@
-"""Transformer checkpoints from a folder or the hub: causal or masked, complete or refused."""
+"""Loading of causal, masked and classifier checkpoints from a folder or the hub."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 Kind: TypeAlias = Literal["causal", "masked", "classifier"]
-"""What a network was trained to do."""
+"""Task of a network."""
 
 _LIMITS = (
     "max_position_embeddings",
@@ -35,21 +35,21 @@ _LIMITS = (
     "seq_length",  # ChatGLM
     "n_ctx",
 )
-"""What configurations call the window, the surest first: old ones keep a stale `n_ctx`."""
+"""Names of the window in configurations, the most reliable first: `n_ctx` may be stale."""
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A network with its head, in evaluation mode, and its tokenizer.
+    """Network with its head, in evaluation mode, and its tokenizer.
 
     Attributes:
-        model: a `transformers` model for causal or masked language modelling, or a classifier of
-            sequences.
-        tokenizer: a `transformers` tokenizer.
-        location: the folder, GGUF file or hub name that it came from.
-        device: where the network's inputs go, such as `cpu` or `cuda`; all of it is there unless a
-            device map spreads it.
-        kind: whether it predicts the next token, hidden ones, or a sequence's class.
+        model: `transformers` model for causal or masked language modelling, or for sequence
+            classification.
+        tokenizer: `transformers` tokenizer.
+        location: folder, GGUF file or hub name of the checkpoint.
+        device: device of the network's inputs, such as `cpu` or `cuda`. Without a device map, the
+            whole network is there.
+        kind: `causal`, `masked` or `classifier`.
     """
 
     model: Any
@@ -63,25 +63,25 @@ class Checkpoint:
 
     @property
     def has_weights(self) -> bool:
-        """True if the network can score; without weights it has only its shape."""
+        """True if the network can score; without weights it has only shapes."""
         return tensors.is_spread(self.model) or all(
             weight.device.type != "meta" for weight in self.model.parameters()
         )
 
     def require_weights(self) -> None:
-        """Refuse a network that was loaded for its tokenizer only.
+        """Refuse a network that was loaded without weights, only for its tokenizer.
 
         Raises:
-            ModelError: it has no weights.
+            ModelError: if the network has no weights.
         """
         if not self.has_weights:
             raise ModelError(f"{self.location} was loaded without its weights: it cannot score.")
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of weights, precision, configuration and tokenizer, wherever the files lie.
+        """Hash of weights, precision, configuration and tokenizer; independent of the path.
 
-        Without weights, the hash of the tokenizer alone.
+        Without weights, only the tokenizer is hashed.
         """
         if not self.has_weights:
             return tensors.fingerprint_of_tokenizer(self.tokenizer)
@@ -89,10 +89,10 @@ class Checkpoint:
 
     @cached_property
     def window(self) -> int | None:
-        """Number of tokens that the network can read; None where its configuration sets no limit.
+        """Maximum number of tokens of an input; None if the configuration sets no limit.
 
-        RoBERTa and its kin count positions from the one after the padding index, so that the
-        configuration's number is larger than the window.
+        RoBERTa and similar networks count positions from the padding index + 1, so the number in
+        the configuration is larger than the window.
         """
         config = self.model.config.get_text_config()
         limits = (getattr(config, name, None) for name in _LIMITS)
@@ -107,10 +107,10 @@ class Checkpoint:
 
 
 def kind_of(location: str, config: Any) -> Kind:
-    """Causal or masked: by the architecture it was saved as, else by what its type can be.
+    """Return `causal` or `masked`, from the saved architecture or else from the model type.
 
     Raises:
-        ModelError: the configuration is that of a classifier, or of another kind of network.
+        ModelError: if the network is a classifier or of another kind.
     """
     from transformers.models.auto import modeling_auto as auto
 
@@ -121,9 +121,9 @@ def kind_of(location: str, config: Any) -> Kind:
             f"{location} is a classifier of sequences, not a language model. If it judges "
             f"acceptability, name it classifier:{location}."
         )
-    # An architecture of one list alone decides; of neither list or of both, the type has to
+    # Use the architecture if it is in one list only; otherwise use the model type
     in_causal, in_masked = (bool(saved_as & set(names.values())) for names in (causal, masked))
-    remote_code = getattr(config, "auto_map", None) or {}  # allowed by now
+    remote_code = getattr(config, "auto_map", None) or {}  # already permitted
     is_causal = (in_causal or not in_masked) and (
         config.model_type in causal or "AutoModelForCausalLM" in remote_code
     )
@@ -136,14 +136,14 @@ def kind_of(location: str, config: Any) -> Kind:
             f"{location} ({kind}) is neither a causal nor a masked language model. Give one that "
             f"predicts the next token or hidden tokens."
         )
-    if is_causal and is_masked:  # XLM's one class for both; BERT without its head
+    if is_causal and is_masked:  # XLM has one class for both; BERT may be saved without its head
         decodes = getattr(config, "causal", False) or getattr(config, "is_decoder", False)
         return "causal" if decodes else "masked"
     return "causal" if is_causal else "masked"
 
 
 def is_classifier(config: Any) -> bool:
-    """True if a checkpoint was saved as a classifier of sequences."""
+    """Return True if a checkpoint was saved as a sequence classifier."""
     return any(name.endswith("ForSequenceClassification") for name in _architectures(config))
 
 
@@ -160,7 +160,7 @@ _KINDS: dict[Kind, tuple[str, str]] = {
     "classifier": ("classifier of sequences", "AutoModelForSequenceClassification"),
 }
 
-# Checkpoints still in use: two rules of one checkpoint share its network
+# Cache of the checkpoints in use, so that two rules of a checkpoint share its network
 _loaded: WeakValueDictionary[tuple[object, ...], Checkpoint] = WeakValueDictionary()
 
 
@@ -168,61 +168,61 @@ _loaded: WeakValueDictionary[tuple[object, ...], Checkpoint] = WeakValueDictiona
 def load_checkpoint(
     source: Source, loading: Loading, *, classifier: bool = False, labels: Sequence[str] = ()
 ) -> Checkpoint:
-    """Load a causal or masked language model, as the checkpoint's configuration says.
+    """Load a language model whose kind, causal or masked, is set by the configuration.
 
     A checkpoint that is still in use is not loaded again.
 
     Args:
-        source: a folder with `config.json`, a GGUF file, or a name on the hub such as `gpt2` or
+        source: folder with `config.json`, GGUF file, or name on the hub such as `gpt2` or
             `gpt2:main`.
-        loading: device, precision and the like; without weights the tokenizer and the network's
-            shape only.
-        classifier: whether to load a classifier of sequences instead.
-        labels: classes, in order, of a new head in place of a language model's, to be trained: its
-            first weights are drawn from torch's generator, and the network is shared with nobody.
+        loading: device, precision and other options; without weights, only the tokenizer and the
+            network's shapes are loaded.
+        classifier: whether to load a sequence classifier instead.
+        labels: classes, in order, of a new head to train instead of the language model's head. Its
+            initial weights are drawn from torch's generator, and the network is not cached.
 
     Raises:
-        ModelError: the folder is missing or a file in it damaged; the hub cannot be reached; the
-            checkpoint has no trained head of that kind, or weights that its configuration has no
-            place for; its tokenizer is not that of the network, or needs a package that is not
-            installed; a causal network reads what follows; it wants to run code of its own; the
-            memory does not hold it; or see `Loading.resolved`.
+        ModelError: if the folder is missing or a file is damaged; if the hub cannot be reached; if
+            the checkpoint has no trained head of that kind, or has weights that do not fit its
+            configuration; if its tokenizer belongs to another network or needs a missing package;
+            if a causal network reads later tokens; if the checkpoint requires its own code; if
+            memory is insufficient; or see `Loading.resolved`.
     """
     import transformers
 
     location, loading = source.location, loading.resolved()
     check_location(location)
-    key, stamped = (location, repr(loading), classifier), stamp(location)
-    if not labels and (in_use := _loaded.get((*key, stamped))):
+    key, current_stamp = (location, repr(loading), classifier), stamp(location)
+    if not labels and (in_use := _loaded.get((*key, current_stamp))):
         return in_use
     source.check()
     if source.gguf:
         gguf.check_use(location, classifier=classifier, quantize=loading.quantize)
         gguf.hide_progress_bar()
-    named = {"id2label": dict(enumerate(labels))} if labels else {}
-    config = transformers.AutoConfig.from_pretrained(source.path, **source.options, **named)
+    label_names = {"id2label": dict(enumerate(labels))} if labels else {}
+    config = transformers.AutoConfig.from_pretrained(source.path, **source.options, **label_names)
     kind: Kind = "classifier" if classifier else kind_of(location, config)
     if labels and is_classifier(config):
         raise ModelError(f"{location} is a classifier already: name the language model it is of.")
     tokenizer = transformers.AutoTokenizer.from_pretrained(source.path, **source.options)
-    model, device = _network(source, kind, config, loading, new_head=bool(labels))
+    model, device = _load_network(source, kind, config, loading, new_head=bool(labels))
     checks.check_tokenizer(location, tokenizer, model)
     checkpoint = Checkpoint(model, tokenizer, location, device, kind)
     if loading.weights:
         checks.check_behaviour(checkpoint)
     if not labels:
-        # What was fetched from the hub just now has a commit since
-        _loaded[(*key, stamped if Path(location).exists() else stamp(location))] = checkpoint
+        # A checkpoint downloaded just now has a commit only since then
+        _loaded[(*key, current_stamp if Path(location).exists() else stamp(location))] = checkpoint
     return checkpoint
 
 
-def _network(
+def _load_network(
     source: Source, kind: Kind, config: Any, loading: Loading, *, new_head: bool
 ) -> tuple[Any, str]:
-    """The network on its device or spread over several, and the device of its inputs."""
+    """Return the network, on one or several devices, and the device of its inputs."""
     import transformers
 
-    what, auto_name = _KINDS[kind]
+    description, auto_name = _KINDS[kind]
     auto = getattr(transformers, auto_name)
     trusted = source.trust_remote_code
     if not loading.weights:
@@ -246,7 +246,7 @@ def _network(
         raise
     if offload:
         weakref.finalize(model, shutil.rmtree, offload, ignore_errors=True)
-    checks.check_weights(source.location, what, model, report, new_head=new_head)
+    checks.check_weights(source.location, description, model, report, new_head=new_head)
     if tensors.is_spread(model):
         return model, tensors.input_device(model)
     if loading.device == "cpu":
@@ -258,10 +258,10 @@ def _network(
 
 @from_anywhere
 def load_tokenizer(source: Source, _loading: Loading) -> tuple[Any, Any]:
-    """Load a tokenizer without its network, which may be elsewhere.
+    """Load a tokenizer without its network.
 
     Returns:
-        The tokenizer, and the network's text configuration, None where a folder has none.
+        The tokenizer and the network's text configuration; None if a folder has none.
 
     Raises:
         ModelError: see `load_checkpoint`.
@@ -271,8 +271,8 @@ def load_tokenizer(source: Source, _loading: Loading) -> tuple[Any, Any]:
     config, folder = None, Path(source.location)
     if source.gguf or not folder.is_dir() or (folder / "config.json").is_file():
         source.check()
-        whole = transformers.AutoConfig.from_pretrained(source.path, **source.options)
-        config = whole.get_text_config()
+        full_config = transformers.AutoConfig.from_pretrained(source.path, **source.options)
+        config = full_config.get_text_config()
     tokenizer = transformers.AutoTokenizer.from_pretrained(source.path, **source.options)
     checks.check_words(source.location, tokenizer)
     return tokenizer, config

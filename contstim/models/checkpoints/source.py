@@ -1,8 +1,8 @@
-"""Source of a checkpoint: where it is read from, the code that it may run, and how it fails.
+"""Sources of checkpoints: location, permission to run code, and errors.
 
-A folder or a GGUF file is read as it is. A name on the hub, also one with a revision such as
-`gpt2:main`, is looked for in the local cache first. Python code that comes with a checkpoint runs
-only with the user's consent. Messages of `transformers` are silenced, or raised as a ModelError.
+A folder or a GGUF file is read directly. A name on the hub, with or without a revision as in
+`gpt2:main`, is first searched in the local cache. Python code of a checkpoint runs only with the
+user's consent. Messages of `transformers` are silenced; its errors are raised as ModelError.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from contstim.models.loading import Loading
 
 _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
-_MOST_PARTS = 4_096  # far more than any network has; each takes a millisecond to build
-_HUB_TIMEOUT = 5  # seconds; the library itself would keep an offline machine waiting for longer
+_MAX_PARTS = 4_096  # far more than any network has; building one takes a millisecond
+_HUB_TIMEOUT = 5  # seconds; the library's own timeout is longer
 _Options = ParamSpec("_Options")
 _Result = TypeVar("_Result")
 
@@ -37,9 +37,9 @@ class Source:
     """Source of a checkpoint.
 
     Attributes:
-        location: a folder, a GGUF file, or a name on the hub with its revision if it has one.
-        local: whether only files on this machine are read.
-        trust_remote_code: whether the checkpoint may run Python code that comes with it.
+        location: folder, GGUF file, or name on the hub with an optional revision.
+        local: whether to read only files on this machine.
+        trust_remote_code: whether the checkpoint may run its Python code.
     """
 
     location: str
@@ -48,7 +48,7 @@ class Source:
 
     @cached_property
     def gguf(self) -> Path | None:
-        """The GGUF file, if the checkpoint is one."""
+        """GGUF file of the checkpoint; None if it has another format."""
         return gguf_file(self.location)
 
     @property
@@ -58,12 +58,12 @@ class Source:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of `from_pretrained`; without consent to code it would ask on the terminal."""
+        """Options of `from_pretrained`; without this setting, it would ask for consent."""
         return {"trust_remote_code": self.trust_remote_code, **self.options_of_files}
 
     @property
     def options_of_files(self) -> dict[str, Any]:
-        """Options that say which files are read."""
+        """Options that select the files to read."""
         _, revision = split_revision(self.location)
         options: dict[str, Any] = {"local_files_only": self.local}
         if revision:
@@ -73,20 +73,20 @@ class Source:
         return options
 
     def check(self) -> None:
-        """Refuse a checkpoint before anything of it is built or run.
+        """Refuse an unusable checkpoint before any part is built or run.
 
-        A checkpoint with code for a network that the library has too loads with the library's.
+        If the library also has a checkpoint's network, its code is used instead.
 
         Raises:
-            ModelError: it asks for more parts than can be built, or for code that is not allowed.
+            ModelError: if the network has too many parts, or needs code that is not allowed.
         """
         config, tokenizer_config = _configurations(self)
         file = self.gguf.name if self.gguf else "config.json"
         for name, value in _numbers(config):
-            if _COUNT.search(name) and value > _MOST_PARTS:
+            if _COUNT.search(name) and value > _MAX_PARTS:
                 raise ModelError(
                     f"{self.location}: {file} says {name} = {min(value, 10**15):,}; networks "
-                    f"of up to {_MOST_PARTS:,} can be loaded. Is the file that of the weights?"
+                    f"of up to {_MAX_PARTS:,} can be loaded. Is the file that of the weights?"
                 )
         if self.trust_remote_code:
             return
@@ -95,7 +95,7 @@ class Source:
         if _code_of(tokenizer_config):
             from transformers.models.auto.tokenization_auto import tokenizer_class_from_name
 
-            # Where no class is named, the library chooses its own by the network.
+            # Without a class name, the library chooses its own class for the network.
             name = tokenizer_config.get("tokenizer_class")
             if name is not None and tokenizer_class_from_name(str(name)) is None:
                 raise _code_error(self.location, tokenizer_config)
@@ -104,13 +104,13 @@ class Source:
 def from_anywhere(
     load: Callable[Concatenate[Source, Loading, _Options], _Result],
 ) -> Callable[Concatenate[str, Loading, _Options], _Result]:
-    """A function of a checkpoint's source that is called with a location.
+    """Decorate a function of a source so that it takes a location.
 
-    A folder or a GGUF file is read as it is. A name on the hub is looked for in the local cache
-    first, and only then on the hub.
+    A folder or a GGUF file is read directly. A name on the hub is searched in the local cache
+    first, then on the hub.
 
     Raises:
-        ModelError: see `check_location`, `check_hub` and `foreign_errors`, or what `load` raises.
+        ModelError: see `check_location`, `check_hub`, `foreign_errors` and `load`.
     """
 
     @wraps(load)
@@ -118,7 +118,7 @@ def from_anywhere(
         location: str, loading: Loading, /, *args: _Options.args, **options: _Options.kwargs
     ) -> _Result:
         is_local, trust = Path(location).exists(), loading.trust_remote_code
-        if not Path(location).is_dir():  # a folder may hold a tokenizer only
+        if not Path(location).is_dir():  # a folder may contain only a tokenizer
             check_location(location)
         with silence():
             try:
@@ -135,10 +135,10 @@ def from_anywhere(
 
 
 def check_source(location: str, *, trust_remote_code: bool = False) -> None:
-    """Refuse a folder without a readable configuration; names on the hub are not looked up.
+    """Refuse a folder without a readable configuration; the hub is not accessed.
 
     Raises:
-        ModelError: see above, and `Source.check`.
+        ModelError: if the configuration is missing or unreadable; see also `Source.check`.
     """
     check_location(location)
     if Path(location).is_dir() and gguf_file(location) is None:
@@ -147,10 +147,10 @@ def check_source(location: str, *, trust_remote_code: bool = False) -> None:
 
 
 def check_location(location: str) -> None:
-    """Refuse a folder or file that is missing or holds no checkpoint.
+    """Refuse a folder or file that is missing or is not a checkpoint.
 
     Raises:
-        ModelError: see above; or a folder is named with a revision.
+        ModelError: if the location is not a checkpoint, or a folder is given with a revision.
     """
     name, revision = split_revision(location)
     if revision and Path(name).exists():
@@ -176,17 +176,19 @@ def check_location(location: str) -> None:
 
 
 def check_hub(location: str) -> None:
-    """Ask the hub once, briefly.
+    """Send one request to the hub, with a short timeout.
 
     Raises:
-        ModelError: it does not answer.
+        ModelError: if the hub does not respond.
     """
     import huggingface_hub
     from huggingface_hub import constants
 
     try:
         huggingface_hub.get_session().head(constants.ENDPOINT, timeout=_HUB_TIMEOUT)
-    except Exception as error:  # httpx, requests and offline mode share no base class
+    except (
+        Exception
+    ) as error:  # errors of httpx, requests and offline mode have no common base class
         name, revision = split_revision(location)
         absent, option = f"{location} is not a local folder,", ""
         if revision:
@@ -199,13 +201,13 @@ def check_hub(location: str) -> None:
 
 
 def stamp(location: str) -> tuple[object, ...]:
-    """Names, times and sizes of files, or a commit on the hub: they change with the checkpoint."""
+    """Return file names, times and sizes, or the commit on the hub, to detect changes."""
     path = Path(location)
     if not path.exists():
         return (hub_commit(location),)
     stamps: list[tuple[str, int, int]] = []
     for file in sorted(path.glob("*")) if path.is_dir() else [path]:
-        # a link may lead nowhere, such as into a cleared cache of the hub
+        # A link may be broken, for example after the hub's cache was cleared
         state = file.stat() if file.exists() else None
         stamps.append((file.name, state.st_mtime_ns, state.st_size) if state else (file.name, 0, 0))
     return tuple(stamps)
@@ -220,7 +222,7 @@ def _numbers(config: Any, name: str = "") -> Iterator[tuple[str, int]]:
 
 
 def _configurations(source: Source) -> tuple[Any, Any]:
-    """The content of `config.json`, or of a GGUF file's header, and of `tokenizer_config.json`."""
+    """Return the contents of `config.json` (or a GGUF header) and `tokenizer_config.json`."""
     from transformers import PreTrainedConfig
     from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
@@ -230,7 +232,7 @@ def _configurations(source: Source) -> tuple[Any, Any]:
 
 
 def _code_error(location: str, *configurations: Any) -> ModelError:
-    """The refusal of a checkpoint that wants to run code of its own."""
+    """Return the error for a checkpoint that requires its own code."""
     code = ", ".join(sorted({name for part in configurations for name in _code_of(part)}))
     return ModelError(
         f"{location} wants to run code of its own on this machine ({code or 'Python files'}), "
@@ -240,23 +242,23 @@ def _code_error(location: str, *configurations: Any) -> ModelError:
 
 
 def _code_of(configuration: Any) -> list[str]:
-    """The classes of Python code that a configuration names under `auto_map`."""
+    """Return the classes of custom Python code in a configuration's `auto_map`."""
     names = configuration.get("auto_map") if isinstance(configuration, dict) else None
-    # A tokenizer's entry is a pair, slow and fast, of which one may be missing
+    # A tokenizer's entry is a pair (slow, fast); one of them may be missing
     values = names.values() if isinstance(names, dict) else [names]
     return [str(part) for value in values for part in _as_list(value) if part]
 
 
 def _has_network(config: dict[str, Any]) -> bool:
-    """True if the library has the type and the architecture, upper and lower case aside."""
+    """Return True if the library has the type and the architecture, ignoring case."""
     from transformers.models.auto import modeling_auto as auto
 
     kind = config.get("model_type")
     kinds = ("CAUSAL_LM", "MASKED_LM", "SEQUENCE_CLASSIFICATION", "PRETRAINING")
     mappings = [getattr(auto, f"MODEL_FOR_{name}_MAPPING_NAMES") for name in kinds]
     mappings.append(auto.MODEL_MAPPING_NAMES)
-    found = [mapping.get(kind) for mapping in mappings] if isinstance(kind, str) else []
-    names = {str(name).lower() for value in found for name in _as_list(value) if name}
+    classes = [mapping.get(kind) for mapping in mappings] if isinstance(kind, str) else []
+    names = {str(name).lower() for value in classes for name in _as_list(value) if name}
     saved_as = config.get("architectures") or []
     return bool(names) and all(str(name).lower() in names for name in saved_as)
 
@@ -265,35 +267,37 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-_LONGEST = 300  # characters of a foreign message
+_MAX_MESSAGE_LENGTH = 300  # characters of a library's message
 
 
 class UnavailableError(ModelError):
-    """Files are missing or damaged, or not on this machine."""
+    """Raised if files are missing, damaged or not on this machine."""
 
 
 @contextmanager
 def foreign_errors(location: str) -> Iterator[None]:
-    """Turn any failure of loading a checkpoint into an error that names the checkpoint.
+    """Convert any failure to load a checkpoint into an error that names the checkpoint.
 
-    Damaged files can make the libraries fail in any way: with their own errors, with Python's, or
-    with a panic of their compiled parts, which is not even an `Exception`.
+    For damaged files, libraries raise their own errors or Python's, or their compiled parts panic.
+    Such a panic is not an `Exception`.
 
     Raises:
-        UnavailableError: a library failed.
-        ModelError: a package is missing, code of its own is not allowed to run, or there is not
-            enough memory.
+        UnavailableError: if a library failed.
+        ModelError: if a package is missing, the checkpoint's code is not allowed to run, or there
+            is not enough memory.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of formats and empty layers; what matters is checked
+            warnings.simplefilter(
+                "ignore"
+            )  # about formats and empty layers; other problems are checked
             yield
     except ContstimError:
         raise
     except ImportError as error:
-        what = first_line(error)
-        how = " Install it with pip install 'contstim[xlm]'." if "sacremoses" in what else ""
-        raise ModelError(f"{location} needs a package that is missing: {what}{how}") from error
+        reason = first_line(error)
+        remedy = " Install it with pip install 'contstim[xlm]'." if "sacremoses" in reason else ""
+        raise ModelError(f"{location} needs a package that is missing: {reason}{remedy}") from error
     except BaseException as error:
         from contstim.models.batching import out_of_memory
 
@@ -302,7 +306,7 @@ def foreign_errors(location: str) -> Iterator[None]:
         if isinstance(error, ValueError) and "trust_remote_code" in str(error):
             source = Source(location, local=True, trust_remote_code=False)
             raise _code_error(location, *_configurations(source)) from error
-        if isinstance(error, Exception) and out_of_memory(error):  # of a GPU, say
+        if isinstance(error, Exception) and out_of_memory(error):  # such as a GPU's memory
             raise ModelError(
                 f"{location} needs more memory than there is. Use dtype bfloat16, quantize int8 or "
                 f"int4, device_map auto, or a smaller model."
@@ -318,7 +322,7 @@ def foreign_errors(location: str) -> Iterator[None]:
 
 
 def _is_unknown_revision(error: BaseException | None) -> bool:
-    """True if the hub answered that it has the model, but not this revision."""
+    """Return True if the hub has the model but not this revision."""
     from huggingface_hub.errors import RevisionNotFoundError
 
     while error is not None and not isinstance(error, RevisionNotFoundError):
@@ -328,26 +332,28 @@ def _is_unknown_revision(error: BaseException | None) -> bool:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Keep `transformers` from printing bars, advice and reports while it loads."""
+    """Suppress the progress bars and messages of `transformers` during loading."""
     import transformers
 
-    chatter: Any = transformers.utils.logging
-    level, bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
-    chatter.set_verbosity_error()
-    chatter.disable_progress_bar()
+    library_logging: Any = transformers.utils.logging
+    level, bars = library_logging.get_verbosity(), library_logging.is_progress_bar_enabled()
+    library_logging.set_verbosity_error()
+    library_logging.disable_progress_bar()
     try:
         yield
     finally:
-        chatter.set_verbosity(level)
+        library_logging.set_verbosity(level)
         if bars:
-            chatter.enable_progress_bar()
+            library_logging.enable_progress_bar()
 
 
 def first_line(error: BaseException) -> str:
-    """The beginning of a long message, closed by a full stop, in characters that print."""
+    """Return a message on one line, truncated, printable and with a final full stop."""
     text = " ".join(str(error).split())
-    if " " not in text:  # such as the key that a dictionary lacks
+    if " " not in text:  # for example the missing key of a KeyError
         text = f"{type(error).__name__}: {text}"
     printable = text.encode("utf-8", "backslashreplace").decode()
-    cut = f"{printable[:_LONGEST]}…" if len(printable) > _LONGEST else printable
-    return cut.rstrip(": .") + "."
+    shown = (
+        f"{printable[:_MAX_MESSAGE_LENGTH]}…" if len(printable) > _MAX_MESSAGE_LENGTH else printable
+    )
+    return shown.rstrip(": .") + "."
