@@ -1,10 +1,10 @@
-"""Answers of people: one table, whatever platform asked.
+"""Participants' responses: one table for all platforms.
 
-table        responses.csv, read and written, texts that must not run as formulas, and how many
-             participants are people
-questionnaire questions that a page asks beside its trials, and what people answered
-alignment    what a platform recorded of a rating, in the canonical order of its trial
-checks       responses against trials: every problem by name
-exclusions   rules of who is left out, and who breaks them
-admission    who takes part in an analysis, who does not, and why
+table        reading and writing responses.csv; escaping formulas; counts of people and of
+             artificial participants
+questionnaire questions that a page asks in addition to the trials, and their answers
+alignment    platforms' recorded ratings in the canonical order of their trials
+checks       responses compared with trials: every problem by name
+exclusions   exclusion rules, and participants who break them
+admission    participants who are included in an analysis or excluded, with reasons
 """

@@ -1,4 +1,4 @@
-"""Who takes part in an analysis: those who finished and passed the catch trials."""
+"""Selection of participants for an analysis: complete sessions with passed catch trials."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
 
 
-LAPSES = 0.02  # share of trials that honest people answer without looking, rightly in half of them
-_KEPT_IN_PART = "an unfinished session, kept in regressions and mixed models alone"
-_HONEST_KEPT = 0.99  # share of honest people whom the default rule keeps
+LAPSES = 0.02  # share of trials that attentive people guess, half of them correctly
+_PARTIAL_SESSIONS_LABEL = "an unfinished session, kept in regressions and mixed models alone"
+_MIN_HONEST_SHARE = 0.99  # share of attentive people whom the default rule must include
 
 
 @dataclass(frozen=True)
 class CatchRule:
-    """Rule of how many catch trials must be right: a number, or a share of those shown.
+    """Minimum of correct catch trials: a number, or a share of those shown.
 
-    A catch trial is right when the unshuffled sentence is preferred. The 2023 study asked for 11 of
+    A catch trial is correct if the unshuffled sentence is preferred. The 2023 study required 11 of
     12.
 
     Attributes:
-        number: how many.
-        share: of those shown, rounded up.
-        lenient: a share asks for fewer where it would drop more than one in a hundred of people who
-            lapse in 2 % of trials: 5 of 6 instead of 6.
+        number: minimum of correct catch trials.
+        share: minimum share of the catch trials shown, rounded up.
+        lenient: lowers a share that would exclude more than 1 % of the people who lapse in 2 % of
+            trials, such as 5 of 6 instead of 6.
 
     Raises:
-        InputError: neither or both are given, the number is negative, the share not in 0..1.
+        InputError: if neither or both are given, the number is negative or the share not in 0..1.
     """
 
     number: int | None = None
@@ -59,25 +59,25 @@ class CatchRule:
 
     @classmethod
     def of(cls, min_catch: int | None) -> CatchRule:
-        """The rule of a stated number, or else the default one."""
+        """Return the rule for a given number, or the default rule if it is None."""
         return DEFAULT_RULE if min_catch is None else cls(number=min_catch)
 
     def required(self, n_trials: int) -> int:
-        """Number of catch trials that must be right of so many.
+        """Return the number of catch trials that must be correct.
 
         Raises:
-            InputError: more are asked for than there are.
+            InputError: if the required number is greater than `n_trials`.
         """
         if self.share is not None:
-            # in floating point 0.07 of 100 is a little more than 7
+            # In floating point 0.07 * 100 is slightly more than 7
             required = math.ceil(self.share * n_trials - 1e-9)
             if not self.lenient:
                 return required
-            # what at least 99 % of honest people reach
+            # Number of correct trials that at least 99 % of attentive people reach
             reached = max(
                 right
                 for right in range(n_trials + 1)
-                if _fewer_right(right, n_trials, LAPSES) <= 1 - _HONEST_KEPT + 1e-9
+                if _probability_below(right, n_trials, LAPSES) <= 1 - _MIN_HONEST_SHARE + 1e-9
             )
             return min(required, reached)
         assert self.number is not None
@@ -88,20 +88,19 @@ class CatchRule:
         return self.number
 
     def dropped(self, n_trials: int, lapses: float) -> float:
-        """The share of people who lapse in a share of trials that the rule is expected to drop.
+        """Return the expected share of excluded participants among those with a given lapse rate.
 
         Args:
-            n_trials: how many catch trials they see.
-            lapses: share of trials that they answer without looking, rightly in half of them; 1 for
-                people who always guess.
+            n_trials: number of catch trials shown.
+            lapses: share of trials that they guess, half of them correctly; 1 for people who
+                always guess.
         """
-        # Dropped is who has fewer right than required
-        return float(_fewer_right(self.required(n_trials), n_trials, lapses))
+        return float(_probability_below(self.required(n_trials), n_trials, lapses))
 
 
-def _fewer_right(needed: int, n_trials: int, lapses: float) -> float:
-    """Probability that somebody has fewer than `needed` of so many trials right."""
-    # Binomial: a lapse is wrong in half of all cases, and nothing else is
+def _probability_below(needed: int, n_trials: int, lapses: float) -> float:
+    """Return the probability of fewer than `needed` correct trials of `n_trials`."""
+    # Binomial: half of the lapses are wrong, all other trials are correct
     wrong = lapses / 2
     return sum(
         math.comb(n_trials, right) * (1 - wrong) ** right * wrong ** (n_trials - right)
@@ -114,16 +113,16 @@ DEFAULT_RULE = CatchRule(share=11 / 12, lenient=True)
 
 @dataclass(frozen=True)
 class Admission:
-    """The responses that an analysis uses, and an account of all the others.
+    """Responses that an analysis uses, and the reasons for all exclusions.
 
     Attributes:
-        responses: every trial of their group once, for each participant who is kept.
-        participants: who is kept, in order of their first response.
-        excluded: who is not → why; in order of their first response.
-        report: all that was found before anyone was left out.
-        counts: for each rule, in the order in which they apply, how many it left out; where
-            unfinished sessions are kept in part, these are the last.
-        partial: ratings of those who did not finish and broke no other rule, where they are kept.
+        responses: all ratings of the included participants, one for each trial of their group.
+        participants: included participants, in order of their first response.
+        excluded: excluded participants → reason, in order of their first response.
+        report: findings of the checks before any exclusion.
+        counts: rules, in the order of their application → number of excluded participants; the
+            last entry counts partially used sessions, if these are included.
+        partial: ratings of unfinished sessions that break no other rule, if these are included.
     """
 
     responses: tuple[Response, ...]
@@ -135,7 +134,7 @@ class Admission:
 
     @property
     def partial_note(self) -> str:
-        """Sentence on the sessions that only some analyses can use; empty where none are kept."""
+        """Sentence on sessions that only some analyses can use; empty if there are none."""
         if not self.partial:
             return ""
         people = counted(len({r.participant for r in self.partial}), "unfinished session")
@@ -147,13 +146,13 @@ class Admission:
 
     @property
     def origin(self) -> ResponseOrigin:
-        """Numbers of people and of artificial participants among those who are kept."""
+        """Numbers of people and of artificial participants among the included ones."""
         return origin_of(self.responses)
 
     def __str__(self) -> str:
         participants = counted(len(self.participants), "participant")
         head = f"{participants} kept, {len(self.excluded):,} left out"
-        return "\n".join([head, *(f"  {who}: {why}" for who, why in self.excluded.items())])
+        return "\n".join([head, *(f"  {name}: {reason}" for name, reason in self.excluded.items())])
 
 
 def admit(
@@ -162,19 +161,19 @@ def admit(
     *,
     exclusions: Exclusions | None = None,
 ) -> Admission:
-    """Leave out participants who did not finish, failed the catch trials, or break another rule.
+    """Exclude participants who did not finish, failed the catch trials, or break another rule.
 
-    A design without catch trials excludes nobody by them.
+    Without catch trials in the design, nobody is excluded by their rule.
 
     Args:
-        trials: a design's.
-        responses: of any participants.
-        exclusions: rules; by default those of `Exclusions()`. A catch trial that was shown and not
-            rated is not right.
+        trials: trials of the design.
+        responses: responses of all participants.
+        exclusions: exclusion rules; by default `Exclusions()`. A catch trial that was shown but
+            not rated is not correct.
 
     Raises:
-        InputError: the responses contradict the trials (`CheckReport.raise_errors`), or nobody is
-            left.
+        InputError: if the responses contradict the trials (`CheckReport.raise_errors`), or no
+            participant is left.
     """
     exclusions = exclusions or Exclusions()
     report = check_responses(trials, responses)
@@ -193,58 +192,60 @@ def admit(
                 reasons[name] = unfinished[name]
     counts = {"no rating at all" if exclusions.partial else "an unfinished session": len(reasons)}
     catch = CatchRule.of(exclusions.min_catch)
-    failed: Rule = "too few catch trials right", partial(_failed, trials, catch)
-    for rule, broken in (failed, *exclusions.rules()):
-        found = {who: why for who, why in broken(answers).items() if who not in reasons}
-        counts[rule] = len(found)
-        reasons |= found
-    kept = [r for r in responses if r.participant not in reasons]
+    failed: Rule = "too few catch trials right", partial(_find_failed_catch, trials, catch)
+    for rule, find_violations in (failed, *exclusions.rules()):
+        violations = {
+            name: why for name, why in find_violations(answers).items() if name not in reasons
+        }
+        counts[rule] = len(violations)
+        reasons |= violations
+    remaining = [r for r in responses if r.participant not in reasons]
     if exclusions.partial:
-        counts[_KEPT_IN_PART] = len(unfinished.keys() - reasons.keys())
-    reasons = unfinished | reasons  # who did not finish is no full participant anyhow
+        counts[_PARTIAL_SESSIONS_LABEL] = len(unfinished.keys() - reasons.keys())
+    reasons = unfinished | reasons  # unfinished sessions are excluded from the full participants
     participants = tuple(p for p in report.participants if p not in reasons)
     excluded = {p: reasons[p] for p in report.participants if p in reasons}
     if not participants:
-        why = "; ".join(f"{who}: {what}" for who, what in excluded.items())
+        why = "; ".join(f"{name}: {reason}" for name, reason in excluded.items())
         raise InputError(f"No participant is left{': ' + why if why else ': no responses'}.")
     return Admission(
-        tuple(r for r in kept if r.participant not in unfinished),
+        tuple(r for r in remaining if r.participant not in unfinished),
         participants,
         excluded,
         report,
         counts,
-        tuple(r for r in kept if r.participant in unfinished and r.rating != UNRATED),
+        tuple(r for r in remaining if r.participant in unfinished and r.rating != UNRATED),
     )
 
 
-def _failed(
+def _find_failed_catch(
     trials: Sequence[Trial], catch: CatchRule, answers: Mapping[str, Sequence[Response]]
 ) -> dict[str, str]:
-    """Participants with too few catch trials right; those left unseen are not failed."""
+    """Find participants with too few correct catch trials; unrated ones do not count as wrong."""
     shown = Counter(trial.group for trial in trials if trial.condition is Condition.CATCH)
-    everything = [response for theirs in answers.values() for response in theirs]
-    found = {}
-    for who, (right, rated) in catch_scores(trials, everything).items():
-        n_trials = shown[answers[who][0].group]
+    all_responses = [response for responses in answers.values() for response in responses]
+    failures = {}
+    for name, (right, rated) in catch_scores(trials, all_responses).items():
+        n_trials = shown[answers[name][0].group]
         if not rated:
             continue
         wrong = n_trials - catch.required(n_trials)
         if right < rated - wrong:
-            found[who] = (
+            failures[name] = (
                 f"{right} of {counted(rated, 'catch trial')} right, {rated - wrong} are required"
             )
-    return found
+    return failures
 
 
 def catch_scores(
     trials: Iterable[Trial], responses: Iterable[Response]
 ) -> Mapping[str, tuple[int, int]]:
-    """For each participant, how many catch trials were right, and how many were shown."""
+    """Return the numbers of correct and of shown catch trials by participant."""
     catch = {trial.trial_id for trial in trials if trial.condition is Condition.CATCH}
     scores: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for response in responses:
         right, rated = scores[response.participant]
         if response.trial_id in catch:
-            # sentence_1 of a catch trial is the unshuffled one
+            # sentence_1 of a catch trial is the unshuffled sentence
             scores[response.participant] = (right + (response.choice == 1), rated + 1)
     return dict(scores)

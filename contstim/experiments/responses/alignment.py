@@ -1,4 +1,4 @@
-"""Answers as platforms record them, aligned with trials by trial_id and the side shown."""
+"""Alignment of platforms' recorded answers with trials, by trial_id and presented side."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 
 class RecordedAnswer(BaseModel):
-    """A rating in the words of a platform; fields are given as its cells.
+    """A rating as a platform records it; its fields are parsed from table cells.
 
     Attributes:
         where: file and row, for messages.
-        participant: the platform's name of a person.
-        trial_id: of the trial.
-        left: the trial's sentence that stood left, 1 or 2.
-        rating: on the trial's scale, from left to right; -1 where a trial was shown and not rated.
-        position: order of presentation, from 1; 0 unknown.
-        rt_ms: nan unknown.
-        rt_s: the same in seconds, of platforms that count these.
-        simulated: whether an artificial participant answered.
-        input: by key, mouse or touch.
-        blurs: how often the page lost the focus.
-        away_ms: how long it was without.
-        row: the whole row by the names of its columns, of which some may be kept.
+        participant: identifier of the participant on the platform.
+        trial_id: identifier of the trial.
+        left: the sentence shown on the left, 1 or 2.
+        rating: rating on the trial's scale, from left to right; -1 if shown but not rated.
+        position: order of presentation, from 1; 0 if unknown.
+        rt_ms: reaction time in milliseconds; nan if unknown.
+        rt_s: reaction time in seconds, for platforms that record seconds.
+        simulated: whether the participant is artificial.
+        input: input device: key, mouse or touch.
+        blurs: number of times that the page lost the focus.
+        away_ms: total time without focus.
+        row: complete row by column name, for `kept_columns`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -66,12 +66,12 @@ class RecordedAnswer(BaseModel):
 
 
 class NoTrialsError(InputError):
-    """A file of the platform without a trial; other files are read."""
+    """Error for a file without trials; the other files are read."""
 
 
 @dataclass(frozen=True)
 class UnreadableRow:
-    """A row of data that is left out.
+    """A skipped row of data.
 
     Attributes:
         message: file, line and reason.
@@ -84,7 +84,7 @@ class UnreadableRow:
 
 
 def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | UnreadableRow:
-    """An answer of these cells, or what is wrong with one of them."""
+    """Parse an answer from cells; return the problem if a cell is invalid."""
     try:
         return recorded(where, **cells)
     except InputError as error:
@@ -92,10 +92,10 @@ def recorded_or_unreadable(where: str, **cells: object) -> RecordedAnswer | Unre
 
 
 def recorded(where: str, **cells: object) -> RecordedAnswer:
-    """An answer of these cells.
+    """Parse an answer from cells.
 
     Raises:
-        InputError: a cell is something else (names it).
+        InputError: if a cell is invalid (names it).
     """
     try:
         return RecordedAnswer.model_validate({"where": where, **cells})
@@ -105,16 +105,16 @@ def recorded(where: str, **cells: object) -> RecordedAnswer:
 
 @dataclass(frozen=True)
 class Imported:
-    """Responses in canonical order, the trials that they belong to, and an account of the rest.
+    """Responses in canonical order with their trials, and all ratings that were left out.
 
     Attributes:
-        trials: as given, or as built from published data.
-        responses: in the order of the files.
-        notes: what was decided and what was left aside.
-        unmatched: ratings that belong to none of the trials; they are not in responses.
-        unreadable: rows that are left out, with file, line and reason.
-        questions: what people answered to questions beside the trials.
-        rows: each answer's participant, and its row where the reader gives it.
+        trials: trials as passed, or as built from published data.
+        responses: responses in the order of the files.
+        notes: decisions of the import, and data that it ignored.
+        unmatched: ratings of trials that are not in `trials`; they are not in `responses`.
+        unreadable: skipped rows, with file, line and reason.
+        questions: answers to questions other than the trials.
+        rows: participant of each answer, and its row if the reader provides it.
     """
 
     trials: tuple[Trial, ...]
@@ -127,7 +127,7 @@ class Imported:
 
     @property
     def report(self) -> CheckReport:
-        """The responses held against the trials, and what could not be matched with any."""
+        """Result of checking the responses, with the unmatched ratings."""
         report = check_responses(self.trials, self.responses)
         return CheckReport(report.responses, report.participants, self.unmatched + report.findings)
 
@@ -137,23 +137,22 @@ def import_files(
     trials: Sequence[Trial],
     read: Callable[[Path], Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str]],
 ) -> Imported:
-    """Find the trial of every answer, and turn its rating to the trial's canonical order.
+    """Find the trial of each answer, and convert its rating to the trial's canonical order.
 
-    Unreadable rows are left out, among them ratings outside the scale of their trial.
+    Unreadable rows are skipped, and so are ratings outside the scale of their trial.
 
     Args:
-        files: of the platform.
-        trials: what was shown.
-        read: yields the answers of a file, its unreadable rows, answers to questions, and notes on
-            the file, which are texts.
+        files: data files of the platform.
+        trials: trials that were shown.
+        read: reader that yields a file's answers, unreadable rows, answers to questions, and notes
+            (strings).
 
     Raises:
         InputError: if more than half of the trials' rows in a file are unreadable, if ratings
-            seem to count from another number than the scale, if no answer finds a trial, and what
-            `read` raises.
+            seem to be off by one, if no answer belongs to a trial, or if `read` raises it.
     """
     by_id = {trial.trial_id: trial for trial in trials}
-    contents = _contents(list(files), read, by_id)
+    contents = _read_files(list(files), read, by_id)
     answers = [answer for content in contents for answer in content.answers]
     matched = [(answer, by_id[answer.trial_id]) for answer in answers if answer.trial_id in by_id]
     others = [answer for answer in answers if answer.trial_id not in by_id]
@@ -163,12 +162,12 @@ def import_files(
             f"No answer belongs to any of the {len(trials):,} trials; the first is {first}. Are "
             "these the trials that were shown?"
         )
-    unknown: dict[str, dict[str, None]] = defaultdict(dict)  # trials by participant, each once
+    unknown: dict[str, dict[str, None]] = defaultdict(dict)  # distinct trials by participant
     for answer in others:
         unknown[answer.participant][answer.trial_id] = None
     return Imported(
         tuple(trials),
-        tuple(_canonical(answer, trial) for answer, trial in matched),
+        tuple(_to_response(answer, trial) for answer, trial in matched),
         tuple(note for content in contents for note in content.notes),
         tuple(
             ResponseFinding(Problem.UNKNOWN_TRIAL, participant, tuple(trials_of))
@@ -182,7 +181,7 @@ def import_files(
 
 @dataclass
 class _FileContent:
-    """What a reader yields of a file, by kind."""
+    """Content of a data file, by kind."""
 
     answers: list[RecordedAnswer] = field(default_factory=list)
     unreadable: list[UnreadableRow] = field(default_factory=list)
@@ -190,16 +189,16 @@ class _FileContent:
     notes: list[str] = field(default_factory=list)
 
 
-def _contents(
+def _read_files(
     files: Sequence[Path | str],
     read: Callable[[Path], Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str]],
     by_id: Mapping[str, Trial],
 ) -> list[_FileContent]:
-    """The content of each file; of several, those without trials have a note only."""
+    """Read each file; if there are several, a file without trials contributes only a note."""
     contents = []
     for file in files:
         try:
-            contents.append(_content(file, read(Path(file)), by_id))
+            contents.append(_sort_content(file, read(Path(file)), by_id))
         except NoTrialsError as error:
             if len(files) == 1:
                 raise
@@ -207,15 +206,15 @@ def _contents(
     return contents
 
 
-def _content(
+def _sort_content(
     file: Path | str,
     parts: Iterable[RecordedAnswer | UnreadableRow | QuestionAnswer | str],
     by_id: Mapping[str, Trial],
 ) -> _FileContent:
-    """The content of a file; ratings outside the scale of their trial are unreadable rows.
+    """Sort a file's content by kind; ratings outside the scale become unreadable rows.
 
     Raises:
-        InputError: see `import_files`.
+        InputError: if ratings are off by one, or most rows are unreadable; see `import_files`.
     """
     content = _FileContent()
     outside: list[RecordedAnswer] = []
@@ -251,7 +250,7 @@ def _refuse_shifted_ratings(
     outside: Sequence[RecordedAnswer],
     by_id: Mapping[str, Trial],
 ) -> None:
-    """Refuse ratings that count from 0 or 2: those on the scale would be off by one, too."""
+    """Refuse ratings coded off by one: those within the scale would be wrong, too."""
     if len(outside) < 2:
         return
     scale = by_id[outside[0].trial_id].scale.answers
@@ -265,14 +264,14 @@ def _refuse_shifted_ratings(
             )
 
 
-def _canonical(answer: RecordedAnswer, trial: Trial) -> table.Response:
-    # Three decimals: seconds times 1000 would else end in digits of rounding
+def _to_response(answer: RecordedAnswer, trial: Trial) -> table.Response:
+    # Rounding removes floating-point noise from the conversion of seconds
     rt_ms = answer.rt_ms if math.isnan(answer.rt_s) else round(1_000 * answer.rt_s, 3)
     return table.Response(
         answer.participant,
         trial.group,
         trial.trial_id,
-        # platforms count from left to right, responses from sentence_1 to sentence_2
+        # Platforms record from left to right, responses from sentence_1 to sentence_2
         answer.rating if answer.left == 1 else trial.scale.mirrored(answer.rating),
         answer.left,
         answer.position,
@@ -286,36 +285,36 @@ def _canonical(answer: RecordedAnswer, trial: Trial) -> table.Response:
 
 
 def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswer]:
-    """What columns of a platform's data say of each participant, as answers to questions.
+    """Return values of columns of a platform's data, as participants' answers to questions.
 
     Raises:
-        InputError: there is no such column, or it says several things of a participant.
+        InputError: if a column is missing, or has several values for a participant.
     """
     columns = dict.fromkeys(name for _, row in imported.rows for name in row)
-    told: dict[tuple[str, str], str] = {}
+    values: dict[tuple[str, str], str] = {}
     for name in names:
         if name not in columns:
             raise InputError(f"`keep` names {name}; columns of the answers are {listed(columns)}.")
         for participant, row in imported.rows:
             value = str("" if row.get(name) is None else row[name]).strip()
-            if told.setdefault((participant, name), value) != value:
+            if values.setdefault((participant, name), value) != value:
                 raise InputError(
                     f"`keep` names {name}, which says several things of {participant}, "
-                    f"{shortened(told[participant, name])} and {shortened(value)}: keep columns "
+                    f"{shortened(values[participant, name])} and {shortened(value)}: keep columns "
                     "that say one thing of a person."
                 )
-    return [QuestionAnswer(*key, value) for key, value in told.items() if value]
+    return [QuestionAnswer(*key, value) for key, value in values.items() if value]
 
 
 def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
-    """The same with one rating of each trial by each participant; notes say whose were left out."""
+    """Keep one rating of each trial by each participant; notes list the others."""
     chosen: dict[tuple[str, str], table.Response] = {}
     repeated: dict[str, list[str]] = defaultdict(list)
     for response in imported.responses:
         key = (response.participant, response.trial_id)
         if key in chosen:
             repeated[response.participant].append(response.trial_id)
-        # A dictionary keeps the place of the first rating, whichever of them stays
+        # Reassigning a key keeps its position in the dictionary: that of the first rating
         if which == "last" or key not in chosen:
             chosen[key] = response
     left_out = [

@@ -1,4 +1,4 @@
-"""Responses against trials: every problem by name, nothing dropped."""
+"""Checks of responses against trials: they report every problem and drop nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Problem(StrEnum):
-    """Problem of a participant's responses; the text is what the user reads."""
+    """Problem of a participant's responses; the value is the message to users."""
 
     UNKNOWN_TRIAL = "rated trials that are not in the table of trials"
     DUPLICATE = "rated the same trial more than once"
@@ -39,15 +39,15 @@ class Problem(StrEnum):
 
 
 REPAIRABLE = frozenset({Problem.NO_RATING, Problem.UNFINISHED})
-"""Leaving the participant out is enough; all else means that files do not belong together."""
+"""Problems solved by excluding the participant; others but these mean that files do not match."""
 
 HARMLESS = frozenset({Problem.ONE_RATING, Problem.ONE_BUTTON, Problem.TOO_FAST, Problem.ABSENT})
-"""Worth knowing; such participants are analysed like all others."""
+"""Problems that are reported only; the participants are analysed."""
 
 
 @dataclass(frozen=True)
 class ResponseFinding:
-    """One problem of one participant, and the trials (or groups) it is about."""
+    """One problem of one participant, and the trials (or groups) concerned."""
 
     problem: Problem
     participant: str
@@ -60,12 +60,12 @@ class ResponseFinding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """Findings of `check_responses`; empty when all is well.
+    """Findings of `check_responses`; empty if there is no problem.
 
     Attributes:
-        responses: how many there are.
-        participants: in order of their first response.
-        findings: by problem, then by participant.
+        responses: number of responses.
+        participants: participants in order of their first response.
+        findings: problems, sorted by kind, then by participant.
     """
 
     responses: int
@@ -73,11 +73,11 @@ class CheckReport:
     findings: tuple[ResponseFinding, ...]
 
     def of(self, problem: Problem) -> tuple[ResponseFinding, ...]:
-        """The findings of one kind."""
+        """Return the findings of one problem."""
         return tuple(f for f in self.findings if f.problem is problem)
 
     def unseen(self, responses: Iterable[Response]) -> set[str]:
-        """Participants who were not even shown every trial of their group."""
+        """Return participants who were not shown every trial of their group."""
         shown = {(response.participant, response.trial_id) for response in responses}
         unfinished = self.of(Problem.UNFINISHED)
         return {
@@ -86,14 +86,14 @@ class CheckReport:
 
     @property
     def errors(self) -> tuple[ResponseFinding, ...]:
-        """The findings that no exclusion of participants should paper over."""
+        """Findings that excluding participants cannot solve."""
         return tuple(f for f in self.findings if f.problem not in REPAIRABLE | HARMLESS)
 
     def raise_errors(self) -> None:
-        """Stop where the files contradict each other or the scale.
+        """Raise an error if the files contradict each other or the scale.
 
         Raises:
-            InputError: names the participants and trials.
+            InputError: if there are such findings; names the participants and trials.
         """
         if self.errors:
             errors = "\n".join(f"  {finding}" for finding in self.errors[:20])
@@ -111,12 +111,12 @@ class CheckReport:
 
 
 def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> CheckReport:
-    """Hold responses against the trials that they are about.
+    """Compare responses with the trials that they belong to.
 
     Raises:
-        InputError: two trials have the same trial_id, or one is none of its condition
-            (`check_trials`); responses are on two scales, or the trials ask for choices and the
-            responses are none.
+        InputError: if two trials have the same trial_id, a trial does not fit its condition
+            (`check_trials`), responses are on two scales, or the trials ask for choices and the
+            responses are not choices.
     """
     trials = tuple(trials)
     check_trials(trials)
@@ -127,61 +127,61 @@ def check_responses(trials: Iterable[Trial], responses: Sequence[Response]) -> C
             raise InputError(f"The trial {trial.trial_id!r} is in the table of trials twice.")
         groups[trial.trial_id] = trial.group
         if trial.scale is not Scale.CONFIDENCE:
-            scales.add(trial.scale)  # which is also that of trials that say nothing
+            scales.add(trial.scale)  # CONFIDENCE is also the default of trials without a scale
     if len(scales) > 1:
-        told = ", others on the scale ".join(sorted(scales))
-        raise InputError(f"Some trials or responses are on the scale {told}.")
+        listed_scales = ", others on the scale ".join(sorted(scales))
+        raise InputError(f"Some trials or responses are on the scale {listed_scales}.")
     by_participant: dict[str, list[Response]] = defaultdict(list)
     for response in responses:
         by_participant[response.participant].append(response)
     findings = [
         ResponseFinding(problem, participant, tuple(about))
-        for participant, theirs in by_participant.items()
-        for problem, about in _problems(groups, theirs).items()
+        for participant, own_responses in by_participant.items()
+        for problem, about in _find_problems(groups, own_responses).items()
         if about
     ]
-    # The order of the enum; sorting is stable, so participants stay in theirs
-    order = list(Problem)  # worst first
+    # Sorting is stable: within a problem, participants stay in order of their first response
+    order = list(Problem)  # most serious first
     findings.sort(key=lambda finding: order.index(finding.problem))
     return CheckReport(len(responses), tuple(by_participant), tuple(findings))
 
 
-def _problems(groups: dict[str, int], theirs: list[Response]) -> dict[Problem, list[str]]:
-    """Faults in the responses of one participant, by problem.
+def _find_problems(groups: dict[str, int], responses: list[Response]) -> dict[Problem, list[str]]:
+    """Find the problems in the responses of one participant.
 
     Args:
         groups: trial_id → group.
-        theirs: the participant's responses.
+        responses: the participant's responses.
     """
-    stated = list(dict.fromkeys(response.group for response in theirs))
-    counts = Counter(response.trial_id for response in theirs)
-    # trials shown without an answer are responses too, with an unknown rating
-    rated = {response.trial_id for response in theirs if response.rating != UNRATED}
-    ratings = {response.rating for response in theirs if response.rating != UNRATED}
-    buttons = {r.button for r in theirs if r.button is not None}
-    # Of all stated groups: who is in two is told so by name, and unfinished in both
-    expected = [trial_id for trial_id, group in groups.items() if group in stated]
+    own_groups = list(dict.fromkeys(response.group for response in responses))
+    counts = Counter(response.trial_id for response in responses)
+    # Trials shown without an answer are responses too, with the rating UNRATED
+    rated = {response.trial_id for response in responses if response.rating != UNRATED}
+    ratings = {response.rating for response in responses if response.rating != UNRATED}
+    buttons = {r.button for r in responses if r.button is not None}
+    # Trials of all stated groups: a participant in two groups is unfinished in both
+    expected = [trial_id for trial_id, group in groups.items() if group in own_groups]
     return {
         Problem.UNKNOWN_TRIAL: [t for t in counts if t not in groups],
-        # An identifier counts once however often it was rated, also where no rating was given
+        # An identifier counts once however often it was rated, and also without a rating
         Problem.DUPLICATE: [t for t, count in counts.items() if count > 1],
         Problem.OUTSIDE_SCALE: [
             f"{r.trial_id}: {r.rating}"
-            for r in theirs
+            for r in responses
             if r.rating not in (UNRATED, *r.scale.answers)
         ],
-        Problem.TWO_GROUPS: [str(group) for group in stated] if len(stated) > 1 else [],
+        Problem.TWO_GROUPS: [str(group) for group in own_groups] if len(own_groups) > 1 else [],
         Problem.OTHER_GROUP: [
-            r.trial_id for r in theirs if groups.get(r.trial_id, r.group) != r.group
+            r.trial_id for r in responses if groups.get(r.trial_id, r.group) != r.group
         ],
         Problem.IMPOSSIBLE_SIDE: [
-            f"{r.trial_id}: {r.left}" for r in theirs if r.left not in (UNKNOWN, 1, 2)
+            f"{r.trial_id}: {r.left}" for r in responses if r.left not in (UNKNOWN, 1, 2)
         ],
-        Problem.NO_RATING: [r.trial_id for r in theirs if r.rating == UNRATED],
+        Problem.NO_RATING: [r.trial_id for r in responses if r.rating == UNRATED],
         Problem.UNFINISHED: [t for t in expected if t not in rated],
-        # a single rating is the same as itself
+        # One rating alone is no evidence of identical ratings
         Problem.ONE_RATING: [*map(str, ratings)] if len(ratings) == 1 and len(rated) > 1 else [],
         Problem.ONE_BUTTON: [*map(str, buttons)] if len(buttons) == 1 < len(ratings) else [],
-        Problem.TOO_FAST: [f"{r.trial_id}: {r.rt_ms:.0f} ms" for r in theirs if r.rt_ms < 500],
-        Problem.ABSENT: [r.trial_id for r in theirs if r.away_ms > 60_000 or r.rt_ms > 300_000],
+        Problem.TOO_FAST: [f"{r.trial_id}: {r.rt_ms:.0f} ms" for r in responses if r.rt_ms < 500],
+        Problem.ABSENT: [r.trial_id for r in responses if r.away_ms > 60_000 or r.rt_ms > 300_000],
     }

@@ -1,4 +1,4 @@
-"""Rules of who is left out, stated before anybody answers, and applied one after the other."""
+"""Exclusion rules, stated before data collection and applied one after the other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path  # noqa: TC003 - what makes options of fields asks for it
+from pathlib import Path  # noqa: TC003 - needed at run time to build options from the fields
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Answers: TypeAlias = Mapping[str, Sequence[Response]]
     Rule: TypeAlias = tuple[str, Callable[[Answers], Mapping[str, str]]]
 
-# What is measured of a participant: the rule, with a place for its side and its limit
+# Measures of a participant → phrase of the rule, with placeholders for side and limit
 _MEASURES = {
     "median_rt": "a median reaction time {} {:g} ms",
     "minutes": "reaction times {} {:g} minutes in all",
@@ -41,7 +41,7 @@ _limit = partial(_rule, at_least=0)
 
 @dataclass(frozen=True, kw_only=True)
 class Exclusions:
-    """Participants who are left out beside those who do not finish."""
+    """Rules for excluding participants, in addition to unfinished sessions."""
 
     min_catch: Annotated[
         int | None, _limit("Catch trials that must be right; by default 11 of 12, or that share.")
@@ -70,75 +70,85 @@ class Exclusions:
             raise InputError(f"`require` must be COLUMN=VALUE, not {wrong[0]!r}.")
 
     def rules(self) -> Iterator[Rule]:
-        """Each rule as a phrase, and the function that finds who breaks it, and why."""
+        """Yield each rule as a phrase and a function that finds violations with reasons."""
         if self.exclude is not None:
-            yield "named in a table", partial(_named, self.exclude)
+            yield "named in a table", partial(_find_listed, self.exclude)
         for side, word in _SIDES.items():
-            for what, phrase in _MEASURES.items():
-                limit = getattr(self, f"{side}_{what}", None)
+            for measure, phrase in _MEASURES.items():
+                limit = getattr(self, f"{side}_{measure}", None)
                 if limit is not None:
-                    yield phrase.format(word, limit), partial(_beyond, f"{side}_{what}", limit)
+                    yield (
+                        phrase.format(word, limit),
+                        partial(_find_beyond_limit, f"{side}_{measure}", limit),
+                    )
         for rule in self.require:
             column, _, value = (part.strip() for part in rule.partition("="))
-            yield f"{column} other than {value}", partial(_other, self.participants, column, value)
+            yield (
+                f"{column} other than {value}",
+                partial(_find_other_value, self.participants, column, value),
+            )
 
 
-def _named(path: Path, answers: Answers) -> dict[str, str]:
-    """Participants of a table, each with the reason that it states."""
+def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
+    """Read the participants of a table, each with its stated reason."""
     table = read_table(path)
-    (people,) = needed_columns(path, table, ["participant"])
-    named = _of_each(path, people, table.get("reason") or [""] * len(people))
-    if unknown := [name for name in named if name not in answers]:
+    (participants,) = needed_columns(path, table, ["participant"])
+    reasons = _cell_by_participant(
+        path, participants, table.get("reason") or [""] * len(participants)
+    )
+    if unknown := [name for name in reasons if name not in answers]:
         raise InputError(f"{path} names participants who gave no answer: {listed(unknown, 5)}.")
-    return {name: reason or f"named in {path.name}" for name, reason in named.items()}
+    return {name: reason or f"named in {path.name}" for name, reason in reasons.items()}
 
 
-def _beyond(key: str, limit: float, answers: Answers) -> dict[str, str]:
-    """Participants whose measure is beyond a limit; those without a measure are not."""
-    side, _, what = key.partition("_")
-    measured = {who: _measure(what, theirs) for who, theirs in answers.items()}
-    if all(map(math.isnan, measured.values())):
+def _find_beyond_limit(key: str, limit: float, answers: Answers) -> dict[str, str]:
+    """Find participants whose measure is beyond a limit; missing measures are accepted."""
+    side, _, measure = key.partition("_")
+    values = {name: _compute_measure(measure, own) for name, own in answers.items()}
+    if all(map(math.isnan, values.values())):
         raise InputError(f"`{key}`: the responses do not say it of anybody. Leave the rule out.")
     return {
-        who: f"{_MEASURES[what].format(_SIDES[side], limit)}: {value:.6g}"
-        for who, value in measured.items()
+        name: f"{_MEASURES[measure].format(_SIDES[side], limit)}: {value:.6g}"
+        for name, value in values.items()
         if (value < limit if side == "min" else value > limit)
     }
 
 
-def _measure(what: str, theirs: Sequence[Response]) -> float:
-    """A measure of a participant; nan where nothing was recorded."""
+def _compute_measure(measure: str, responses: Sequence[Response]) -> float:
+    """Compute a measure of a participant; nan if nothing was recorded."""
     values: list[float] = {
-        "median_rt": [r.rt_ms for r in theirs],
-        "minutes": [r.rt_ms / 60_000 for r in theirs],
-        "same_button": [float(r.button) for r in theirs if r.button is not None],
-        "blurs": [float(r.blurs) for r in theirs if r.blurs is not None],
-        "away": [r.away_ms / 1_000 for r in theirs],
-    }[what]
+        "median_rt": [r.rt_ms for r in responses],
+        "minutes": [r.rt_ms / 60_000 for r in responses],
+        "same_button": [float(r.button) for r in responses if r.button is not None],
+        "blurs": [float(r.blurs) for r in responses if r.blurs is not None],
+        "away": [r.away_ms / 1_000 for r in responses],
+    }[measure]
     known = [value for value in values if not math.isnan(value)]
     if not known:
         return math.nan
-    if what == "same_button":
+    if measure == "same_button":
         return max(Counter(known).values()) / len(known)
-    return float(median(known) if what == "median_rt" else sum(known))
+    return float(median(known) if measure == "median_rt" else sum(known))
 
 
-def _other(path: Path | None, column: str, value: str, answers: Answers) -> dict[str, str]:
-    """Participants of whom a table says something else than a value, or nothing."""
+def _find_other_value(
+    path: Path | None, column: str, value: str, answers: Answers
+) -> dict[str, str]:
+    """Find participants whose value in a column is missing or differs from the required one."""
     if path is None:
         raise InputError("`require` is about columns of the table `participants`: give both.")
     table = read_table(path)
-    if column not in table and {"question", "answer"} <= table.keys():  # as of our own page
+    if column not in table and {"question", "answer"} <= table.keys():  # as our own page writes it
         cells = needed_columns(path, table, ("participant", "question", "answer"))
-        rows = zip(*(map(_cell, each) for each in cells), strict=True)
-        # Of several answers the last holds: a check of the instructions is asked again until right
-        said = {who: answer for who, question, answer in rows if question == column}
+        rows = zip(*(map(_cell, column_cells) for column_cells in cells), strict=True)
+        # The last answer counts: a check of the instructions is repeated until it is correct
+        stated = {name: answer for name, question, answer in rows if question == column}
     else:
-        said = _of_each(path, *needed_columns(path, table, ("participant", column)))
+        stated = _cell_by_participant(path, *needed_columns(path, table, ("participant", column)))
     return {
-        who: f"{column} is {said.get(who) or 'not stated'}, not {value}"
-        for who in answers
-        if said.get(who, "").casefold() != value.casefold()
+        name: f"{column} is {stated.get(name) or 'not stated'}, not {value}"
+        for name in answers
+        if stated.get(name, "").casefold() != value.casefold()
     }
 
 
@@ -146,16 +156,18 @@ def _cell(cell: Any) -> str:
     return "" if cell is None else unescape_formula(str(cell).strip())
 
 
-def _of_each(path: Path, people: Sequence[Any], cells: Sequence[Any]) -> dict[str, str]:
-    """The cell of each participant of a table.
+def _cell_by_participant(
+    path: Path, participants: Sequence[Any], cells: Sequence[Any]
+) -> dict[str, str]:
+    """Return the cell of each participant of a table.
 
     Raises:
-        InputError: somebody has several.
+        InputError: if a participant has several rows.
     """
-    names = [*map(_cell, people)]
-    if twice := repeated(names):
+    names = [*map(_cell, participants)]
+    if duplicates := repeated(names):
         raise InputError(
-            f"{path} has several rows of {listed(twice, 5)}: leave one of each, so that it is "
+            f"{path} has several rows of {listed(duplicates, 5)}: leave one of each, so that it is "
             "clear what holds."
         )
     return dict(zip(names, map(_cell, cells), strict=True))

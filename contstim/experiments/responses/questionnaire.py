@@ -1,4 +1,4 @@
-"""Questions to participants beside the trials, such as age, and what they answered."""
+"""Questions to participants in addition to the trials, such as age, and their answers."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Question:
-    """A question to participants, as the page shows it.
+    """A question to participants, as displayed on the page.
 
     Attributes:
-        name: of its answers.
+        name: identifier in the table of answers.
         when: before the instructions, as a check of them, or after the last trial.
-        kind: of the answer.
-        question: as people read it.
-        optional: true if people may go on without an answer.
-        choices: of a choice.
-        right: the choice that a check asks for; empty elsewhere.
-        lowest: number that may be given.
-        highest: number that may be given.
-        shown: the choices as people read them, where these are other words.
+        kind: kind of the answer.
+        question: text shown to participants.
+        optional: whether an answer may be omitted.
+        choices: response options of a choice.
+        right: correct option of a check; otherwise empty.
+        lowest: least valid number.
+        highest: greatest valid number.
+        shown: displayed options, if they differ from `choices` (such as translations).
     """
 
     name: str
@@ -49,11 +49,11 @@ class Question:
     shown: tuple[str, ...] = ()
 
 
-def _one_of(*allowed: str) -> Callable[[Any], str]:
+def _choice_parser(*allowed: str) -> Callable[[Any], str]:
     return lambda cell: allowed[allowed.index(cell.strip().lower())]
 
 
-def _matching(pattern: str) -> Callable[[Any], str]:
+def _pattern_parser(pattern: str) -> Callable[[Any], str]:
     def read(cell: Any) -> str:
         if not re.fullmatch(pattern, cell.strip()):
             raise ValueError(cell)
@@ -63,23 +63,29 @@ def _matching(pattern: str) -> Callable[[Any], str]:
 
 
 _READERS: dict[str, Reader] = {
-    "name": (_matching(r"[A-Za-z]\w*"), "name in letters, digits and _, beginning with a letter"),
-    "when": (_one_of("before", "check", "after"), "time to ask; write before, check or after"),
-    "kind": (_one_of("choice", "number", "text"), "kind; write choice, number or text"),
-    "question": (_matching(r"(?s).+"), "question; write what people are to read"),
+    "name": (
+        _pattern_parser(r"[A-Za-z]\w*"),
+        "name in letters, digits and _, beginning with a letter",
+    ),
+    "when": (
+        _choice_parser("before", "check", "after"),
+        "time to ask; write before, check or after",
+    ),
+    "kind": (_choice_parser("choice", "number", "text"), "kind; write choice, number or text"),
+    "question": (_pattern_parser(r"(?s).+"), "question; write what people are to read"),
     "options": (str, "text"),
-    "optional": (_one_of("", "no", "yes"), "yes or a no"),
+    "optional": (_choice_parser("", "no", "yes"), "yes or a no"),
 }
 COLUMNS = tuple(_READERS)
-"""Those of a table of questions; two of them also in further languages, as `question_de`."""
+"""Columns of a table of questions; two may be translated, as in `question_de`."""
 FURTHER_COLUMN = re.compile(r"(question|options)_[A-Za-z][A-Za-z0-9-]*")
 
 
-def _options(when: str, kind: str, options: str) -> dict[str, Any]:
-    """Fields of a question that its column options gives.
+def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
+    """Parse the column options into fields of a question.
 
     Raises:
-        ValueError: says in a sentence what the column must be.
+        ValueError: if the column is invalid; its message says what the column must be.
     """
     if when == "check" and kind != "choice":
         raise ValueError(f"a check must be a choice, not a {kind}.")
@@ -106,64 +112,65 @@ def _options(when: str, kind: str, options: str) -> dict[str, Any]:
 
 
 class _CellError(ValueError):
-    """Column of a cell that is no part of a question, and what it must be."""
+    """Error for an invalid cell: column, and problem."""
 
 
-def _question(cells: Mapping[str, str], language: str) -> Question:
-    """The question of a row, in the words of a language, or of that of which it is a variety.
+def _parse_question(cells: Mapping[str, str], language: str) -> Question:
+    """Parse a question from a row, in a language or in the language without its region.
 
     Raises:
-        _CellError: a cell is no part of a question.
+        _CellError: if a cell is invalid.
     """
-    said: dict[str, Any] = {}
-    for column, (read, what) in _READERS.items():
+    values: dict[str, Any] = {}
+    for column, (read, description) in _READERS.items():
         try:
-            said[column] = read(cells.get(column, ""))
+            values[column] = read(cells.get(column, ""))
         except ValueError:
-            raise _CellError(column, f"{cells.get(column, '')!r} is not a {what}.") from None
-    given = {name: cell.strip() for name, cell in cells.items() if cell.strip()}
+            raise _CellError(column, f"{cells.get(column, '')!r} is not a {description}.") from None
+    filled = {name: cell.strip() for name, cell in cells.items() if cell.strip()}
     options: dict[str, dict[str, Any]] = {}
-    # In every language, so that what is wrong shows whichever is asked for
-    for column in ("options", *(name for name in given if name.startswith("options_"))):
+    # In every language, so that errors are reported whichever language is requested
+    for column in ("options", *(name for name in filled if name.startswith("options_"))):
         try:
-            options[column] = _options(said["when"], said["kind"], given.get(column, ""))
+            options[column] = _parse_options(values["when"], values["kind"], filled.get(column, ""))
             both = (options[column], options["options"])
-            own, first = ([c == o["right"] for c in o.get("choices", ())] for o in both)
-            if own != first:
+            marks, first = ([c == o["right"] for c in o.get("choices", ())] for o in both)
+            if marks != first:
                 raise ValueError("say the choices of options, in their order.")
         except ValueError as error:
-            raise _CellError(column, f"{given.get(column, '')!r}: {error}") from None
-    spoken = (language, language.partition("-")[0])
-    worded = (given[name] for each in spoken if (name := f"question_{each}") in given)
-    shown = (options[name] for each in spoken if (name := f"options_{each}") in options)
-    said["question"] = next(worded, said["question"])
-    said["shown"] = next(shown, {}).get("choices", ())
-    said["optional"] = said["optional"] == "yes"
-    del said["options"]
-    return Question(**said, **options["options"])
+            raise _CellError(column, f"{filled.get(column, '')!r}: {error}") from None
+    languages = (language, language.partition("-")[0])
+    worded = (filled[name] for code in languages if (name := f"question_{code}") in filled)
+    shown = (options[name] for code in languages if (name := f"options_{code}") in options)
+    values["question"] = next(worded, values["question"])
+    values["shown"] = next(shown, {}).get("choices", ())
+    values["optional"] = values["optional"] == "yes"
+    del values["options"]
+    return Question(**values, **options["options"])
 
 
 def questions_of(
     rows: Iterable[Mapping[str, str]], language: str = ""
 ) -> tuple[tuple[Question, ...], list[tuple[int, str, str]]]:
-    """The questions of rows, of a table or a study file, and what is wrong with others.
+    """Parse the questions of a table or a study file, and collect problems of invalid rows.
 
     Args:
-        rows: name; when (before the instructions, after the last trial, or as a check of the
-            instructions); kind (choice, number, text); question; options: of a choice with `|`
-            between them, in a check the right one with `*` before it, of a number the lowest and
-            the highest, such as `18|99`; optional: yes where not all must answer; and in further
-            languages `question_de`, and `options_de` of a choice. Answers are the options.
-        language: of the wording, where a row has it.
+        rows: rows with these columns. name; when (before the instructions, after the last trial,
+            or as a check of the instructions); kind (choice, number, text); question; options: of
+            a choice separated by `|`, in a check with `*` before the correct one, of a number the
+            lowest and the highest, such as `18|99`; optional: yes if an answer may be omitted;
+            translations `question_de`, and `options_de` of a choice. Answers are stored as in
+            options.
+        language: preferred language of the displayed texts.
 
     Returns:
-        The questions; and row, from 0, column and problem of each row that is none.
+        The questions; and row (from 0), column and problem of each invalid row.
     """
     questions: dict[str, Question] = {}
     wrong = []
     for row, cells in enumerate(rows):
         try:
-            question = _question(cells, language)
+            question = _parse_question(cells, language)
             if question.name in questions:
                 raise _CellError("name", f"{question.name} is the name of two: give each its own.")
             questions[question.name] = question
@@ -173,10 +180,10 @@ def questions_of(
 
 
 def read_questions(path: Path, language: str = "") -> tuple[Question, ...]:
-    """The questions of a table; see `questions_of`.
+    """Read the questions of a table; see `questions_of`.
 
     Raises:
-        InputError: the table cannot be read, or a row is no question; says why.
+        InputError: if the table cannot be read, or a row is invalid; gives the reason.
     """
     table = read_csv(path)
     needed_columns(path, table, [name for name in COLUMNS if name != "optional"])
@@ -188,7 +195,7 @@ def read_questions(path: Path, language: str = "") -> tuple[Question, ...]:
 
 @dataclass(frozen=True)
 class QuestionAnswer:
-    """A participant's answer to a question, by its name."""
+    """A participant's answer to a question, identified by the question's name."""
 
     participant: str
     question: str
@@ -196,46 +203,46 @@ class QuestionAnswer:
 
 
 def questions_beside(responses: Path) -> Path:
-    """Path of the answers to questions beside a table of responses."""
+    """Path of the table of answers to questions, next to a table of responses."""
     return Path(f"{responses}.questions.csv")
 
 
 def write_answers(path: Path, answers: Collection[QuestionAnswer]) -> None:
-    """Write a row for each answer, of which there is one at least.
+    """Write a row for each answer; there must be at least one.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: if the file cannot be written.
     """
     rows = [cells_of(answer, APOSTROPHE) for answer in answers]
     write_table(path, {name: [row[name] for row in rows] for name in rows[0]})
 
 
 def read_answers(path: Path) -> list[QuestionAnswer]:
-    """What `write_answers` wrote.
+    """Read the table that `write_answers` wrote.
 
     Raises:
-        InputError: the table cannot be read, or lacks a column.
+        InputError: if the table cannot be read, or lacks a column.
     """
     readers = {"str": (unescape_formula, "text")}
     return [*read_rows(path, QuestionAnswer, readers)]
 
 
 def described(questions: Iterable[Question], answers: Iterable[QuestionAnswer]) -> list[str]:
-    """A phrase for each number (mean and range) and choice (how often each was made).
+    """Summarize answers to each number (mean and range) and choice (frequencies of options).
 
-    What people wrote in words of their own may say who they are, and is not told.
+    Free texts are left out: they may identify participants.
     """
-    given: dict[str, list[str]] = defaultdict(list)
-    for each in answers:
-        given[each.question] += [each.answer] if each.answer else []
+    texts_by_question: dict[str, list[str]] = defaultdict(list)
+    for answer in answers:
+        texts_by_question[answer.question] += [answer.answer] if answer.answer else []
     phrases = []
     for question in questions:
-        theirs = given[question.name]
-        if question.kind == "number" and theirs:
-            numbers = [*map(int, theirs)]
-            told = f"mean {fmean(numbers):.1f}, {min(numbers)} to {max(numbers)}"
-            phrases.append(f"{question.name}: {told}")
-        elif question.kind == "choice" and theirs:
-            counts = (f"{each} {theirs.count(each)}" for each in question.choices)
+        texts = texts_by_question[question.name]
+        if question.kind == "number" and texts:
+            numbers = [*map(int, texts)]
+            summary = f"mean {fmean(numbers):.1f}, {min(numbers)} to {max(numbers)}"
+            phrases.append(f"{question.name}: {summary}")
+        elif question.kind == "choice" and texts:
+            counts = (f"{choice} {texts.count(choice)}" for choice in question.choices)
             phrases.append(f"{question.name}: {', '.join(counts)}")
     return phrases
