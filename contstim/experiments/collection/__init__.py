@@ -1,36 +1,36 @@
-"""A small server for pilots and labs: it hands out an exported experiment and keeps every answer.
+"""A small server for pilots and labs: it serves an exported experiment and stores every answer.
 
 The path of one answer:
 
     browser      POST /api/responses {participant, responses: [{trial_id, rating, left, ...}]}
        |  ^
-       |  |      200 {saved: [trial_id]}: the page may forget the answer; otherwise it asks again
+       |  |      200 {saved: [trial_id]}: the page may delete the answer; otherwise it retries
        v  |
-    connections  room for the connection, and time for its request       else closed, or 503
+    connections  limits number and duration of connections               else closed, or 503
        v  |
-    requests     every field of its type and range                       else 400, 413, 415, 422
+    requests     checks type and range of every field                    else 400, 413, 415, 422
        v  |
-    service      the participant's secret, and not too many requests     else 403, 429
+    service      checks the participant's secret and the request rate    else 403, 429
        v  |
-    database     one thread: all requests that wait become one commit    else 503, nothing saved
+    database     one thread: all waiting requests become one commit      else 503, nothing saved
        v  |
-    participants the first answer to each trial of the group stands      else 422, undone alone
+    participants the first answer to each trial of the group is stored   else 422, rolled back alone
        v  |
-    SQLite       on disk before the thread says so
+    SQLite       is on disk before the thread responds
        |
        v
     tables       responses.csv, by download or `contstim import collected`
 
-database     tables, keys, and the one writer, which has the lock
-requests     what may be asked, field by field, and how often; refusals
-participants who joins which group, comes back, answers and completes
-links        participants' addresses with their tokens, and files that hold secrets
-connections  how many at once, and how long each may be silent
-service      the exported folder, addresses, and what answers at each
+database     tables, keys, and the only writer, which holds the lock
+requests     request fields and their checks, rate limits, refusals
+participants joining a group, resuming, answering and completing
+links        participants' addresses with their tokens, and files that store secrets
+connections  limits on the number of connections and on their idle time
+service      the exported folder, addresses, and their handlers
 server       the running server, its token and its log
-tables       responses.csv and participants.csv; how `contstim import` reads what was kept
-withdrawal   whose a name or completion code is, and how somebody's rows are deleted
-reviewing    a reviewer's page, and review.csv kept up to date as they decide
+tables       responses.csv and participants.csv; how `contstim import` reads the database
+withdrawal   finding a participant by name or completion code, and deleting their rows
+reviewing    a reviewer's page, and review.csv, updated with each decision
 
 Artificial participants who take part over HTTP are in `contstim.testing.participants`.
 """

@@ -1,8 +1,8 @@
-"""The database of answers: tables, keys, and the one writer, which commits many requests at once.
+"""The database of answers: tables, keys, and the only writer, which commits requests in batches.
 
-What a request waits for is on disk when its answer leaves: SQLite syncs its write-ahead log at
-every commit, so neither SIGKILL nor a power cut takes back what was acknowledged. A sync costs
-milliseconds; everything that arrives during one shares the next.
+Data are on disk before the response is sent. SQLite syncs its write-ahead log at every commit, so
+neither SIGKILL nor a power cut can undo an acknowledged request. A sync takes milliseconds;
+requests that arrive during a sync share the next one.
 """
 
 from __future__ import annotations
@@ -34,42 +34,42 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Arguments = ParamSpec("Arguments")
 
-APPLICATION_ID = 0x636F6E63  # "conc", so that a study's store is not mistaken for this
+APPLICATION_ID = 0x636F6E63  # "conc"; a study's score store has another one
 LAYOUT = 4
 
 BUSY_SECONDS = 5.0
-_MOST_AT_ONCE = 500  # requests in a commit
-_LOCKED_BYTE = (1 << 31) - 1  # of the database: beyond its content and SQLite's own locks
+_MAX_BATCH = 500  # requests in a commit
+_LOCKED_BYTE = (1 << 31) - 1  # of the database file: beyond its content and SQLite's own locks
 
 
 def stored_key(connection: sqlite3.Connection, name: str) -> str:
-    """What a database was made with: its study's fingerprint, or a random key, hexadecimal.
+    """Read a value of the database: the study's fingerprint, or a random hexadecimal key.
 
-    From `secret` participants' secrets and completion codes follow; identities are hashed with
-    `salt`.
+    Participants' secrets and completion codes are derived from `secret`; identities are hashed
+    with `salt`.
     """
-    found = connection.execute("SELECT value FROM study WHERE name = ?", (name,)).fetchone()
-    return str(found[0])
+    row = connection.execute("SELECT value FROM study WHERE name = ?", (name,)).fetchone()
+    return str(row[0])
 
 
 def digest(key: str, field: str, value: str) -> str:
-    """Code that follows from a value, and tells nobody without the key anything about it."""
-    # a sign that no field's name holds: so no two fields and values give one text
+    """Return a keyed hash of a value, which reveals nothing without the key."""
+    # A separator that no field's name contains: different pairs give different texts
     return hmac.new(bytes.fromhex(key), f"{field}\x1f{value}".encode(), sha256).hexdigest()[:32]
 
 
 def completion_code(secret: str, participant: str) -> str:
-    """A code for one participant, short enough to be copied by hand."""
+    """Return a participant's completion code, short enough to be copied by hand."""
     return digest(secret, "code", participant)[:10].upper()
 
 
 def withdrawal_mark(connection: sqlite3.Connection, text: str) -> str:
-    """Key in the table `study` by which a name or identity that withdrew is recognised."""
+    """Return the key in the table `study` that marks a withdrawn name or identity."""
     return f"withdrawn {digest(stored_key(connection, 'secret'), 'withdrawn', text)}"
 
 
 def equal_secrets(first: str, second: str) -> bool:
-    """True if two texts are equal, in a time that does not tell where they differ."""
+    """Return true if two texts are equal, in a time independent of their first difference."""
     return hmac.compare_digest(first.encode(errors="replace"), second.encode(errors="replace"))
 
 
@@ -77,26 +77,26 @@ class Recorder:
     """A server's database, locked against other servers and written by one thread.
 
     Args:
-        path: of the database; made where there is none.
-        fingerprint: of the study that is asked.
-        server: who writes it, for whoever is refused meanwhile.
+        path: path of the database; created when missing.
+        fingerprint: fingerprint of the study.
+        server: description of this server, for messages to other servers.
 
     Raises:
-        StoreError: the file is not such a database, belongs to another study, has several names, is
-            another server's (names it), or cannot be used.
+        StoreError: if the file is not such a database, belongs to another study, has hard links, is
+            in use by another server (names it), or cannot be used.
     """
 
     def __init__(self, path: Path, fingerprint: str, server: str = "") -> None:
         self.path = path
         try:
-            with ExitStack() as opened:
-                file = opened.enter_context(_opened(path))
-                self._connection = opened.enter_context(connected(path))
-                _lock(path, file)  # by now it lasts, see there
-                _begin(self._connection, path, fingerprint, server)
+            with ExitStack() as resources:
+                file = resources.enter_context(_open_file(path))
+                self._connection = resources.enter_context(connected(path))
+                _lock(path, file)  # after SQLite has a lock of its own; see `_lock`
+                _initialize(self._connection, path, fingerprint, server)
                 self._secret = stored_key(self._connection, "secret")
                 self._files = {file: _identity(file) for file in (path, Path(f"{path}-wal"))}
-                self._opened = opened.pop_all()
+                self._resources = resources.pop_all()
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"Cannot use {path} as the database of answers: {error}.") from error
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
@@ -104,11 +104,11 @@ class Recorder:
         self._thread.start()
 
     def participant_secret(self, participant: str) -> str:
-        """Secret that a participant's browser must show; computed from the key, never stored."""
+        """Secret that a participant's browser must send; derived from the key, never stored."""
         return digest(self._secret, "secret", participant)
 
     def completion_code(self, participant: str) -> str:
-        """The participant's own code."""
+        """Completion code of the participant."""
         return completion_code(self._secret, participant)
 
     async def run(
@@ -117,60 +117,60 @@ class Recorder:
         *args: Arguments.args,
         **named: Arguments.kwargs,
     ) -> T:
-        """Do the work, and return its result once all that it wrote is on disk.
+        """Run the function, and return its result once everything it wrote is on disk.
 
-        If the work raises, nothing that it wrote is kept, and its error is raised here.
+        If it raises, nothing that it wrote is stored, and the error is raised here.
         """
         done: Future[T] = Future()
         self._jobs.put((lambda connection: work(connection, *args, **named), done))
         return await asyncio.wrap_future(done)
 
     def check(self) -> None:
-        """Make sure that what is written goes to the database that has this name.
+        """Check that the open file is still the database of this name.
 
-        An open file can be deleted or replaced: writing then goes on without an error, into
-        something that is gone as soon as it is closed.
+        An open file can be deleted or replaced. Writing then goes on without an error, into a file
+        that disappears when it is closed.
 
         Raises:
-            StoreError: it has been deleted, moved, replaced or made read-only.
+            StoreError: if it has been deleted, moved, replaced or made read-only.
         """
-        for file, opened in self._files.items():
+        for file, identity in self._files.items():
             now = None
             with suppress(OSError):
                 now = _identity(file)
-            if now != opened:
+            if now != identity:
                 raise StoreError(
                     f"{file} has been deleted, moved, replaced or made read-only while the server "
                     "ran. Nothing is taken until it is put back."
                 )
 
     def close(self) -> None:
-        """Finish what was begun, and release the file."""
+        """Finish all pending requests, and close the file."""
         self._jobs.put(None)
         self._thread.join()
-        self._opened.close()
+        self._resources.close()
 
     def _write(self) -> None:
         jobs: list[Job | None] = []
-        while None not in jobs:  # which `close` puts last
+        while None not in jobs:  # `close` adds None as the last job
             jobs = [self._jobs.get()]
-            with suppress(Empty):  # what arrived during the last commit shares this one
-                while len(jobs) < _MOST_AT_ONCE:
+            with suppress(Empty):  # jobs that arrived during the last commit share this one
+                while len(jobs) < _MAX_BATCH:
                     jobs.append(self._jobs.get_nowait())
             self._commit([job for job in jobs if job is not None])
 
     def _commit(self, jobs: list[Job]) -> None:
-        # who has given up meanwhile is left out
+        # Cancelled requests are left out
         jobs = [job for job in jobs if job[1].set_running_or_notify_cancel()]
         if not jobs:
             return
         outcomes: list[tuple[Any, BaseException | None]] = []
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            outcomes = [_attempt(self._connection, work) for work, _ in jobs]
+            outcomes = [_run_in_savepoint(self._connection, work) for work, _ in jobs]
             self._connection.execute("COMMIT")
             self.check()
-        except (sqlite3.Error, StoreError) as error:  # such as a full disk: nobody hears "saved"
+        except (sqlite3.Error, StoreError) as error:  # such as a full disk: report no success
             outcomes = [(None, error)] * len(jobs)
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
@@ -181,8 +181,10 @@ class Recorder:
                 done.set_exception(failure)
 
 
-def _attempt(connection: sqlite3.Connection, work: Work) -> tuple[Any, BaseException | None]:
-    """One request's share of a transaction: all of it, or none."""
+def _run_in_savepoint(
+    connection: sqlite3.Connection, work: Work
+) -> tuple[Any, BaseException | None]:
+    """Run one request's part of a transaction; undo it if it fails."""
     connection.execute("SAVEPOINT request")
     try:
         result = work(connection)
@@ -195,21 +197,21 @@ def _attempt(connection: sqlite3.Connection, work: Work) -> tuple[Any, BaseExcep
 
 
 def _identity(file: Path) -> tuple[int, int, bool]:
-    """Identity of a file, and whether its owner may write."""
-    about = file.stat()
-    return about.st_dev, about.st_ino, bool(about.st_mode & stat.S_IWUSR)
+    """Return device and inode of a file, and whether its owner may write."""
+    status = file.stat()
+    return status.st_dev, status.st_ino, bool(status.st_mode & stat.S_IWUSR)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """A database's file, made where there is none; left open for as long as it is connected.
+def _open_file(path: Path) -> Iterator[int]:
+    """Open a database's file, created when missing, for the duration of the connection.
 
     Raises:
-        StoreError: the file has several names.
-        OSError: it cannot be used.
+        StoreError: if the file has hard links.
+        OSError: if it cannot be used.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Identities are in it: for its owner alone, and so are SQLite's other files beside it
+    # It stores identities: readable by its owner alone, as are SQLite's other files next to it
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         _require_one_name(path)
@@ -220,13 +222,13 @@ def _opened(path: Path) -> Iterator[int]:
 
 @contextmanager
 def connected(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that writes; it has read, and so holds a lock of SQLite until it is closed."""
+    """Open a writing connection; it has read once, so it holds a SQLite lock until closed."""
     connection = sqlite3.connect(
         path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
     )
     with closing(connection):
         if _has_tables(connection):
-            _recognise(connection, path)  # before anything of somebody else's file is changed
+            _require_layout(connection, path)  # before any change to a foreign file
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -235,12 +237,12 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _lock(path: Path, file: int) -> None:
-    """Keep other servers from a database, by whatever name they call it.
+    """Lock a database against other servers, whatever name they use for it.
 
-    The lock is on the file, not on its name, and ends with the process, however that ends.
+    The lock belongs to the file, not to its name, and ends with the process in any case.
 
     Raises:
-        StoreError: another server has it.
+        StoreError: if another server has the lock.
     """
     try:
         if sys.platform == "win32":
@@ -251,18 +253,18 @@ def _lock(path: Path, file: int) -> None:
         else:
             import fcntl
 
-            # Of SQLite's own kind, beside its bytes. SQLite lets go of all locks of a process, this
-            # one among them, when no connection needs one; in WAL mode an open one always does. A
-            # lock by `flock` would not go, but would shut SQLite itself out on macOS.
+            # A POSIX lock like SQLite's own, on another byte. SQLite releases all POSIX locks of a
+            # process, including this one, when no connection needs one; in WAL mode an open
+            # connection always does. `flock` would persist, but would exclude SQLite on macOS.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
-    except (BlockingIOError, PermissionError):  # the one of POSIX, the other of Windows
+    except (BlockingIOError, PermissionError):  # raised by POSIX and by Windows
         raise StoreError(
-            f"{path} is in use: {_server_of(path)} keeps answers there. Name another database."
+            f"{path} is in use: {_read_server(path)} keeps answers there. Name another database."
         ) from None
 
 
-def _server_of(path: Path) -> str:
-    """The server that a database names, as far as it can be read under this name."""
+def _read_server(path: Path) -> str:
+    """Read which server uses a database, if it can be read under this name."""
     with suppress(StoreError, sqlite3.Error), closing(open_readable(path)) as connection:
         return stored_key(connection, "server")
     return "another server"
@@ -272,11 +274,11 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0])
 
 
-def _begin(connection: sqlite3.Connection, path: Path, fingerprint: str, server: str) -> None:
-    """Make the tables of a new database, and name its server.
+def _initialize(connection: sqlite3.Connection, path: Path, fingerprint: str, server: str) -> None:
+    """Create the tables of a new database, and store the server's description.
 
     Raises:
-        StoreError: it belongs to another study.
+        StoreError: if it belongs to another study.
     """
     connection.execute("BEGIN IMMEDIATE")
     if not _has_tables(connection):
@@ -293,17 +295,17 @@ def _begin(connection: sqlite3.Connection, path: Path, fingerprint: str, server:
 
 
 def open_readable(path: Path) -> sqlite3.Connection:
-    """The database as it is at the first question, while a server may go on writing.
+    """Open a snapshot of the database, which a server may continue to write.
 
     Raises:
-        StoreError: there is no such database, or the file has several names.
+        StoreError: if there is no such database, or the file has hard links.
     """
     try:
-        if path.exists() and not Path(f"{path}-wal").exists():  # else it is the name in use
+        if path.exists() and not Path(f"{path}-wal").exists():  # a log shows the name in use
             _require_one_name(path)
         uri = f"{path.resolve().as_uri()}?mode=ro"
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
-        _recognise(connection, path)
+        _require_layout(connection, path)
         connection.row_factory = sqlite3.Row
         connection.execute("BEGIN")
     except sqlite3.Error as error:
@@ -312,20 +314,20 @@ def open_readable(path: Path) -> sqlite3.Connection:
 
 
 def _require_one_name(path: Path) -> None:
-    """Refuse hard links: the log of the last answers belongs to a name, not to a file.
+    """Refuse hard links: the write-ahead log belongs to a name, not to a file.
 
-    Under another name the answers of that log would be missed.
+    Under another name the answers in that log would be missing.
     """
     names = path.stat().st_nlink
     if names > 1:
         raise StoreError(f"{path} has {names} names (hard links), and may be in use under another.")
 
 
-def _recognise(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse what is no database of answers of this layout.
+def _require_layout(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse files that are not databases of answers of this layout.
 
     Raises:
-        StoreError: it is something else, or of another version.
+        StoreError: if it is another kind of file, or has another layout.
     """
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (layout,) = connection.execute("PRAGMA user_version").fetchone()

@@ -1,4 +1,4 @@
-"""Addresses of participants, each with a token that proves its identity, and their key."""
+"""Participants' addresses with tokens that prove their identity, and the signing key."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from contstim.files.documents import read_text
 
 
 def participant_links(database: Path, identities: Path, url: str) -> list[tuple[str, str]]:
-    """Address of each participant's page, with the token of the identity.
+    """Return the address of each participant's page, with the identity's token.
 
     Args:
-        database: of the answers; the key of the tokens is in a file next to it.
-        identities: a text file with an ID on each line; blank lines are skipped.
+        database: path of the database; the signing key is in a file next to it.
+        identities: text file with an ID on each line; blank lines are skipped.
         url: address of the page.
 
     Returns:
@@ -35,26 +35,26 @@ def participant_links(database: Path, identities: Path, url: str) -> list[tuple[
     ids = [line for line in lines if line]
     repeated = [identity for identity, n in Counter(ids).items() if n > 1]
     if repeated or not ids:
-        found = f"{repeated[0]!r} twice" if repeated else "none"
-        raise InputError(f"{identities} must have a different ID on each line, got {found}.")
+        count = f"{repeated[0]!r} twice" if repeated else "none"
+        raise InputError(f"{identities} must have a different ID on each line, got {count}.")
     key, sign = link_key(database), "&" if "?" in url else "?"
     queries = [{SIGNED: identity, "token": link_token(key, identity)} for identity in ids]
     return [(query[SIGNED], f"{url}{sign}{urlencode(query)}") for query in queries]
 
 
 def link_token(key: str, identity: str) -> str:
-    """Token of a participant's address: proves that the researcher issued the identity."""
+    """Return the token for a participant's address, which proves that we issued the identity."""
     return digest(key, "link", identity)
 
 
 def link_key(database: Path) -> str:
-    """Key that signs participants' addresses, in a file next to the database, made when missing.
+    """Read the key that signs participants' addresses from a file next to the database.
 
     Returns:
-        The key, hexadecimal.
+        The key, hexadecimal; created when missing.
 
     Raises:
-        InputError: if the file cannot be used, or holds something else.
+        InputError: if the file cannot be used or contains no key.
     """
     file = Path(f"{database}.key")
     key = stored_secret(file, secrets.token_hex(32))
@@ -67,7 +67,7 @@ def link_key(database: Path) -> str:
 
 
 def stored_secret(file: Path, new: str) -> str:
-    """Content of a file that its owner alone can read; made with a new secret when missing.
+    """Read a secret from a file that only its owner can read; create it when missing.
 
     Raises:
         InputError: if the file cannot be used.
@@ -75,8 +75,8 @@ def stored_secret(file: Path, new: str) -> str:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
-            number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(number, "w", encoding="ascii") as opened:
+            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="ascii") as opened:
                 opened.write(new + "\n")
         return file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Participants join, come back, answer and complete: each function is one request's transaction."""
+"""Joining, resuming, answering and completing: each function is the transaction of one request."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """Options of whoever runs a study.
+    """Options that the researcher sets for a study.
 
     Attributes:
-        dropout: minutes without a sign of life after which a participant's place is free again.
-        participants: in all; further ones are refused.
-        code: handed out on completion; None: that of the exported experiment, or one for each
+        dropout: minutes without a request after which a participant's place is free again.
+        participants: maximum number of participants; further ones are refused.
+        code: completion code; None: that of the exported experiment, or an individual one for each
             participant if there is no redirect either.
-        redirect: where the browser goes after completion; None: where the experiment says.
+        redirect: address after completion; None: that of the exported experiment.
         accept_platform_ids: admit each new identity of an address that has no token.
         rehearsal: admit artificial participants.
     """
@@ -49,12 +49,12 @@ class StudyOptions:
 
 @dataclass(frozen=True)
 class Applicant:
-    """Identity of somebody who asks to take part.
+    """Identity of an applicant.
 
     Attributes:
         fields: identity fields of the address that the study stores.
-        person: text by which the identity is found again; empty if the address has none.
-        has_token: whether the address has the token of its identity.
+        person: text that identifies the person; empty if the address has no identity.
+        has_token: whether the address has a valid token.
     """
 
     fields: Mapping[str, str]
@@ -62,7 +62,7 @@ class Applicant:
     has_token: bool
 
     def name(self, secret: str, asked: JoinRequest) -> str:
-        """Name of a new participant: random, but the same if the same request is repeated."""
+        """Return a new participant's name: random, but the same if the request is repeated."""
         kind = SIMULATED_NAME if asked.simulated else "p"
         if asked.nonce is None:
             return f"{kind}{secrets.token_hex(8)}"
@@ -89,14 +89,14 @@ def identify(asked: JoinRequest, stored: Collection[str], key: str) -> Applicant
             raise RequestRefusal(403, "The token in the address is not that of the participant.")
         return Applicant(fields, f"token\x1f{SIGNED}\x1f{identity}", has_token=True)
     same_at_each_visit = {name: value for name, value in fields.items() if name not in VISIT}
-    # The ID of the platform's study identifies nobody
+    # The ID of the platform's study does not identify a person
     has_identity = bool(same_at_each_visit.keys() - {STUDY})
     person = "\x1f".join(map("\x1f".join, same_at_each_visit.items())) if has_identity else ""
     return Applicant(fields, person, has_token=False)
 
 
-_ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")  # which the page goes on with
-_KEPT = (*_ANSWER, "input", "blurs", "away_ms")
+_ANSWER = ("trial_id", "rating", "left", "position", "rt_ms")  # returned to a resuming page
+_STORED_FIELDS = (*_ANSWER, "input", "blurs", "away_ms")
 _LONGEST_QUESTIONNAIRE = 256 * 1024  # characters
 
 
@@ -108,14 +108,14 @@ def join(
     options: StudyOptions,
     now: float,
 ) -> dict[str, Any]:
-    """Add a participant, or resume the one whom the applicant has proved to be; see `resume`.
+    """Add a participant, or resume the one whose identity the applicant has proved; see `resume`.
 
     Args:
-        connection: within a transaction.
-        groups: in the order in which empty ones are filled.
-        asked: a group, and whether the participant is artificial.
-        applicant: who asks.
-        options: how long a silent participant's place is kept, and how many there may be.
+        connection: connection within a transaction.
+        groups: groups, in the order in which empty ones are filled.
+        asked: request, with a group and whether the participant is artificial.
+        applicant: identity of the applicant.
+        options: options on dropout and the number of participants.
         now: seconds since 1970.
 
     Raises:
@@ -152,7 +152,7 @@ def is_open(
     applicant: Applicant,
     options: StudyOptions,
 ) -> bool:
-    """Return true if the applicant can take part, or resume.
+    """Return true if the applicant can take part or resume.
 
     Raises:
         RequestRefusal: if the applicant withdrew, has an identity without a token that is not
@@ -172,7 +172,7 @@ def _find_known(
     *,
     simulated: bool,
 ) -> str | None:
-    """Name of the participant whom an applicant has proved to be; None for a new one."""
+    """Find the participant whose identity an applicant has proved; None for a new one."""
     if simulated and not options.rehearsal:
         raise RequestRefusal(
             403, "This server takes no artificial participants: start it with --rehearsal."
@@ -185,8 +185,8 @@ def _find_known(
             "address that you were given.",
         )
     marks = [withdrawal_mark(connection, text) for text in filter(None, (applicant.person, name))]
-    listed = ", ".join("?" * len(marks))
-    if connection.execute(f"SELECT 1 FROM study WHERE name IN ({listed})", marks).fetchone():
+    placeholders = ", ".join("?" * len(marks))
+    if connection.execute(f"SELECT 1 FROM study WHERE name IN ({placeholders})", marks).fetchone():
         raise withdrawn_refusal()
     row = connection.execute(
         "SELECT participant, simulated FROM participant LEFT JOIN identity USING (number) "
@@ -212,16 +212,16 @@ def _is_full(connection: sqlite3.Connection, options: StudyOptions) -> bool:
 
 
 def withdrawn_refusal() -> RequestRefusal:
-    """Refusal of a request of somebody who withdrew."""
+    """Create the refusal of requests by withdrawn participants."""
     sentence = "You have withdrawn from this study. Your answers were deleted."
     return RequestRefusal(410, sentence, withdrawn=True)
 
 
 def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: float) -> str:
-    """The first group with fewest people who have finished or were seen since then.
+    """Return the first group with the fewest participants who finished or are active since then.
 
-    Who dropped out or failed the check of the instructions is not counted, so their place is given
-    to somebody else; who comes back after all is counted again.
+    Participants who dropped out or failed the check of the instructions are not counted, so that
+    their place is free; they are counted again if they resume.
     """
     filled = dict(
         connection.execute(
@@ -234,15 +234,15 @@ def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: f
 
 
 def resume(connection: sqlite3.Connection, asked: ParticipantRequest, now: float) -> dict[str, Any]:
-    """A participant who comes back, as the browser is told.
+    """Return the state of a resuming participant, for the browser.
 
-    The random name that everybody outside the database sees, the group whose trials are shown, the
-    seed of order and sides, and the answers that are kept, in the order of presentation.
+    It consists of the participant's random name, the group, the seed of order and sides, and the
+    stored answers in order of presentation.
 
     Raises:
         RequestRefusal: if the participant withdrew.
     """
-    number, group, seed = _told(connection, asked, now)
+    number, group, seed = _update_participant(connection, asked, now)
     rows = connection.execute(
         "SELECT trial_id, rating, left_sentence, position, rt_ms FROM response "
         "WHERE number = ? ORDER BY position, trial_id",
@@ -252,13 +252,13 @@ def resume(connection: sqlite3.Connection, asked: ParticipantRequest, now: float
     return {"participant": asked.participant, "group": group, "seed": seed, "answered": answered}
 
 
-def _told(
+def _update_participant(
     connection: sqlite3.Connection, asked: ParticipantRequest, now: float
 ) -> tuple[int, str, int]:
-    """Number, group and seed of a participant, of whom is noted what the request tells.
+    """Update a participant's record from a request; return number, group and seed.
 
-    Requests are repeated and overtake one another, so each tells everything, and nothing is taken
-    back: greater numbers stand, and answers to further questions are added.
+    Requests may be repeated or arrive out of order. So each sends all counts, the greatest values
+    are stored, and answers to further questions are added.
     """
     row: tuple[int, str, int] | None = connection.execute(
         "UPDATE participant SET seen = ?, second_tabs = max(second_tabs, ?), "
@@ -270,7 +270,7 @@ def _told(
             *(json.dumps(asked.questions), asked.participant),
         ),
     ).fetchone()
-    if row is None:  # the secret was right, so that there was such a participant
+    if row is None:  # the secret was valid, so the participant must have existed
         raise withdrawn_refusal()
     return row
 
@@ -281,25 +281,28 @@ def save(
     asked: SaveRequest,
     now: float,
 ) -> list[str]:
-    """Keep a participant's answers, the first one to each trial; the trials that are kept.
+    """Store a participant's first answer to each trial, and return the trials now stored.
 
     Args:
-        connection: within a transaction.
+        connection: connection within a transaction.
         trials: group → identifiers of its trials.
-        asked: who answers, and what.
+        asked: request with the answers.
         now: seconds since 1970.
 
     Raises:
-        RequestRefusal: a trial is not in the participant's group; then no answer is kept.
+        RequestRefusal: if a trial is not in the participant's group; no answer is stored then.
     """
-    number, group, _ = _told(connection, asked, now)
+    number, group, _ = _update_participant(connection, asked, now)
     if not all(answer.trial_id in trials[group] for answer in asked.responses):
         raise RequestRefusal(422, f"There is no such trial in group {group}.")
-    # Pages repeat what they have not heard of: the first answer to a trial stands
+    # Pages repeat unconfirmed answers: only the first answer to a trial is stored
     connection.executemany(
         "INSERT INTO response (number, received, trial_id, rating, left_sentence, position, rt_ms, "
         "input, blurs, away_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        [(number, now, *(getattr(answer, name) for name in _KEPT)) for answer in asked.responses],
+        [
+            (number, now, *(getattr(answer, name) for name in _STORED_FIELDS))
+            for answer in asked.responses
+        ],
     )
     return list(dict.fromkeys(answer.trial_id for answer in asked.responses))
 
@@ -310,18 +313,18 @@ def complete(
     asked: ParticipantRequest,
     now: float,
 ) -> None:
-    """Note that a participant has finished.
+    """Record that a participant has finished.
 
     Raises:
-        RequestRefusal: answers are missing.
+        RequestRefusal: if answers are missing.
     """
-    number, group, _ = _told(connection, asked, now)
+    number, group, _ = _update_participant(connection, asked, now)
     (saved,) = connection.execute(
         "SELECT count(*) FROM response WHERE number = ?", (number,)
     ).fetchone()
     if missing := len(trials[group]) - saved:
         raise RequestRefusal(409, f"{missing} answers have not arrived yet.", missing=missing)
-    # Who asks again, because the code was lost on the way, has finished when they first asked
+    # A repeated request (such as after a lost response) does not change the time of completion
     connection.execute(
         "UPDATE participant SET completed = coalesce(completed, ?) WHERE number = ?", (now, number)
     )

@@ -1,4 +1,4 @@
-"""Requests, read within limits and checked by pydantic: what is wrong is refused with a reason."""
+"""Requests, read within limits and checked by pydantic; refusals give a reason."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 16_384  # characters
 _LAST_POSITION = 1_000_000
 _LONGEST_TIME = 1e10  # milliseconds, about four months
-_MOST_CALLERS = 50_000  # whoever was quiet longest is forgotten
+_MAX_CALLERS = 50_000  # beyond these, the least recent caller is removed
 
 
 class RequestRefusal(Exception):  # noqa: N818 - it is the client's error, not ours
-    """A request that is answered with a 4xx status and a sentence.
+    """A request that is refused with a 4xx status and a sentence.
 
     Attributes:
-        status: of HTTP.
-        facts: what the answer says beside the sentence.
-        wait: seconds after which to try again; None: trying again does not help.
+        status: HTTP status.
+        facts: further fields of the response.
+        wait: seconds until a retry; None if a retry does not help.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class RequestRefusal(Exception):  # noqa: N818 - it is the client's error, not o
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """Limits on how large and how frequent requests may be: see `Throttle` on rates.
+    """Limits on the size and the rate of requests; see `Throttle` on rates (burst, per second).
 
     Attributes:
-        body: bytes of a request.
-        body_seconds: how long a request's body may take to arrive.
-        joining: new participants from one address; a lab may share one.
-        asking: requests of one participant.
-        failing: requests of one address with a wrong secret or token.
+        body: maximum size of a request's body in bytes.
+        body_seconds: maximum time in which the body must arrive.
+        joining: rate of new participants per address; a lab may share one.
+        asking: rate of requests per participant.
+        failing: rate of requests with a wrong secret or token per address.
     """
 
     body: int = 256 * 1024
@@ -66,11 +66,11 @@ class RequestLimits:
 
 @dataclass
 class Throttle:
-    """A bucket of tokens for each caller: a request takes one, and they come back with time.
+    """A token bucket for each caller: a request takes a token, and tokens refill with time.
 
     Attributes:
-        burst: requests at once.
-        per_second: requests in the long run.
+        burst: maximum number of requests at once.
+        per_second: maximum rate in the long run.
     """
 
     burst: float
@@ -78,16 +78,16 @@ class Throttle:
     _buckets: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
 
     def take(self, caller: str, now: float) -> None:
-        """Let one request through.
+        """Take one token for a request.
 
         Raises:
-            RequestRefusal: the caller has asked too often.
+            RequestRefusal: if the caller has no token left.
         """
         left, then = self._buckets.pop(caller, (self.burst, now))
-        # what came back meanwhile, up to a full bucket; clocks may be set back
+        # Refill, at most to a full bucket; clocks may be set back
         left = min(self.burst, left + max(0.0, now - then) * self.per_second)
         self._buckets[caller] = (max(0.0, left - 1) if left >= 1 else left, now)
-        if len(self._buckets) > _MOST_CALLERS:
+        if len(self._buckets) > _MAX_CALLERS:
             self._buckets.popitem(last=False)
         if left < 1:
             wait = (1 - left) / self.per_second
@@ -98,7 +98,7 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_TEXT)]
 OptionalText = Annotated[
     str,
     StringConstraints(max_length=LONGEST_TEXT),
-    BeforeValidator(lambda given: "" if given is None else given),
+    BeforeValidator(lambda value: "" if value is None else value),
 ]
 
 
@@ -106,20 +106,20 @@ Milliseconds = Annotated[float, Field(ge=0, le=_LONGEST_TIME)]
 
 
 class _Body(BaseModel):
-    """Strict: 3.0 and "3" are not whole numbers. Further fields are ignored."""
+    """Body of a request, checked strictly: 3.0 and "3" are not integers; extra keys are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
 
 class JoinRequest(_Body):
-    """Somebody takes part; pages that do not speak of simulation are people's.
+    """Request to take part; pages that do not mention simulation belong to people.
 
     Attributes:
-        platform: identity on a recruiting platform; what is unknown is empty or missing.
-        token: of the address, which proves the identity `participant`; None: the address has none.
-        nonce: a random text by which a repeated request is recognised.
-        device: told by the browser's name of itself, which is not kept.
-        viewport: width and height that the page has, in pixels.
+        platform: identity on a recruiting platform; unknown fields are empty or missing.
+        token: token in the address, which proves the identity `participant`; None if missing.
+        nonce: random text that identifies repeated requests.
+        device: kind of device, derived from the browser's user agent, which is not stored.
+        viewport: width and height of the page in pixels.
     """
 
     group: Text | None = None
@@ -132,7 +132,7 @@ class JoinRequest(_Body):
 
 
 class ReceivedAnswer(_Body):
-    """The answer to one trial; see `Response`. None was not measured."""
+    """The answer to one trial; see `Response`. None means not measured."""
 
     trial_id: Text
     rating: Annotated[int, Field(ge=0, le=100)] | None  # of any scale: see `Service.save`
@@ -145,13 +145,13 @@ class ReceivedAnswer(_Body):
 
 
 class ParticipantRequest(_Body):
-    """A participant asks for something, and tells what is known by now.
+    """A participant's request, with everything that the page has recorded so far.
 
     Attributes:
-        secret: here, or in the header.
-        questions: answers to questions beside the trials, by their names.
-        second_tabs: how often the page was opened in a further tab.
-        failed: true once the check of the instructions was wrong too often.
+        secret: the participant's secret, if it is not in the header.
+        questions: answers to questions other than the trials, by name.
+        second_tabs: number of times that the page was opened in another tab.
+        failed: true if the check of the instructions was failed too often.
     """
 
     participant: Text
@@ -162,13 +162,13 @@ class ParticipantRequest(_Body):
 
 
 class SaveRequest(ParticipantRequest):
-    """A participant's answers; the first that is wrong ends the check."""
+    """A participant's answers; checking stops at the first invalid one."""
 
     responses: Annotated[list[ReceivedAnswer], FailFast()]
 
 
 class ReceivedDecision(_Body):
-    """Decision of a reviewer about an item; see `ReviewedItem`. One line, as a cell should be."""
+    """Decision of a reviewer about an item; see `ReviewedItem`. The reason is a single line."""
 
     item_id: Text
     decision: Literal["", "keep", "reject"]
@@ -176,7 +176,7 @@ class ReceivedDecision(_Body):
 
 
 class DecideRequest(_Body):
-    """A reviewer's decisions about the items that have this fingerprint."""
+    """A reviewer's decisions about the items with this fingerprint."""
 
     fingerprint: Text
     decisions: Annotated[list[ReceivedDecision], FailFast(), Field(min_length=1)]
@@ -186,12 +186,12 @@ _Kind = TypeVar("_Kind", bound=_Body)
 
 
 async def read_json(request: Request, limits: RequestLimits) -> Any:
-    """The JSON value that a request holds.
+    """Read the JSON value of a request.
 
     Raises:
-        RequestRefusal: the body is too large, too slow, not said to be JSON, or not JSON in UTF-8.
+        RequestRefusal: if the body is too large, too slow, not declared as JSON, or invalid JSON.
     """
-    # Browsers let any page send text to any server, but JSON only to its own
+    # Browsers let any page send text to any server, but JSON only to the page's own server
     media_type = request.headers.get("content-type", "").partition(";")[0]
     if media_type.strip().lower() != "application/json":
         raise RequestRefusal(415, "Content-Type must be application/json.")
@@ -211,22 +211,22 @@ async def read_json(request: Request, limits: RequestLimits) -> Any:
 
 
 def check_fields(content: object, kind: type[_Kind]) -> _Kind:
-    """Fields of a request, checked.
+    """Check the fields of a request.
 
     Raises:
-        RequestRefusal: a field is missing or wrong (names it).
+        RequestRefusal: if a field is missing or invalid (names it).
     """
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        # Field and rule, never the value: it may be a secret, or say who somebody is
+        # Never include the value: it may be a secret, or identify a person
         mistake = error.errors(include_input=False, include_url=False, include_context=False)[0]
         field = ".".join(map(str, mistake["loc"])) or "The body"
         rule = _RULES.get(mistake["type"]) or mistake["msg"].partition(" ")[2]
         raise RequestRefusal(422, f"{field} {rule}.") from None
 
 
-# What Python and pydantic call otherwise; other messages begin with "Input should" or the like.
+# Rules whose messages need other words; pydantic's others begin with "Input should" or the like.
 _RULES = {
     "missing": "is missing",
     "model_type": "must be an object",
@@ -239,11 +239,11 @@ _RULES = {
 
 
 def bearer(request: Request) -> str:
-    """The secret of the header Authorization; empty where there is none."""
+    """Return the secret in the header Authorization; empty if there is none."""
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     return secret.strip() if kind.lower() == "bearer" else ""
 
 
 def address(request: Request) -> str:
-    """Address that a request comes from, as far as limits are concerned."""
+    """Return the address that a request comes from, for rate limits."""
     return request.client.host if request.client else ""

@@ -1,4 +1,4 @@
-"""A reviewer's page, served on this machine alone, and review.csv, kept up to date."""
+"""A reviewer's page, served to this machine only, and review.csv, updated with each decision."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 
 
 def review_file(page: Path, reviewer: str) -> Path:
-    """Path of a reviewer's decisions: review.csv beside the page, or review-NAME.csv."""
+    """Path of a reviewer's decisions: review.csv next to the page, or review-NAME.csv."""
     name = _NOT_IN_NAMES.sub("_", reviewer)
     return page.with_name(f"review-{name}.csv" if reviewer else "review.csv")
 
 
 @dataclass
 class ReviewFile:
-    """A reviewer's review.csv, written anew with every decision.
+    """A reviewer's review.csv, rewritten with every decision.
 
     Attributes:
-        path: of the table.
-        content: of the page, with all items that are reviewed.
-        decisions: the items that were decided, by identifier.
+        path: path of the table.
+        content: content of the page, with all items to review.
+        decisions: decided items, by identifier.
     """
 
     path: Path
     content: ReviewPage
     decisions: dict[str, ReviewedItem] = field(default_factory=dict)
-    _written: bytes | None = None
+    _written_digest: bytes | None = None
 
     @classmethod
     def open(
@@ -68,16 +68,16 @@ class ReviewFile:
         table: Path | str,
         earlier: Review | None = None,
     ) -> ReviewFile:
-        """The file as it stands, with the decisions of an earlier review; nothing is written.
+        """Open a review file, with the decisions of an earlier review; nothing is written.
 
         Args:
-            path: the file, which need not exist.
-            content: of the reviewer's page.
-            table: what messages call its stimuli.
-            earlier: reviews of which the reviewer's decisions are taken where there is no file.
+            path: path of the file, which may be missing.
+            content: content of the reviewer's page.
+            table: name of its table of stimuli, for messages.
+            earlier: reviews that provide the reviewer's decisions if the file is missing.
 
         Raises:
-            InputError: the file is of another reviewer, of another set, or of items that have
+            InputError: if the file belongs to another reviewer or set, or to items that have
                 changed since.
         """
         items = content.items
@@ -91,7 +91,7 @@ class ReviewFile:
                 if kinds:
                     raise InputError(f"It is a review of {', '.join(kinds)}s.")
                 reviewers = {item.reviewer for item in earlier.decisions}
-                # Where the column is empty, the file's name stands for the reviewer
+                # If the column is empty, the file's name identifies the reviewer
                 if reviewers - {reviewer or path.stem}:
                     raise InputError(f"It is the review of {', '.join(sorted(reviewers))}.")
             except InputError as error:
@@ -101,53 +101,51 @@ class ReviewFile:
                 ) from error
             reviewer = reviewer or path.stem
         decisions = {
-            decided.item_id: replace(
-                by_id[decided.item_id], decision=decided.decision, reason=decided.reason
-            )
-            for decided in (earlier.decisions if earlier else ())
-            if decided.decision and decided.reviewer == reviewer and decided.item_id in by_id
+            item.item_id: replace(by_id[item.item_id], decision=item.decision, reason=item.reason)
+            for item in (earlier.decisions if earlier else ())
+            if item.decision and item.reviewer == reviewer and item.item_id in by_id
         }
         return cls(path, content, decisions, written)
 
     def decide(self, changes: Sequence[ReceivedDecision]) -> None:
-        """Take decisions over, and write the whole file, or leave it as it was.
+        """Apply decisions, and rewrite the whole file; leave it unchanged if this fails.
 
         Raises:
-            RequestRefusal: an item is not among the reviewed ones, or another program has changed
-                the file meanwhile.
-            InputError: the file cannot be written.
+            RequestRefusal: if an item is not part of the review, or another program has changed
+                the file.
+            InputError: if the file cannot be written.
         """
         by_id = {item.item_id: item for item in self.content.items}
         for change in changes:
             if change.item_id not in by_id:
                 raise RequestRefusal(422, f"There is no item {change.item_id!r}.")
-        # Else what another server or a spreadsheet has saved there would be lost
-        if _digest(self.path) != self._written:
+        # Otherwise the changes of another server or a spreadsheet would be lost
+        if _digest(self.path) != self._written_digest:
             raise RequestRefusal(
                 409,
                 f"{self.path.name} was changed by another program and is not overwritten. Stop "
                 "the server and start it again; what is not saved yet stays in the browser.",
             )
         decisions = self.decisions | {
-            each.item_id: replace(
-                by_id[each.item_id], decision=Decision(each.decision), reason=each.reason
+            change.item_id: replace(
+                by_id[change.item_id], decision=Decision(change.decision), reason=change.reason
             )
-            for each in changes
+            for change in changes
         }
         write_review(self.path, [decisions.get(name, item) for name, item in by_id.items()])
-        self._written, self.decisions = _digest(self.path), decisions
+        self._written_digest, self.decisions = _digest(self.path), decisions
 
 
 def serve_review(file: ReviewFile, *, port: int, opened: Callable[[str], None]) -> None:
     """Serve the page to browsers of this machine and save decisions, until interrupted.
 
     Args:
-        file: where decisions are saved, and the content of the page.
-        port: 0 for any free one.
-        opened: told the page's address once it can be opened.
+        file: content of the page, and destination of decisions.
+        port: port number; 0 for any free port.
+        opened: callback that receives the page's address when the server is ready.
 
     Raises:
-        InputError: the port cannot be used.
+        InputError: if the port cannot be used.
     """
     with closing(listen(HOST, port)) as listening:
         number = listening.getsockname()[1]
@@ -158,13 +156,13 @@ def serve_review(file: ReviewFile, *, port: int, opened: Callable[[str], None]) 
 
 
 def review_application(file: ReviewFile, port: int) -> Starlette:
-    """The page and the address that takes decisions, as an ASGI application."""
+    """Create an ASGI application with the page and the address that accepts decisions."""
     hosts = {f"{HOST}:{port}", f"localhost:{port}"}
-    saving = asyncio.Lock()
+    save_lock = asyncio.Lock()
 
     def check_host(request: Request) -> None:
-        # A page of another site reaches this server under its own name (DNS rebinding), or says
-        # with Origin where it comes from
+        # A page of another site may reach this server under its own name (DNS rebinding), or its
+        # Origin header names the other site
         if request.headers.get("host") not in hosts:
             raise RequestRefusal(421, f"This server answers at http://{HOST}:{port}/ only.")
         origin = request.headers.get("origin")
@@ -176,7 +174,7 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
         html = await asyncio.to_thread(
             file.content.html, decisions=file.decisions, file=file.path.name
         )
-        # The page states itself what it may load; only whether it may be framed is said here
+        # The page states itself what it may load; frame-ancestors is only valid in a header
         policy = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(html, headers=HEADERS | policy)
 
@@ -185,7 +183,7 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
         asked = check_fields(await read_json(request, RequestLimits()), DecideRequest)
         if asked.fingerprint != file.content.fingerprint:
             raise RequestRefusal(409, "The page is of other items: load it again.")
-        async with saving:
+        async with save_lock:
             try:
                 await asyncio.to_thread(file.decide, asked.decisions)
             except InputError as error:
@@ -201,5 +199,5 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
 
 
 def _digest(path: Path) -> bytes | None:
-    """Digest of a file; None where there is none."""
+    """Compute the digest of a file; None if it is missing."""
     return hashlib.sha256(path.read_bytes()).digest() if path.exists() else None

@@ -1,4 +1,4 @@
-"""The running server: where it listens, its token, and a log that nobody can fill."""
+"""The running server: its address, its token, and a log of limited size."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 TOKEN_VARIABLE = "CONTSTIM_ADMIN_TOKEN"
 _SHORTEST_TOKEN = 16
-_GRACE = 10  # seconds for requests under way when the server is told to stop
+_GRACE = 10  # seconds for current requests when the server is stopped
 _BACKLOG = 256  # connections that wait to be accepted
 _LONGEST_HEADERS = 16_384  # bytes
 _LOGGERS = ("uvicorn", "asyncio", "contstim")
-_LONGEST_MESSAGE = 2_000  # characters, with what led to it
-_LOGGED = (20, 0.1)  # messages of a source at once, and a second
+_LONGEST_MESSAGE = 2_000  # characters, with the traceback
+_LOG_RATE = (20, 0.1)  # messages of a logger at once, and per second
 
 
 def database_of(folder: Path) -> Path:
-    """Path of the database of a folder's answers unless another is named: beside the folder."""
+    """Path of the default database of a folder's answers, next to the folder."""
     resolved = folder.resolve()
     return resolved.parent / f"{resolved.name}.sqlite"
 
@@ -60,25 +60,25 @@ def serve(
     behind_proxy: bool = False,
     opened: Callable[[str, Path | None], None],
 ) -> None:
-    """Hand out an exported experiment and keep answers, until interrupted.
+    """Serve an exported experiment and store answers, until interrupted.
 
     Args:
-        folder: an exported experiment.
-        database: where answers are kept; what is there already is kept.
-        options: what the study decides.
-        host: the address to listen at; others can reach the server unless it is a loopback one.
-        port: 0 for any free one.
+        folder: folder of an exported experiment.
+        database: path of the database of answers; existing answers are kept.
+        options: options of the study.
+        host: address to listen at; other machines can connect unless it is a loopback address.
+        port: port number; 0 for any free port.
         behind_proxy: whether requests come through a proxy on this machine that states the
             participants' addresses in X-Forwarded-For.
-        opened: told once people can come: the experiment's address, and the file that holds the
-            administrator's token, None where the environment gives it.
+        opened: callback when the server is ready; receives the experiment's address, and the file
+            with the administrator's token (None if the environment sets it).
 
     Raises:
-        InputError: the folder is not an exported experiment that saves to a server, the address
-            cannot be used, the redirect is not a web address, or the database would stand inside
-            the folder.
-        StoreError: the database cannot be used, belongs to another study, or another server uses
-            it.
+        InputError: if the folder is not an exported experiment that saves to a server, the address
+            cannot be used, the redirect is not a web address, or the database would be inside the
+            folder.
+        StoreError: if the database cannot be used, belongs to another study, or is in use by
+            another server.
     """
     root = folder.resolve()
     study = read_study(root)
@@ -88,7 +88,7 @@ def serve(
         )
     if redirect := options.redirect or study.redirect:
         check_web_address(redirect)
-    # Listening comes first, then the database: when they fail, they leave nothing behind
+    # The socket is opened before the database, so that a failure leaves no files behind
     with closing(listen(host, port)) as listening:
         name, number = listening.getsockname()[:2]
         url = f"http://[{name}]:{number}/" if ":" in name else f"http://{name}:{number}/"
@@ -110,16 +110,16 @@ def serve(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens.
+    """Open a listening socket.
 
     Raises:
-        InputError: the address cannot be used.
+        InputError: if the address cannot be used.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-        # Else a body waits for the client's word that the headers before it came, 40 milliseconds;
-        # asyncio sees to that for sockets of its own making alone
+        # Otherwise a body waits 40 ms for the client's acknowledgement of the headers; asyncio sets
+        # this option only for sockets that it creates itself
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
     except (OSError, OverflowError) as error:
@@ -129,7 +129,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def run(application: Starlette, listening: socket.socket, *, behind_proxy: bool = False) -> None:
-    """Answer requests, with limits on connections, until interrupted."""
+    """Process requests, with limits on connections, until interrupted."""
     connections = Connections(most_connections(raise_open_files()))
     settings = uvicorn.Config(
         application,
@@ -138,7 +138,7 @@ def run(application: Starlette, listening: socket.socket, *, behind_proxy: bool 
         ws="none",
         log_config=None,
         log_level="warning",
-        access_log=False,  # addresses may carry tokens and identities
+        access_log=False,  # addresses may contain tokens and identities
         server_header=False,
         proxy_headers=behind_proxy,
         forwarded_allow_ips="127.0.0.1",
@@ -151,14 +151,14 @@ def run(application: Starlette, listening: socket.socket, *, behind_proxy: bool 
 
 
 def admin_token(database: Path) -> tuple[str, Path | None]:
-    """The token for downloads: from the environment, else from a file that is made when missing.
+    """Return the token for downloads: from the environment, else from a file.
 
     Returns:
-        The token, and the file beside the database that holds it, readable by its owner alone;
-        None where the environment variable gives the token.
+        The token, and the file next to the database that stores it. The file is created when
+        missing and readable by its owner only; None if the environment variable sets the token.
 
     Raises:
-        InputError: the token is shorter than 16 characters, or the file cannot be used.
+        InputError: if the token has less than 16 characters, or the file cannot be used.
     """
     stated = os.environ.get(TOKEN_VARIABLE, "")
     file = None if stated else Path(f"{database}.token")
@@ -172,22 +172,22 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
 
 
 def sparing_handler(written: logging.Formatter, burst: float, per_second: float) -> logging.Handler:
-    """A handler that writes each source's (logger's) messages at a limited rate.
+    """Create a handler that writes each logger's messages at a limited rate.
 
-    Messages are cut to a length, and say how many before them were left out.
+    Messages are truncated, and state how many messages before them were left out.
     """
-    throttle, left_out = Throttle(burst, per_second), Counter[str]()
+    throttle, skipped = Throttle(burst, per_second), Counter[str]()
 
     def admit(record: logging.LogRecord) -> bool:
         try:
             throttle.take(record.name, record.created)
         except RequestRefusal:
-            left_out[record.name] += 1
+            skipped[record.name] += 1
             return False
         text = written.format(record)[:_LONGEST_MESSAGE]
-        if more := left_out.pop(record.name, 0):
+        if more := skipped.pop(record.name, 0):
             text += f" ({more:,} messages before this one were left out)"
-        # What led to the message is part of the text now
+        # The text now includes the traceback
         record.msg, record.args = text, ()
         record.exc_info = record.exc_text = record.stack_info = None
         return True
@@ -199,9 +199,9 @@ def sparing_handler(written: logging.Formatter, burst: float, per_second: float)
 
 @contextmanager
 def sparing_log() -> Iterator[None]:
-    """Let a server's messages go to standard error at a limited rate, and nowhere else."""
-    written = logging.Formatter("%(asctime)s %(levelname)s: %(message)s")
-    handler = sparing_handler(written, *_LOGGED)
+    """Write a server's messages to standard error only, at a limited rate."""
+    formatter = logging.Formatter("%(asctime)s %(levelname)s: %(message)s")
+    handler = sparing_handler(formatter, *_LOG_RATE)
     before = {logger: logger.propagate for logger in map(logging.getLogger, _LOGGERS)}
     for logger in before:
         logger.addHandler(handler)

@@ -1,4 +1,4 @@
-"""The exported experiment that a server hands out, its addresses, and what answers at each."""
+"""The exported experiment that a server provides, its addresses, and their handlers."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 _DOWNLOADS = ("responses.csv", "participants.csv")
 _LOG = logging.getLogger(__name__)
-# Scripts are the folder's own, and jsPsych's files where they are not in the folder; nobody may lay
-# another page over consent and answers
+# Scripts come from the folder, or from jsPsych's CDN if the folder has no copy; frames are
+# forbidden, so that no other site can overlay consent and answers
 _POLICY = (
     f"default-src 'none'; script-src 'self' {' '.join(map(cdn_address, LIBRARY))}; "
     "style-src 'self'; img-src 'self' data:; font-src 'self'; media-src 'self'; "
@@ -59,16 +59,16 @@ HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",  # for browsers that do not know frame-ancestors
-    "Referrer-Policy": "no-referrer",  # addresses carry platforms' identities
+    "X-Frame-Options": "DENY",  # for browsers without frame-ancestors
+    "Referrer-Policy": "no-referrer",  # addresses contain platforms' identities
 }
 
 
 STUDY_FILE = "study.json"
 _START = "index.html"
 
-_KNOWN = MimeTypes()  # Python's own table
-# What it may lack, or know as something that browsers refuse to run
+_PYTHON_TYPES = MimeTypes()  # Python's own table
+# Types that Python's table lacks, or has as a type that browsers refuse to run
 _TYPES = {
     ".js": "text/javascript",
     ".mjs": "text/javascript",
@@ -83,19 +83,19 @@ def read_study(folder: Path) -> PageStudy:
     """Read `study.json` of an exported folder.
 
     Raises:
-        InputError: there is no such file, it is not a study, its page saves elsewhere, or a trial
-            is in two groups.
+        InputError: if there is no such file, it is not a study, its page saves elsewhere, or a
+            trial is in two groups.
     """
     path = folder / STUDY_FILE
     if not path.is_file():
         raise InputError(f"There is no {path}. Name a folder that `contstim export jspsych` wrote.")
     try:
-        # In strict Python a question would have to be one already
+        # As JSON: in strict mode, Python input must contain questions as instances already
         study = PageStudy.model_validate_json(json.dumps(read_json_object(path)))
     except ValidationError as error:
-        wrong = ".".join(map(str, error.errors()[0]["loc"]))
+        location = ".".join(map(str, error.errors()[0]["loc"]))
         raise InputError(
-            f"{path} is not the study of an exported experiment ({wrong}): export it again."
+            f"{path} is not the study of an exported experiment ({location}): export it again."
         ) from error
     if study.save.get("to") != "server":
         raise InputError(
@@ -108,56 +108,58 @@ def read_study(folder: Path) -> PageStudy:
 
 
 def find_page(folder: Path, path: str) -> Path | None:
-    """The file that an address means; None where there is none, or none to be shown.
+    """Find the file of an address; None if there is none or it is not public.
 
-    Not shown are folders, names that begin with a dot, and whatever lies outside the folder once
-    links are followed.
+    Folders, names that begin with a dot, and files outside the folder (after following links) are
+    not public.
 
     Args:
-        folder: resolved.
-        path: decoded, relative to the server's root.
+        folder: folder of the experiment, resolved.
+        path: path relative to the server's root, decoded.
     """
     parts = (path.lstrip("/") or _START).split("/")
     try:
-        file = folder.joinpath(*parts).resolve()  # where links lead
-        inside = file.relative_to(folder).parts
-        is_shown = file.is_file() and not any(map(_forbidden, (*parts, *inside)))
-    except (OSError, ValueError, RuntimeError):  # not a name, or outside; links in a circle
+        file = folder.joinpath(*parts).resolve()  # follows links
+        relative_parts = file.relative_to(folder).parts
+        is_shown = file.is_file() and not any(map(_is_forbidden, (*parts, *relative_parts)))
+    except (OSError, ValueError, RuntimeError):  # invalid name, outside the folder, or link loop
         return None
     return file if is_shown else None
 
 
 def is_study(file: Path, folder: Path) -> bool:
-    """True if a file is a folder's study.json, whatever it is called: it may hold the code."""
+    """Return true if a file is the folder's study.json under any name: it may contain the code."""
     try:
         return file.samefile(folder / STUDY_FILE)
-    except OSError:  # one is gone meanwhile
+    except OSError:  # a file was removed meanwhile
         return False
 
 
 def media_type(file: Path) -> str:
-    """Media type of a file, for browsers."""
+    """Return the media type of a file, for browsers."""
     ending = file.suffix.lower()
-    return _TYPES.get(ending) or _KNOWN.guess_type(file.name)[0] or "application/octet-stream"
+    return (
+        _TYPES.get(ending) or _PYTHON_TYPES.guess_type(file.name)[0] or "application/octet-stream"
+    )
 
 
-def _forbidden(part: str) -> bool:
-    # On Windows a backslash divides folders, and a colon names a drive or a hidden stream
+def _is_forbidden(part: str) -> bool:
+    # On Windows a backslash separates folders, and a colon names a drive or a hidden stream
     return not part or part.startswith(".") or any(sign in part for sign in "\0\\:")
 
 
 class Service:
-    """Service that answers requests.
+    """Handlers of all requests to the server.
 
     Args:
-        folder: the exported experiment, resolved.
-        study: what it asks.
-        recorder: where answers are kept.
-        token: opens the downloads.
-        link_key: signs the addresses of participants, hexadecimal.
-        options: what the study decides; a code and a redirect go before those of the folder.
-        limits: how large and how frequent requests may be.
-        clock: seconds since 1970.
+        folder: folder of the exported experiment, resolved.
+        study: content of its study.json.
+        recorder: database of answers.
+        token: administrator's token for downloads.
+        link_key: key that signs participants' addresses, hexadecimal.
+        options: options of the study; its code and redirect override those of the folder.
+        limits: limits on the size and rate of requests.
+        clock: function that returns seconds since 1970.
     """
 
     def __init__(
@@ -182,7 +184,7 @@ class Service:
         self._failing = Throttle(*limits.failing)
 
     def application(self) -> Starlette:
-        """The service as an ASGI application."""
+        """Create the ASGI application."""
         refused = (RequestRefusal, HTTPException, ClientDisconnect, sqlite3.Error, StoreError)
         return Starlette(
             routes=[
@@ -198,33 +200,33 @@ class Service:
         )
 
     async def open(self, request: Request) -> Response:
-        """Say before consent whether somebody can take part."""
+        """Report, before consent, whether the applicant can take part."""
         self._opening.take(address(request), self._clock())
-        asked, applicant = await self._joining_request(request)
+        asked, applicant = await self._read_join_request(request)
         is_open = await self._recorder.run(participants.is_open, asked, applicant, self._options)
         return json_response({"open": is_open})
 
     async def join(self, request: Request) -> Response:
-        """Take a new participant in, or recognise an earlier one."""
+        """Add a new participant, or resume a known one."""
         now = self._clock()
         self._joining.take(address(request), now)
-        asked, applicant = await self._joining_request(request)
+        asked, applicant = await self._read_join_request(request)
         joined = await self._recorder.run(
             participants.join, self._study.trials, asked, applicant, self._options, now
         )
-        return self._welcome(joined, status=201)
+        return self._participant_response(joined, status=201)
 
     async def resume(self, request: Request) -> Response:
-        """Tell a participant which answers the server holds."""
+        """Report a participant's stored answers."""
         asked = check_fields(await read_json(request, self._limits), ParticipantRequest)
         now = self._admit(request, asked)
-        found = await self._recorder.run(participants.resume, asked, now)
-        return self._welcome(found, status=200)
+        state = await self._recorder.run(participants.resume, asked, now)
+        return self._participant_response(state, status=200)
 
     async def save(self, request: Request) -> Response:
-        """Keep answers; they are on disk when this returns."""
+        """Store answers; they are on disk when this returns."""
         content = await read_json(request, self._limits)
-        # Before anything else is told about the request
+        # The secret is checked first, so that strangers learn nothing about the request
         now = self._admit(request, check_fields(content, ParticipantRequest))
         asked = check_fields(content, SaveRequest)
         allowed = {*self._study.scale.answers, *([None] if self._study.deadline else [])}
@@ -234,23 +236,23 @@ class Service:
         return json_response({"saved": saved})
 
     async def complete(self, request: Request) -> Response:
-        """Hand out the completion code, if every answer is kept."""
+        """Return the completion code if every answer is stored."""
         asked = check_fields(await read_json(request, self._limits), ParticipantRequest)
         now = self._admit(request, asked)
         await self._recorder.run(participants.complete, self._study.trials, asked, now)
         code = self._code
-        if code is None and self._redirect is None:  # a platform would not know a code of ours
+        if code is None and self._redirect is None:  # platforms do not know our individual codes
             code = self._recorder.completion_code(asked.participant)
         return json_response({"code": code, "redirect": self._redirect})
 
     async def download(self, request: Request) -> Response:
-        """A table, to whoever has the administrator's token."""
+        """Return a table to clients with the administrator's token."""
         now = self._clock()
         token = request.query_params.get("token") or bearer(request)
         if not equal_secrets(token, self._token):
             self._failing.take(address(request), now)
             raise RequestRefusal(401, "The administrator's token is missing or wrong.")
-        self._recorder.check()  # or an old file would be read in its place
+        self._recorder.check()  # otherwise a replaced file might be read
         name = request.url.path.rpartition("/")[2]
         table = responses_csv
         if name == "participants.csv":
@@ -261,18 +263,18 @@ class Service:
         return Response(text, media_type="text/csv", headers=HEADERS | disposition)
 
     async def file(self, request: Request) -> Response:
-        """A file of the exported experiment."""
+        """Return a file of the exported experiment."""
         file = await asyncio.to_thread(find_page, self._folder, request.path_params["path"])
         if file is None:
             raise RequestRefusal(404, "There is nothing at this address.")
         if is_study(file, self._folder):
             return json_response(self._study.public)
-        # Browsers ask each time whether a file has changed
+        # Browsers check each time whether a file has changed
         headers = HEADERS | {"Cache-Control": "no-cache"}
         return FileResponse(file, media_type=media_type(file), headers=headers)
 
-    async def _joining_request(self, request: Request) -> tuple[JoinRequest, Applicant]:
-        """A request to take part, and the identity in it."""
+    async def _read_join_request(self, request: Request) -> tuple[JoinRequest, Applicant]:
+        """Read a request to take part, and the identity in it."""
         asked = check_fields(await read_json(request, self._limits), JoinRequest)
         try:
             return asked, participants.identify(asked, self._study.identify, self._link_key)
@@ -281,37 +283,37 @@ class Service:
             raise
 
     def _admit(self, request: Request, asked: ParticipantRequest) -> float:
-        """Now, if the secret is the participant's and they do not ask too often."""
+        """Check the participant's secret and request rate, and return the current time."""
         now, secret = self._clock(), asked.secret or bearer(request)
-        # The secret follows from the name, so this asks no database and tells nobody who exists
+        # The secret is derived from the name: this needs no database and reveals no names
         if not equal_secrets(self._recorder.participant_secret(asked.participant), secret):
             self._failing.take(address(request), now)
             raise RequestRefusal(403, "Participant and secret do not belong together.")
         self._asking.take(asked.participant, now)
         return now
 
-    def _welcome(self, told: Mapping[str, Any], *, status: int) -> Response:
-        secret = self._recorder.participant_secret(told["participant"])
-        return json_response({**told, "secret": secret}, status)
+    def _participant_response(self, state: Mapping[str, Any], *, status: int) -> Response:
+        secret = self._recorder.participant_secret(state["participant"])
+        return json_response({**state, "secret": secret}, status)
 
 
 def json_response(content: object, status: int = 200, wait: float | None = None) -> Response:
-    """JSON that no browser or proxy keeps."""
+    """Create a JSON response that browsers and proxies must not cache."""
     retry = {} if wait is None else {"Retry-After": str(math.ceil(wait))}
     return JSONResponse(content, status, headers=HEADERS | retry)
 
 
 async def error_response(_request: Request, error: Exception) -> Response:
-    """Response to a request that is refused or cannot be answered now."""
+    """Create the response to a request that is refused or fails."""
     match error:
         case RequestRefusal():
             content = {"error": str(error), **error.facts}
             return json_response(content, error.status, error.wait)
-        case HTTPException():  # of the library, such as a method that an address does not know
+        case HTTPException():  # of starlette, such as an unsupported method
             headers = HEADERS | dict(error.headers or {})
             return JSONResponse({"error": error.detail}, error.status_code, headers=headers)
         case ClientDisconnect():
-            return Response(status_code=400)  # which nobody reads
+            return Response(status_code=400)  # the client is disconnected
     _LOG.error("The database cannot be used: %s", error)
     reason = "is gone" if isinstance(error, StoreError) else "cannot be written"
     sentence = f"Answers cannot be saved now: the server's database {reason}. Try again."

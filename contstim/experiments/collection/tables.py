@@ -1,4 +1,4 @@
-"""Tables of a server's database, responses.csv and participants.csv; and the database imported."""
+"""Tables of a server's database: responses.csv and participants.csv, and the database's import."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def import_collected(files: Sequence[Path], trials: Sequence[Trial]) -> Imported
     Example: `contstim import collected experiment.sqlite --trials trials.csv --out responses.csv`
 
     Raises:
-        StoreError: there is no such database, or it is damaged.
+        StoreError: if there is no such database, or it is damaged.
     """
     (database,) = files
     scale = trials[0].scale if trials else Scale.CONFIDENCE
@@ -55,20 +55,20 @@ def import_collected(files: Sequence[Path], trials: Sequence[Trial]) -> Imported
 
 
 def collected_responses(database: Path) -> tuple[Response, ...]:
-    """Every answer in the database, participant after participant in the order of presentation.
+    """Read every answer in the database, by participant and in order of presentation.
 
-    Participants have the names that the server drew for them, which say nothing about who they are.
+    Participants have the names that the server drew at random, which do not identify them.
 
     Raises:
-        StoreError: there is no such database, or it is damaged.
+        StoreError: if there is no such database, or it is damaged.
     """
     with closing(open_readable(database)) as connection:
         try:
-            # A damaged page may read as fewer rows: better no table than part of it
+            # A damaged page may read as fewer rows: an error is better than an incomplete table
             (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if state != "ok":
                 raise sqlite3.DatabaseError(shortened(state))
-            # SQLite takes the end of a page that is missing for zeros
+            # SQLite reads the missing end of a page as zeros
             (page,) = connection.execute("PRAGMA page_size").fetchone()
             if database.stat().st_size % page:
                 raise sqlite3.DatabaseError("its end is missing")
@@ -92,18 +92,20 @@ def collected_responses(database: Path) -> tuple[Response, ...]:
 
 
 def collected_questions(database: Path) -> tuple[QuestionAnswer, ...]:
-    """What each participant answered to questions beside the trials."""
+    """Read each participant's answers to questions other than the trials."""
     with closing(open_readable(database)) as connection:
         rows = connection.execute(
             "SELECT participant, questions FROM participant ORDER BY number"
         ).fetchall()
     return tuple(
-        QuestionAnswer(who, *each) for who, given in rows for each in json.loads(given).items()
+        QuestionAnswer(participant, *answer)
+        for participant, answers in rows
+        for answer in json.loads(answers).items()
     )
 
 
 def responses_csv(database: Path) -> str:
-    """The text of responses.csv."""
+    """Return the content of responses.csv."""
     return _csv(response_columns(collected_responses(database)))
 
 
@@ -120,35 +122,36 @@ _TIMES = ("joined", "seen", "completed")
 
 
 def participants_csv(database: Path, since: float, *, plain: bool = False) -> str:
-    """The text of participants.csv: a row for everybody who joined.
+    """Return the content of participants.csv: a row for each participant.
 
     Columns: number, participant, group, seed, state (complete, failed, active, left), answered,
     simulated (true or false), joined, seen and completed (UTC), code (which the page shows on
-    completion, unless the study has a code or link for all), device, viewport, second_tabs (how
-    often the person opened the page in a further tab), and who somebody is on a platform, a column
-    a field.
+    completion, unless the study has a code or link for all), device, viewport, second_tabs (number
+    of times that the page was opened in another tab), and a column for each identity field of a
+    recruiting platform.
 
     Args:
-        database: which a server may go on writing.
-        since: seconds since 1970 after which somebody was seen who takes part still.
-        plain: who somebody is on a platform as it stands; else its hashes.
+        database: path of the database, which a server may continue to write.
+        since: seconds since 1970; participants seen later are active.
+        plain: whether identities are plain text; otherwise they are hashed.
     """
     with closing(open_readable(database)) as connection:
         salt, secret = (stored_key(connection, name) for name in ("salt", "secret"))
-        found = connection.execute(PARTICIPANTS, (since,))
-        names = [name for name, *_ in found.description if name != "fields"]
+        cursor = connection.execute(PARTICIPANTS, (since,))
+        names = [name for name, *_ in cursor.description if name != "fields"]
         rows = [
             {**dict(row), "code": code_of(secret, row)} | {name: _utc(row[name]) for name in _TIMES}
-            for row in found
+            for row in cursor
         ]
     identities = [json.loads(row["fields"]) for row in rows]
-    fields = dict.fromkeys([*PROLIFIC, *(name for each in identities for name in each)])
-    ending = "plain" if plain else "hash"
+    fields = dict.fromkeys([*PROLIFIC, *(name for identity in identities for name in identity)])
+    suffix = "plain" if plain else "hash"
     return _csv(
         {name: [row[name] for row in rows] for name in names}
         | {
-            f"{name.lower()}_{ending}": [
-                _identity(salt, name, each.get(name, ""), plain=plain) for each in identities
+            f"{name.lower()}_{suffix}": [
+                _identity_cell(salt, name, identity.get(name, ""), plain=plain)
+                for identity in identities
             ]
             for name in fields
         }
@@ -156,19 +159,19 @@ def participants_csv(database: Path, since: float, *, plain: bool = False) -> st
 
 
 def code_of(secret: str, row: sqlite3.Row) -> str:
-    """The code that a participant saw; empty before completion."""
+    """Return the code that a participant saw; empty before completion."""
     return completion_code(secret, row["participant"]) if row["completed"] else ""
 
 
-def _identity(salt: str, field: str, value: str, *, plain: bool) -> str:
+def _identity_cell(salt: str, field: str, value: str, *, plain: bool) -> str:
     if plain or not value:
         return escape_formula(value)
-    # It cannot be turned back, nor joined with another study's
+    # The hash cannot be reversed, nor be linked with another study's
     return digest(salt, field.lower(), value)
 
 
 def _utc(seconds: float | None) -> str:
-    """A time as text; empty where there is none."""
+    """Format a time in seconds since 1970; empty if there is none."""
     return "" if seconds is None else datetime.fromtimestamp(int(seconds), UTC).isoformat()
 
 
@@ -182,4 +185,4 @@ PLATFORM = Platform(
     "collected",
     reader=Reader(import_collected, files="The database of `collect`, or a backup.", several=False),
 )
-"""The database as a platform whose answers are read."""
+"""The database as a platform that data are imported from."""

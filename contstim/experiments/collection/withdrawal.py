@@ -1,4 +1,4 @@
-"""One person's rows in a database of answers: whose a name or code is, and who withdraws."""
+"""Finding a participant by name or code, and deleting their rows from a database of answers."""
 
 from __future__ import annotations
 
@@ -23,64 +23,67 @@ if TYPE_CHECKING:
 
 
 def whose(database: Path, who: str) -> str:
-    """Sentence on the participant whose ID, completion code or name this is; see `withdraw`."""
-    row, kind = _found(database, who)
-    return f"The {kind} of {row['participant']} ({_standing(row)})."
+    """Describe the participant with this ID, completion code or name; see `withdraw`."""
+    row, kind = _find_participant(database, who)
+    return f"The {kind} of {row['participant']} ({_describe_progress(row)})."
 
 
 def withdraw(database: Path, who: str, day: str) -> str:
-    """Delete a participant's answers and identity, also while a server runs; says what is gone.
+    """Delete a participant's answers and identity, and return a sentence on the deleted data.
 
-    What stays is that one person more withdrew on that day, and keyed hashes of the name and the
-    identity, so that the same page or address cannot take part again.
+    The server may be running. The database still stores the number of withdrawals on that day, and
+    keyed hashes of the name and the identity, so that the same page or address cannot take part
+    again.
 
     Args:
-        database: of the server.
-        who: an ID on a platform, or a completion code or name of participants.csv.
-        day: of today.
+        database: path of the server's database.
+        who: ID on a platform, or a completion code or name in participants.csv.
+        day: today's date.
 
     Raises:
-        InputError: nobody is called so, or several participants are.
-        StoreError: the database cannot be used.
+        InputError: if no participant or several have this name.
+        StoreError: if the database cannot be used.
     """
-    row, kind = _found(database, who)
+    row, kind = _find_participant(database, who)
     try:
         with connected(database) as connection:
             busy = _delete(connection, row["number"], day)
     except sqlite3.Error as error:
         raise StoreError(f"Nothing is deleted from {database}: {error}.") from error
     log = " The database's log may hold them until the server stops." if busy else ""
-    # Without the name, which is to stand in no file any more
-    return f"Deleted: the participant whose {kind} it is: {_standing(row)}.{log}"
+    # The message omits the name, which must not remain in any log
+    return f"Deleted: the participant whose {kind} it is: {_describe_progress(row)}.{log}"
 
 
-def _found(database: Path, who: str) -> tuple[sqlite3.Row, str]:
-    """The one participant who is called so, and the kind of name that it is."""
+def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
+    """Find the only participant with this name, and the kind of name (ID, code, name)."""
     if not who.strip():
         raise InputError(
             f"The participant must have a name, got {who!r}. Give an ID on a platform, or a "
             "completion code or name in participants.csv."
         )
     with closing(open_readable(database)) as readable:
-        secret, wanted = stored_key(readable, "secret"), who.strip()
+        secret, name = stored_key(readable, "secret"), who.strip()
         rows = readable.execute(PARTICIPANTS, (0,)).fetchall()
-    found = [(row, kind) for row in rows if (kind := _names(secret, row).get(wanted))]
-    if not found:
+    matches = [(row, kind) for row in rows if (kind := _names_of(secret, row).get(name))]
+    if not matches:
         raise InputError(
             f"{who!r} is nobody in {database}. Give a person's ID on a platform, as long as "
             "identities are kept, or the completion code or name in participants.csv."
         )
-    if len(found) > 1:
-        several = "; ".join(f"the {k} of {r['participant']} ({_standing(r)})" for r, k in found)
+    if len(matches) > 1:
+        several = "; ".join(
+            f"the {k} of {r['participant']} ({_describe_progress(r)})" for r, k in matches
+        )
         raise InputError(
             f"{who!r} is not one person in {database}: {several}. Give the name of the one who is "
             "meant; participants.csv tells them apart by all that is known of them."
         )
-    return found[0]
+    return matches[0]
 
 
 def _delete(connection: sqlite3.Connection, number: int, day: str) -> bool:
-    """Delete rows in one transaction; true if the log of changes could not be emptied."""
+    """Delete rows in one transaction; return true if the log could not be emptied."""
     connection.execute("BEGIN IMMEDIATE")
     names = connection.execute(
         "SELECT participant, person FROM participant LEFT JOIN identity USING (number) "
@@ -100,9 +103,9 @@ def _delete(connection: sqlite3.Connection, number: int, day: str) -> bool:
     return bool(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
 
 
-def _names(secret: str, row: sqlite3.Row) -> dict[str, str]:
-    """Everything that a participant may be called, and the kind of name that it is."""
-    # Not the running number, which may be somebody else's ID, nor the platform's study or visit
+def _names_of(secret: str, row: sqlite3.Row) -> dict[str, str]:
+    """Return all names of a participant, with the kind of each."""
+    # Not the running number, which may be another's ID, nor the platform's study or visit
     fields = json.loads(row["fields"]).items()
     others = {STUDY, *VISIT}
     ids = {v: "ID" if n == "participant" else n for n, v in fields if n not in others}
@@ -112,8 +115,8 @@ def _names(secret: str, row: sqlite3.Row) -> dict[str, str]:
     return {name: kind for name, kind in names.items() if name}
 
 
-def _standing(row: sqlite3.Row) -> str:
-    """Number and group of somebody, and how far they came."""
+def _describe_progress(row: sqlite3.Row) -> str:
+    """Describe a participant by number, group and progress."""
     finished = "complete" if row["completed"] else "not complete"
     artificial = ", artificial" if row["simulated"] == "true" else ""
     answered = counted(row["answered"], "answer")
