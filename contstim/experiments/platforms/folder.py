@@ -1,4 +1,4 @@
-"""Files of platforms: an export on disk, all or nothing, with its record; tables read."""
+"""Files of platforms: atomic exports to a folder with a record, and reading of tables."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 
 @contextmanager
 def staged(folder: Path) -> Iterator[Path]:
-    """A new folder to write into, whose files move into the target when all are written.
+    """Create a temporary folder whose files move into the target when all are written.
 
-    Until then nothing of the target is touched, and what fails leaves nothing behind, not even the
-    folders made for it. Other files of the target stay as they are.
+    Before that the target is not changed. After an error nothing is left behind, including folders
+    created for the export. Other files in the target are kept.
 
     Raises:
-        InputError: the folder, or a file in it, cannot be written.
+        InputError: if the folder or a file in it cannot be written.
     """
     target = folder.resolve()
     missing = None
     try:
         if target.exists() and not target.is_dir():
             raise NotADirectoryError(None, "it is not a folder")
-        # The outermost folder that is made here goes away again if anything fails.
+        # The outermost folder created here is removed if anything fails
         outermost_first = (*reversed(target.parent.parents), target.parent)
         missing = next((path for path in outermost_first if not path.exists()), None)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Inside the target where there is one, so that moving stays within a file system.
+        # Inside the target if it exists, so that moving stays within a file system
         work = (target if target.is_dir() else target.parent) / f".{os.getpid()}.partial"
         try:
             work.mkdir()
@@ -50,12 +50,12 @@ def staged(folder: Path) -> Iterator[Path]:
             if not target.exists():
                 work.rename(target)
             else:
-                for path in sorted(work.rglob("*")):  # a folder comes before what it holds
-                    place = target / path.relative_to(work)
+                for path in sorted(work.rglob("*")):  # folders come before their content
+                    destination = target / path.relative_to(work)
                     if path.is_dir():
-                        place.mkdir(exist_ok=True)
+                        destination.mkdir(exist_ok=True)
                     else:
-                        path.replace(place)
+                        path.replace(destination)
         finally:
             shutil.rmtree(work, ignore_errors=True)
         missing = None
@@ -67,14 +67,14 @@ def staged(folder: Path) -> Iterator[Path]:
 
 
 def refuse_others(folder: Path, *, ours: Collection[str] = ()) -> None:
-    """Refuse a folder in which something might be replaced.
+    """Refuse a folder in which files of others might be replaced.
 
     Args:
-        folder: new, empty, or of an earlier export.
-        ours: names that it may hold.
+        folder: folder that is new, empty, or the result of an earlier export.
+        ours: names of files that it may contain.
 
     Raises:
-        InputError: it is a file, or holds something else.
+        InputError: if it is a file, or contains other files.
     """
     if folder.is_file():
         raise InputError(f"{folder} is a file; name a folder.")
@@ -83,16 +83,16 @@ def refuse_others(folder: Path, *, ours: Collection[str] = ()) -> None:
 
 
 class ExportFolder:
-    """A folder that is filled, new or of an earlier export to a platform, whose files give way.
+    """A folder for an export; files of an earlier export to the same platform are replaced.
 
-    Nothing is written before `finish`, and then all or nothing.
+    `finish` writes all files, or none if there is an error.
 
     Args:
-        out: the folder.
-        platform: its name.
+        out: path of the folder.
+        platform: name of the platform.
 
     Raises:
-        InputError: it is a file, or holds something that no export to this platform wrote.
+        InputError: if it is a file, or contains files that no export to this platform wrote.
     """
 
     def __init__(self, out: Path | str, platform: str) -> None:
@@ -100,7 +100,7 @@ class ExportFolder:
         self._platform = platform
         self._pending: dict[str, Callable[[Path], None]] = {}
         self._record = self.path / "export"  # that is, export.meta.json
-        # A folder that holds anything must be an earlier export, whose record names its files.
+        # A folder that is not empty must be an earlier export, whose record names its files
         try:
             record = read_json_object(record_path(self._record))
             earlier_platform, files = record["platform"], [str(name) for name in record["files"]]
@@ -111,46 +111,46 @@ class ExportFolder:
             raise InputError(
                 f"{self.path} holds an export to {earlier_platform}; name another folder."
             )
-        # A record that somebody edited must not make us delete what lies elsewhere.
+        # An edited record must not make us delete files elsewhere
         inside = self.path.resolve()
         self._earlier = [
             name for name in files if (self.path / name).resolve().is_relative_to(inside)
         ]
 
     def rows(self, name: str, rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
-        """Write rows as a CSV file, every text quoted, missing cells empty."""
+        """Add a CSV file of rows; all texts are quoted, missing cells are empty."""
         rows = list(rows)
         table = {c: [row.get(c, "") for row in rows] for c in columns}
         self._add(name, partial(write_table, columns=table))
 
     def lists(self, lists: Sequence[Sequence[Mapping[str, object]]]) -> None:
-        """Write lists.csv: which group of the trials each list of rows belongs to."""
+        """Add lists.csv, with the group of each list."""
         self.rows("lists.csv", [rows[0] for rows in lists], ("list_name", "group"))
 
     def text(self, name: str, text: str) -> None:
-        """Write a text."""
+        """Add a text file."""
         self._add(name, partial(write_text, text=text))
 
     def readme(self, text: str | None = None, **facts: object) -> None:
-        """Write README.md, its `$names` filled in; by default our template for the platform."""
-        form = template(f"{self._platform}.md") if text is None else text
-        self.text("README.md", Template(form).substitute(facts))
+        """Add README.md with its `$names` substituted; by default the platform's template."""
+        template_text = template(f"{self._platform}.md") if text is None else text
+        self.text("README.md", Template(template_text).substitute(facts))
 
     def finish(self, **facts: object) -> Exported:
-        """Write everything and the record, and remove what an earlier export left.
+        """Write all files and the record, and remove files of an earlier export.
 
         Args:
-            facts: what the record tells, beside the platform.
+            facts: entries of the record, in addition to platform and files.
 
         Raises:
-            InputError: a file cannot be written.
+            InputError: if a file cannot be written.
         """
         with staged(self.path) as work:
             for name, write in self._pending.items():
                 write(work / name)
             files = list(self._pending)
             write_record(work / self._record.name, platform=self._platform, files=files, **facts)
-        # Files that only the earlier export had go last: until here nothing of it was lost.
+        # Files of the earlier export are removed last, so that an error loses nothing
         for name in self._earlier:
             if name not in self._pending:
                 (self.path / name).unlink(missing_ok=True)
@@ -158,42 +158,42 @@ class ExportFolder:
         return Exported(self.path, f"Everything is in {self.path}/; {readme} says what to do next.")
 
     def _add(self, name: str, write: Callable[[Path], None]) -> None:
-        # While the export is put together, so before anything is written.
+        # Checked when files are added, so before anything is written
         if path_inside(self.path, name).exists() and name not in self._earlier:
             raise InputError(f"{self.path} holds a file {name} that no export wrote; move it away.")
         self._pending[name] = write
 
 
 def template_path(name: str) -> AbstractContextManager[Path]:
-    """A file that ships with this package, for as long as the context lasts."""
+    """Provide the path of a template of this package, within a context."""
     return resources.as_file(resources.files(__package__) / "templates" / name)
 
 
 def template(name: str) -> str:
-    """The text of a file that ships with this package."""
+    """Return the text of a template of this package."""
     with template_path(name) as path:
         return path.read_text(encoding="utf-8")
 
 
 def script(name: str, values: Mapping[str, object], literal: Callable[[Any], str]) -> str:
-    """A program that ships with this package, with values in place of their names.
+    """Return a program from a template of this package, with placeholders replaced by values.
 
     Args:
-        name: of the file.
-        values: by the names that stand for them.
-        literal: how the program's language writes a value.
+        name: name of the file.
+        values: values by placeholder.
+        literal: function that converts a value to a literal of the program's language.
     """
     text = template(name)
-    for of_value, value in values.items():
-        text = text.replace(of_value, literal(value))
+    for placeholder, value in values.items():
+        text = text.replace(placeholder, literal(value))
     return text
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file by the names of its columns, without spaces around cells.
+    """Read the rows of a CSV file as dictionaries by column, with stripped cells.
 
     Raises:
-        InputError: the file cannot be read or is not a table.
+        InputError: if the file cannot be read or is not a table.
     """
     table = read_csv(path)
     return cells_by_name({name: [*map(str.strip, cells)] for name, cells in table.items()})

@@ -1,15 +1,15 @@
-"""Gorilla: a spreadsheet for each list, in the columns of the user's own task, and its exports.
+"""Gorilla: a spreadsheet for each list, with the columns of the user's own task, and its exports.
 
 Facts from support.gorilla.sc (*How To: Task Builder 2*, *Walkthrough: Spreadsheets*, *Getting
-Started: Formatting*): a row is a trial; `display` names the screens that it goes through; rows with
-the same number under `randomise_trials` are shuffled; further columns are metadata and come back
-with the data, under `Spreadsheet: ` and their names in Task Builder 2, under their names in Task
-Builder 1. Texts may hold HTML and Markdown.
+Started: Formatting*): a row is a trial. `display` names its sequence of screens. Rows with the same
+number under `randomise_trials` are shuffled. Further columns are metadata and are returned with the
+data, as `Spreadsheet: NAME` in Task Builder 2 and as `NAME` in Task Builder 1. Texts may contain
+HTML and Markdown.
 
 Exports (*Data columns*) have a row for each event. A rating is a row of a trial in which a button
 of the scale was pressed: resp1 … resp6, from left to right, is the `Zone Name` (Task Builder 1) or
-the `Object Name` (2). Instructions, fixation screens, `BEGIN TASK`, `END TASK` and `END OF FILE`
-stand between them. Columns of a second spreadsheet end in `-` and four signs, such as
+the `Object Name` (2). Rows of instructions, fixation screens, `BEGIN TASK`, `END TASK` and `END OF
+FILE` are mixed in. Columns of a second spreadsheet end in `-` and four characters, such as
 `trial_id-ab12`.
 """
 
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
 
 METADATA = ("trial_id", "list_name", "shown_left")
-"""Columns that come back and tell what was shown; `shown_left` is 1 or 2."""
+"""Columns returned with the data that identify the displayed trial; `shown_left` is 1 or 2."""
 
 _DISPLAY = "display"
 
 
 @dataclass(frozen=True)
 class GorillaSettings:
-    """The task that the spreadsheets are for: one like ours, or that of a template."""
+    """Task that uses the spreadsheets: our default task, or that of a template."""
 
     template: Annotated[
         Path | None, Help("The spreadsheet of your task, downloaded from Gorilla as CSV.")
@@ -74,22 +74,22 @@ def export_gorilla(
     text_b --out gorilla`
 
     Raises:
-        InputError: the template cannot be read, lacks a column, has no row of the display, or has
-            other rows between rows of it; the trials cannot be traced back, or the folder holds
-            other files.
+        InputError: if the template cannot be read, lacks a column, has no row of the display, or
+            has other rows between rows of it; if the trials cannot be traced back; or if the folder
+            contains other files.
     """
     settings = settings or GorillaSettings()
     source = settings.template or "The spreadsheet without a template"
-    # Without one, for a task whose displays are called instructions, trial and end
-    with template_path("gorilla.csv") as ours:
-        table = read_csv(settings.template or ours)
+    # The default is for a task with the displays instructions, trial and end
+    with template_path("gorilla.csv") as default_template:
+        table = read_csv(settings.template or default_template)
     rows = cells_by_name(table)
     display, left, right = (
-        _column(source, rows[0], wanted) for wanted in (_DISPLAY, settings.left, settings.right)
+        _column(source, rows[0], name) for name in (_DISPLAY, settings.left, settings.right)
     )
     if left == right:
         raise InputError(f"{source}: left and right sentence need two columns, not {left!r} alone.")
-    # Rows of the trial's display must be one stretch, whose place the exported trials take.
+    # The exported trials replace the rows of the trial's display, which must be contiguous
     displays = [row[display].strip() for row in rows]
     if settings.display not in displays:
         raise InputError(
@@ -104,11 +104,11 @@ def export_gorilla(
         )
     folder = ExportFolder(out, "gorilla")
     lists = stimulus_lists(trials, as_html, seed=settings.seed)
-    # A template that we once exported has our columns already.
+    # A template from an earlier export has our columns already
     columns = list(dict.fromkeys((*rows[0], *METADATA)))
     for shown in lists:
-        # Our cells take the place of those that the row holds; Gorilla takes texts for HTML.
-        filled = [
+        # Our cells replace the template's; Gorilla reads texts as HTML
+        trial_rows = [
             {
                 **rows[first],
                 left: row["left_sentence"],
@@ -119,7 +119,7 @@ def export_gorilla(
             }
             for row in shown
         ]
-        sheet = [*rows[:first], *filled, *rows[first + number :]]
+        sheet = [*rows[:first], *trial_rows, *rows[first + number :]]
         folder.rows(f"{shown[0]['list_name']}.csv", sheet, columns)
     folder.lists(lists)
     about = {"left": left, "right": right}
@@ -127,15 +127,13 @@ def export_gorilla(
     return folder.finish(seed=settings.seed, columns=columns)
 
 
-def _column(source: object, columns: Iterable[str], wanted: str) -> str:
-    """The column of a name, exactly so or but for case and spaces around it."""
-    # A name that is the same to the letter goes before one that is the same but for case.
-    names = {name.strip().lower(): name for name in columns} | {name: name for name in columns}
-    column = names.get(wanted) or names.get(wanted.strip().lower())
+def _column(source: object, columns: Iterable[str], name: str) -> str:
+    """Find a column by its name; ignore case and outer spaces if there is no exact match."""
+    # Exact matches override the others
+    names = {n.strip().lower(): n for n in columns} | {n: n for n in columns}
+    column = names.get(name) or names.get(name.strip().lower())
     if column is None:
-        raise InputError(
-            f"{source} has no column {wanted!r}; its columns are {', '.join(columns)}."
-        )
+        raise InputError(f"{source} has no column {name!r}; its columns are {', '.join(columns)}.")
     return column
 
 
@@ -152,17 +150,17 @@ def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     --out responses.csv`
 
     Args:
-        files: of the same experiment, such as one for each spreadsheet or version. The position is
-            the order of the ratings of a participant. A trial that was shown and has none is a
-            missing rating.
-        trials: what was exported.
+        files: exports of the same experiment, such as one for each spreadsheet or version. The
+            position is the order of a participant's ratings. A trial that was shown without a
+            rating is a missing rating.
+        trials: exported trials.
 
     Raises:
-        InputError: a file cannot be read or lacks a column; there is no rating; and see
+        InputError: if a file cannot be read or lacks a column, or there is no rating; see also
             `import_files`.
     """
     position: Counter[str] = Counter()
-    imported = import_files(files, trials, lambda path: _answers(path, position))
+    imported = import_files(files, trials, lambda path: _read_answers(path, position))
     if not position:
         raise InputError(
             f"No rating was found in {', '.join(map(str, files))}: call the buttons resp1 … resp6, "
@@ -171,18 +169,20 @@ def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     return imported
 
 
-def _answers(path: Path, position: Counter[str]) -> Iterator[RecordedAnswer | UnreadableRow | str]:
-    """The answers of a file, its unreadable rows, and notes on it.
+def _read_answers(
+    path: Path, position: Counter[str]
+) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+    """Yield the answers of a file, its unreadable rows, and notes on it.
 
     Args:
-        path: of the file.
-        position: of each participant's last rating.
+        path: path of the file.
+        position: position of each participant's last rating; updated.
     """
     rows = table_rows(path, footer="END OF FILE")
     header = next(row.cells for row in rows if isinstance(row, Row))
-    wanted = (_PARTICIPANT, _BUTTON_COLUMNS, ("trial_id",), ("shown_left",))
-    columns = [_columns_of(path, header, names) for names in wanted]
-    people: dict[str, None] = {}
+    column_names = (_PARTICIPANT, _BUTTON_COLUMNS, ("trial_id",), ("shown_left",))
+    columns = [_columns_of(path, header, names) for names in column_names]
+    participants: dict[str, None] = {}
     rated: set[tuple[str, str]] = set()
     unrated: dict[tuple[str, str], RecordedAnswer | UnreadableRow] = {}
     others = 0
@@ -195,7 +195,7 @@ def _answers(path: Path, position: Counter[str]) -> Iterator[RecordedAnswer | Un
         except InputError as error:
             yield UnreadableRow(str(error))
             continue
-        people[participant] = None
+        participants[participant] = None
         if not trial_id:
             others += 1
             continue
@@ -213,16 +213,20 @@ def _answers(path: Path, position: Counter[str]) -> Iterator[RecordedAnswer | Un
             about = {"position": position[participant], "rt_ms": "" if rt_ms in MISSING else rt_ms}
             yield recorded_or_unreadable(row.where, **cells, rating=pressed[1], **about)
         elif key not in unrated:
-            # A trial has rows of other events too, such as clicks; they matter if none is a rating
+            # Trials also have rows of other events, such as clicks; used if there is no rating
             unrated[key] = recorded_or_unreadable(row.where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
     yield f"{path}: {counted(others, 'row')} of no trial."
-    if idle := people.keys() - {participant for participant, _ in rated | unrated.keys()} - {""}:
+    if (
+        idle := participants.keys()
+        - {participant for participant, _ in rated | unrated.keys()}
+        - {""}
+    ):
         yield f"These participants rated nothing: {', '.join(sorted(idle))}."
 
 
 def _columns_of(path: Path, header: Iterable[str], names: Sequence[str]) -> list[str]:
-    """The columns of the first of these names that a table has, in all its spreadsheets."""
+    """Find all columns (one for each spreadsheet) of the first name that a table has."""
     plain = {
         column: _SECOND_SHEET.sub("", column.removeprefix("Spreadsheet: ")) for column in header
     }
@@ -233,7 +237,7 @@ def _columns_of(path: Path, header: Iterable[str], names: Sequence[str]) -> list
 
 
 def _one_value(row: Row, columns: Sequence[str]) -> str:
-    """The value of a row in columns of which one is filled."""
+    """Return the value of a row in columns of which at most one is filled."""
     values = {row.cells.get(column, "") for column in columns} - {""}
     if len(values) > 1:
         raise InputError(

@@ -1,9 +1,9 @@
-"""What people see of a trial, lists of what each participant is shown, and these as one table.
+"""Displayed sentences of trials, presentation lists, and these as a table.
 
-Most platforms can show rows in random order, but none can put sentence_1 left in exactly half of
-the trials of each condition. So an export holds lists: for each group several, of which every
-second is the mirror image of the one before it. `export csv` writes them as a table for any program
-that shows rows one after the other.
+Most platforms can show rows in random order, but none can show sentence_1 on the left in exactly
+half of the trials of each condition. So an export contains several lists for each group; every
+second list mirrors the sides of the one before it. `export csv` writes them as a table for any
+program that shows rows one after the other.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 def button_facts(scale: Scale, language: str) -> dict[str, str]:
-    """The question and facts on the buttons of a scale, for a README.
+    """Return the question and facts on the buttons of a scale, for a README.
 
-    The list is Markdown, indented so that it stands inside an item of another list.
+    The buttons are a Markdown list, indented to be nested in another list.
     """
     buttons = enumerate(button_labels(scale, language), start=1)
     return {
@@ -44,24 +44,23 @@ def button_facts(scale: Scale, language: str) -> dict[str, str]:
     }
 
 
-_MEANS_SOMETHING = re.compile(
+_SPECIAL_CHARACTERS = re.compile(
     r"[&<>=@*_#`~|\\^$+\[\]{}]"  # HTML, Markdown, piped text, double brackets
-    r"|^[-\d＝＋－＠]"  # lists, and what spreadsheets take for formulas
+    r"|^[-\d＝＋－＠]"  # lists, and signs of formulas in spreadsheets
 )
 
 
 def as_html(text: str) -> str:
-    """The text with each character that means anything as a numeric character reference.
+    """Replace each character with a special meaning by a numeric character reference.
 
-    HTML and CommonMark show such a reference as the character and never take it for structure
-    (CommonMark 0.31, section 2.5). So nothing is left for HTML, Markdown, piped text (`${…}`), tags
-    in double brackets, or a spreadsheet that looks for a formula. `html.unescape` gives the text
-    back.
+    HTML and CommonMark display such a reference as the character and never treat it as markup
+    (CommonMark 0.31, section 2.5). So nothing is read as HTML, Markdown, piped text (`${…}`), tags
+    in double brackets, or a spreadsheet formula. `html.unescape` restores the text.
 
     Args:
-        text: what is displayed, so on one line.
+        text: displayed text, a single line.
     """
-    return _MEANS_SOMETHING.sub(lambda match: f"&#{ord(match[0])};", text)
+    return _SPECIAL_CHARACTERS.sub(lambda match: f"&#{ord(match[0])};", text)
 
 
 @dataclass(frozen=True)
@@ -80,21 +79,21 @@ def stimulus_lists(
     seed: int = 0,
     scales: Collection[Scale] = (Scale.CONFIDENCE, Scale.CHOICE),
 ) -> list[list[dict[str, Any]]]:
-    """The lists of all groups, neighbours of one group mirrored.
+    """Create the lists of all groups, in mirrored pairs.
 
-    Each is a row for every trial of its group in order of presentation, by the names of columns
-    that exports have. Names of lists sort as text in the order of the lists.
+    Each list has a row for every trial of its group, in order of presentation; rows are
+    dictionaries by the exports' column names. Names of lists sort as text in their order.
 
     Args:
-        trials: a design's.
-        show: how a text that people read stands in a cell.
-        per_group: how many lists each group has; with an odd number sides are not balanced over
-            the lists of a group.
-        seed: decides sides and orders (`presentation`).
-        scales: those on which the platform lets people answer, by default those of buttons.
+        trials: trials of a design.
+        show: function that formats a displayed text as a cell.
+        per_group: number of lists of each group; if odd, sides are not balanced over the lists of
+            a group.
+        seed: seed of sides and orders (`presentation`).
+        scales: scales that the platform supports, by default those with buttons.
 
     Raises:
-        InputError: `per_group` is below 1, or the trials are refused (`check_trials`,
+        InputError: if `per_group` is below 1, or the trials are invalid (`check_trials`,
             `require_scale`).
     """
     check_trials(trials)
@@ -102,10 +101,10 @@ def stimulus_lists(
     if per_group < 1:
         raise InputError(f"Each group needs 1 list or more, not {per_group}.")
     groups = sorted({trial.group for trial in trials})
-    # Each list is what a participant of the design is shown: the second mirrors the first one's
-    # sides, the fourth the third one's.
+    # Each list is the presentation for a participant of the design: the second mirrors the sides
+    # of the first, the fourth those of the third
     group_participants = [(g, p) for g in groups for p in range(1, per_group + 1)]
-    # Zeros before numbers, because platforms sort lists by name, as text: L02 before L10.
+    # Leading zeros, because platforms sort lists by name as text: L02 before L10
     width = max(2, len(str(len(group_participants))))
     return [
         [
@@ -127,17 +126,17 @@ def stimulus_lists(
 
 
 def sides(shown: Shown) -> tuple[str, str]:
-    """Texts that a participant reads left and right."""
+    """Return the texts displayed on the left and on the right."""
     first, second = shown.trial.shown
     return (first, second) if shown.left == 1 else (second, first)
 
 
 def check_trials(trials: Sequence[Trial]) -> None:
-    """Refuse trials that no answer could be traced back to.
+    """Refuse trials whose answers could not be traced back to them.
 
     Raises:
-        InputError: there are none, two have one trial_id, or one has an empty one, or one that a
-            spreadsheet would take for a formula.
+        InputError: if there are no trials, or if a trial_id is repeated, empty, or would be treated
+            as a formula by a spreadsheet.
     """
     if not trials:
         raise InputError("There are no trials to export.")
@@ -155,14 +154,14 @@ def check_trials(trials: Sequence[Trial]) -> None:
 
 
 def require_scale(trials: Sequence[Trial], scales: Collection[Scale]) -> Scale:
-    """The scale on which participants answer, if they can.
+    """Return the scale of the trials, if the platform supports it.
 
     Args:
-        trials: to be shown, one at least.
-        scales: those on which the platform lets people answer.
+        trials: trials to be shown; at least one.
+        scales: scales that the platform supports.
 
     Raises:
-        InputError: the trials are on another scale.
+        InputError: if the trials are on another scale.
     """
     scale = trials[0].scale
     if scale not in scales:
@@ -182,7 +181,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class CsvSettings:
-    """Whom the table is for."""
+    """Settings of the table of presentations."""
 
     participants: Annotated[int, Help("Participants of each group.", at_least=1)] = 10
     seed: Seed = 0
@@ -196,41 +195,48 @@ def export_csv(
     Example: `contstim export csv --trials trials.csv --participants 20 --out plain`
 
     Raises:
-        InputError: nobody takes part, the trials cannot be traced back, or the folder holds
-            other files.
+        InputError: if there are no participants, the trials cannot be traced back, or the folder
+            contains other files.
     """
     settings = settings or CsvSettings()
     participants = settings.participants
     folder = ExportFolder(out, "csv")
     lists = stimulus_lists(
         trials,
-        # People read these cells, so what looks like a formula gets a space that nobody sees.
+        # Cells are displayed, so formulas are escaped with a no-break space, which is invisible
         lambda text: escape_formula(text, NO_BREAK_SPACE),
         per_group=participants,
         seed=settings.seed,
         scales=tuple(Scale),
     )
     rows = [
-        # Lists stand group after group, so participants begin from 1 again in each.
+        # Lists are sorted by group, so participants are numbered from 1 in each
         {"participant": number % participants + 1, **row}
         for number, shown in enumerate(lists)
         for row in shown
     ]
     folder.rows("presentation.csv", rows, COLUMNS)
-    folder.readme(rows=f"{len(rows):,}", participants=participants, **_told(trials[0].scale))
+    folder.readme(
+        rows=f"{len(rows):,}", participants=participants, **_answer_facts(trials[0].scale)
+    )
     return folder.finish(seed=settings.seed, participants=participants)
 
 
-def _told(scale: Scale) -> dict[str, str]:
-    """What the README says of answers."""
+def _answer_facts(scale: Scale) -> dict[str, str]:
+    """Return the README's facts on answers."""
     first, last = scale.answers[0], scale.answers[-1]
-    turned = str(first + last)
+    sum_of_ends = str(first + last)
     if not scale.buttons:
         shown = f"a slider below them, from {first} (left) to {last} (right)"
-        return {"shown": shown, "rated": "the value", "turned": turned, "buttons": ""}
+        return {"shown": shown, "rated": "the value", "turned": sum_of_ends, "buttons": ""}
     facts = button_facts(scale, "en")
     shown = f"{facts['number']} buttons below them"
-    return {"shown": shown, "rated": "the button", "turned": turned, "buttons": facts["buttons"]}
+    return {
+        "shown": shown,
+        "rated": "the button",
+        "turned": sum_of_ends,
+        "buttons": facts["buttons"],
+    }
 
 
 PLATFORM = Platform("csv", Exporter(export_csv, CsvSettings))

@@ -1,16 +1,16 @@
 """PCIbex Farm, or an Ibex server: a table of items with a PennController 2 script, and its results.
 
 Facts from doc.pcibex.net (*Template*, *GetTable*, *Sequence*, *Counterbalancing*) and the source of
-PennController 2.0: columns named group, item and label in any case have meanings of their own; a
-participant runs the rows of one group, which is number (counter modulo groups) in the order of
-their names, compared as text (in earlier versions: of their first rows; both agree here); a Text
-element takes its content for HTML.
+PennController 2.0: columns named group, item and label (in any case) have special meanings. A
+participant runs the rows of one group, which is number (counter modulo groups) in the alphabetical
+order of their names (in earlier versions: of their first rows; both agree here). A Text element
+reads its content as HTML.
 
 Results (*Logging data*, *Examining data*, and the source of PennController and Ibex): a comment
-`# 12. EventTime.` names column 12, and comments between the data name columns anew; what a trial
-logs stands after EventTime; each trial has a line `_Trial_`, `Start`, and each Selector one with
+`# 12. EventTime.` names column 12, and comments between the data rename columns. Logged values of a
+trial follow EventTime. Each trial has a line `_Trial_`, `Start`, and each Selector one with
 `Selection`, the name of the element and the time (milliseconds since 1970). Commas within a value
-are written `%2C`; nothing is quoted. So two trials of one participant are in full:
+are written `%2C`; nothing is quoted. For example, two complete trials of a participant:
 
     # 3. Order number of item.  …  # 13. trial_id.  # 14. left.
     1763,3133,5,PennController,0,_Trial_,Start,1763730000000,…,trial-7,2
@@ -18,9 +18,9 @@ are written `%2C`; nothing is quoted. So two trials of one participant are in fu
     1763,3133,6,PennController,0,_Trial_,Start,1763730020000,…,trial-3,1
     1763,3133,6,Selector,rating,Selection,1,1763730023400,…,trial-3,1
 
-An Ibex server of one's own (its manual and `server.py`) names the first columns `1. Time results
+A self-hosted Ibex server (its manual and `server.py`) names the first columns `1. Time results
 were received.`, `2. MD5 hash that hopefully uniquely identifies participant.`, `4. Item number.`,
-`5. Element number.`, `6. Type.`, `7. Group.`; with simple comments it names them nowhere, and
+`5. Element number.`, `6. Type.`, `7. Group.`. With simple comments it does not name them; it names
 further ones above each line: `# ...First 7... [8] PennElementType -- [9] PennElementName`.
 """
 
@@ -67,7 +67,7 @@ _COLUMN = re.compile(r"#\s*([0-9]{1,6})\.\s+(.+?)\.?\s*$")
 _TIME, _ADDRESS = "Results reception time", "MD5 hash of participant's IP address"
 _ITEM, _ELEMENT, _PARAMETER = "Order number of item", "PennElementType", "Parameter"
 _VALUE, _EVENT = "Value", "EventTime"
-_OF_IBEX = {
+_IBEX_NAMES = {
     "Time results were received": _TIME,
     "MD5 hash that hopefully uniquely identifies participant": _ADDRESS,
     "Item number": _ITEM,
@@ -85,17 +85,17 @@ def export_pcibex(
     Example: `contstim export pcibex --trials trials.csv --out pcibex`
 
     Raises:
-        InputError: the trials cannot be traced back, or the folder holds other files.
+        InputError: if the trials cannot be traced back, or the folder contains other files.
     """
     settings = settings or ListSettings()
     folder = ExportFolder(out, "pcibex")
     lists = stimulus_lists(trials, as_html, seed=settings.seed)
-    # A trial has one number in both mirrored lists.
+    # A trial has the same item number in both mirrored lists
     item = {trial.trial_id: number for number, trial in enumerate(trials, start=1)}
     rows = [
         {
             **row,
-            # PCIbex takes what we call a list for a group: the rows that one participant sees.
+            # A PCIbex group is one of our lists: the rows that one participant sees
             "group": row["list_name"],
             "item": item[row["trial_id"]],
             "label": "trial",
@@ -107,14 +107,14 @@ def export_pcibex(
         for row in shown
     ]
     buttons, texts = trials[0].scale.buttons, labels(settings.language, "lists")
-    told = {
-        "LABELS": [as_html(each) for each in button_labels(trials[0].scale, settings.language)],
+    values = {
+        "LABELS": [as_html(label) for label in button_labels(trials[0].scale, settings.language)],
         "TASK": as_html(" ".join(texts[name] for name in ("task", "question", "no_wrong"))),
         "PRESS": as_html(texts["press"].replace("{n}", str(buttons[-1]))),
         **{name.upper(): as_html(texts[name]) for name in ("question", "begin", "thanks")},
     }
     folder.rows("trials.csv", rows, COLUMNS)
-    folder.text("main.js", script("pcibex.js", told, partial(json.dumps, ensure_ascii=False)))
+    folder.text("main.js", script("pcibex.js", values, partial(json.dumps, ensure_ascii=False)))
     folder.lists(lists)
     folder.readme(lists=len(lists), **button_facts(trials[0].scale, settings.language))
     return folder.finish(seed=settings.seed)
@@ -122,7 +122,7 @@ def export_pcibex(
 
 @dataclass(frozen=True)
 class PcibexReading:
-    """Options of reading results of PCIbex; `selector` has elements that are called 1, 2, …."""
+    """Options for reading results of PCIbex; elements of the Selector are named 1, 2, …."""
 
     selector: Annotated[str, Help("The Selector that took the rating.")] = "rating"
 
@@ -135,24 +135,24 @@ def import_pcibex(
     Example: `contstim import pcibex results.csv --trials trials.csv --out responses.csv`
 
     Args:
-        files: `results.csv` or raw. Lines that carry a trial_id belong to trials. The rating is the
-            number of the button selected; the reaction time goes from the start of the trial to
-            that selection; the position follows from when trials began. A trial that
-            started and has no selection is a missing rating.
-        trials: what was exported.
-        settings: defaults where None.
+        files: `results.csv` or raw results. Lines with a trial_id belong to trials. The rating is
+            the number of the selected button. The reaction time is from the start of the trial to
+            that selection; the position is the order of these starts. A trial that was started but
+            has no selection is a missing rating.
+        trials: exported trials.
+        settings: options; None for the defaults.
 
     Raises:
-        InputError: a file cannot be read, names no columns, or has no trial; and see
+        InputError: if a file cannot be read, names no columns, or has no trial; see also
             `import_files`.
     """
     selector = (settings or PcibexReading()).selector
-    return import_files(files, trials, lambda path: _trials(path, selector))
+    return import_files(files, trials, lambda path: _read_answers(path, selector))
 
 
-def _trials(path: Path, selector: str) -> Iterator[RecordedAnswer | UnreadableRow | str]:
-    """The answers of a file, trial by trial, its unreadable rows, and a note on its other lines."""
-    # The lines of each trial as one participant went through it
+def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+    """Yield the answers of a file by trial, unreadable rows, and a note on other lines."""
+    # Lines of each trial, separately for each submission of a participant
     runs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     others = 0
     for line in _lines(path):
@@ -164,26 +164,31 @@ def _trials(path: Path, selector: str) -> Iterator[RecordedAnswer | UnreadableRo
             others += 1
             continue
         needed_columns(line.where, cells, (_ITEM, _ELEMENT, _PARAMETER, _VALUE, _EVENT))
-        # A participant may send twice: the time of the submission tells the two apart. Who was not
-        # named is told by it and the address, of which there is only a hash: twelve digits do.
-        sent = cells.get(_TIME, "")
-        unnamed = "-".join(filter(None, (cells.get(_ADDRESS, "")[:12], sent)))
-        key = (cells.get("participant", "") or unnamed, sent, cells[_ITEM], cells["trial_id"])
+        # Participants may submit twice: the reception time distinguishes the submissions. Unnamed
+        # participants get it as a name, with the start of their address's hash
+        reception_time = cells.get(_TIME, "")
+        unnamed = "-".join(filter(None, (cells.get(_ADDRESS, "")[:12], reception_time)))
+        key = (
+            cells.get("participant", "") or unnamed,
+            reception_time,
+            cells[_ITEM],
+            cells["trial_id"],
+        )
         runs[key].append(line)
     if not runs:
         raise InputError(f"{path} has no line with a trial_id, so nothing in it is a trial.")
     yield f"{path}: {counted(others, 'line')} of no trial."
-    # Trials in the order in which they began: an Ibex server numbers items as they are defined
-    beginnings: dict[tuple[str, ...], tuple[float, float]] = {}
-    begun: dict[str, set[tuple[float, float]]] = defaultdict(set)
+    # Sort trials by their start: an Ibex server numbers items in the order of their definition
+    start_by_run: dict[tuple[str, ...], tuple[float, float]] = {}
+    starts_by_participant: dict[str, set[tuple[float, float]]] = defaultdict(set)
     for run, lines in runs.items():
         try:
-            beginnings[run] = _beginning(lines)
-            begun[run[0]].add(beginnings[run])
+            start_by_run[run] = _start_and_item(lines)
+            starts_by_participant[run[0]].add(start_by_run[run])
         except InputError as error:
             yield UnreadableRow(str(error))
-    for run, beginning in beginnings.items():
-        position = 1 + sorted(begun[run[0]]).index(beginning)
+    for run, start in start_by_run.items():
+        position = 1 + sorted(starts_by_participant[run[0]]).index(start)
         try:
             selections = _selections(runs[run], selector)
         except InputError as error:
@@ -203,8 +208,8 @@ def _trials(path: Path, selector: str) -> Iterator[RecordedAnswer | UnreadableRo
             )
 
 
-def _start(lines: Sequence[Row]) -> float:
-    """Time at which a trial began, milliseconds since 1970; nan where no line says so."""
+def _start_time(lines: Sequence[Row]) -> float:
+    """Return the start time of a trial (milliseconds since 1970); nan if no line has it."""
     starts = [
         line
         for line in lines
@@ -213,16 +218,16 @@ def _start(lines: Sequence[Row]) -> float:
     return _number(starts[-1], _EVENT) if starts else math.nan
 
 
-def _beginning(lines: Sequence[Row]) -> tuple[float, float]:
-    """Time at which a trial began, or of its first line, and the number of its item."""
-    start = _start(lines)
+def _start_and_item(lines: Sequence[Row]) -> tuple[float, float]:
+    """Return the start time of a trial, or the time of its first line, and its item number."""
+    start = _start_time(lines)
     first = _number(lines[0], _EVENT) if math.isnan(start) else start
     return first, _number(lines[0], _ITEM)
 
 
 def _selections(lines: Sequence[Row], selector: str) -> list[tuple[str, float | str]]:
-    """Button and reaction time (ms) of each selection in a trial; empty ones if there is none."""
-    start, selections = _start(lines), list[tuple[str, float | str]]()
+    """Return button and reaction time (ms) of each selection in a trial; empty if there is none."""
+    start, selections = _start_time(lines), list[tuple[str, float | str]]()
     for line in lines:
         cells = line.cells
         event = (cells[_ELEMENT], cells.get("PennElementName"), cells[_PARAMETER])
@@ -241,25 +246,27 @@ def _number(row: Row, name: str) -> float:
 
 
 def _lines(path: Path) -> Iterator[Row | UnreadableRow]:
-    """Each line of data, its values by the names that the comments above it give."""
-    names: dict[int, str] = {}  # of columns, by their numbers from 1
+    """Yield each line of data, its values by the column names in the comments above it."""
+    names: dict[int, str] = {}  # column numbers, from 1 → names
     text = read_data(path)
     lines = text.split("\n")
-    for place, line in enumerate(lines, start=1):
-        # A spreadsheet program that saved the file may have put quotes around comments.
+    for line_number, line in enumerate(lines, start=1):
+        # A spreadsheet program that saved the file may have quoted the comments
         if line.startswith(("#", '"#')):
-            names = _renamed(names, line.strip().strip('",'), f"{path}, line {place}")
+            names = _update_names(names, line.strip().strip('",'), f"{path}, line {line_number}")
         elif line.strip(", "):
             if not names:
                 raise InputError(f"{path} names no columns (`# 1. …`); is it from PCIbex?")
             cells = line.split(",")
-            if place == len(lines) and len(cells) < max(names):  # others end in a line end
+            if line_number == len(lines) and len(cells) < max(names):  # incomplete last line
                 lengths = f"{counted(len(cells), 'value')} for {max(names)} columns"
-                yield UnreadableRow(f"{path}, line {place}: the file is cut off here, {lengths}.")
+                yield UnreadableRow(
+                    f"{path}, line {line_number}: the file is cut off here, {lengths}."
+                )
                 continue
-            # Commas are split before `%2C` becomes one; columns count from 1.
+            # Split at commas before decoding `%2C`; columns count from 1
             yield Row(
-                f"{path}, line {place}",
+                f"{path}, line {line_number}",
                 {
                     name: ""
                     if cells[n - 1] in ("NULL", "undefined")
@@ -270,8 +277,8 @@ def _lines(path: Path) -> Iterator[Row | UnreadableRow]:
             )
 
 
-def _renamed(names: dict[int, str], line: str, where: str) -> dict[int, str]:
-    """Names of columns after a comment."""
+def _update_names(names: dict[int, str], line: str, where: str) -> dict[int, str]:
+    """Update column names from a comment."""
     if "...First 7..." in line:
         first = {1: _TIME, 2: _ADDRESS, 4: _ITEM}
         return first | {int(n): name for n, name in _SIMPLE.findall(line)}
@@ -281,9 +288,9 @@ def _renamed(names: dict[int, str], line: str, where: str) -> dict[int, str]:
             "SIMPLE_RESULTS_FILE_COMMENTS = True on the Ibex server, and download again."
         )
     if comment := _COLUMN.match(line):
-        # What other lines logged after this column is not said of the next ones.
+        # Names of later columns were for other lines and are no longer valid
         names = {n: name for n, name in names.items() if n < int(comment[1])}
-        names[int(comment[1])] = _OF_IBEX.get(comment[2], comment[2])
+        names[int(comment[1])] = _IBEX_NAMES.get(comment[2], comment[2])
     return names
 
 

@@ -1,14 +1,14 @@
-"""Interface of a platform: how trials are exported to it, how its data are read, or one of these.
+"""Interface of platforms: export of trials, reading of data, or both.
 
-    trials.csv --> Exporter.export --> a folder, and a README that says what to do
-                                                 | people take part
+    trials.csv --> Exporter.export --> a folder with a README of the next steps
+                                                 | participants take part
     responses.csv <-- Reader.read  <-- their data
 
-A platform is one module with one `Platform`, named by one line in `PLATFORMS` (or by an entry point
-of a package of your own), from which `contstim export` and `contstim import` get their
-commands: the page of a command is the docstring of its function, down to `Args:` or `Raises:`, and
-its options are the fields of the settings that the function takes (see `contstim.options`).
-`contstim.testing.platform.PlatformContract` tests what every platform guarantees.
+A platform is a module with one `Platform`, listed in `PLATFORMS` (or in an entry point of your own
+package). `contstim export` and `contstim import` generate their commands from it. The help page of
+a command is the docstring of its function, up to `Args:` or `Raises:`. Its options are the fields
+of the function's settings (see `contstim.options`). `contstim.testing.platform.PlatformContract`
+tests the guarantees of every platform.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Exported:
     """Result of an export.
 
     Attributes:
-        path: the folder, or the file that the platform takes.
-        message: what it is, and what to do next.
-        warning: what must be done before anybody takes part; empty for nothing.
-        facts: of the record that the command writes beside `path`; None where the export wrote one.
-        private: whether that record is for its owner alone, because the settings hold a secret.
+        path: folder, or file to upload to the platform.
+        message: description of the result and the next step.
+        warning: task before data collection; empty if there is none.
+        facts: facts for the record next to `path`; None if the export wrote the record itself.
+        private: whether that record is readable by its owner only, because settings hold a secret.
     """
 
     path: Path
@@ -49,18 +49,18 @@ class Exported:
 
 @dataclass(frozen=True)
 class Exporter:
-    """Exporter of trials to something that people take part in, or that others can use.
+    """Exporter of trials to an experiment or to a format for sharing.
 
     Attributes:
-        export: writes the trials into a folder, all or nothing, with a README.md that says what to
-            do; raises InputError for trials that the platform cannot show, which it names, and for
-            a folder that holds anything but an earlier export to the same platform.
-        settings: what `export` takes, a frozen dataclass.
-        out: what the help says of `--out`.
-        fixed: settings that are not asked for, and what they are.
-        to_edit: files of the folder that are there to be edited; exported again, they are kept.
-        check: errors of a folder, and warnings; gives the command `contstim check`.
-        format: what a folder without errors obeys; said after `check`.
+        export: function that writes the trials and a README.md of the next steps into a folder,
+            all or nothing. Raises InputError for trials that the platform cannot show (names them),
+            and for a folder that contains anything but an earlier export to the same platform.
+        settings: settings class of `export`, a frozen dataclass.
+        out: help text of `--out`.
+        fixed: values of settings that are not offered as options.
+        to_edit: editable files of the folder, which later exports keep.
+        check: function that returns errors and warnings of a folder, for `contstim check`.
+        format: format that a folder without errors follows; printed by `check`.
     """
 
     export: Callable[[Sequence[Trial], Path, Any], Exported]
@@ -74,14 +74,14 @@ class Exporter:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reader of the data of a platform as responses in canonical order.
+    """Reader of a platform's data as responses in canonical order.
 
     Attributes:
-        read: the responses of files to trials; raises InputError for files that cannot be read.
-        settings: what `read` takes beside files and trials, a frozen dataclass; None for nothing.
-        files: what the help says of the files; empty where there are none to give, and no trials.
+        read: function that reads responses to trials; raises InputError for unreadable files.
+        settings: class of further settings of `read`, a frozen dataclass; None if there are none.
+        files: help text of the files; empty if the command takes neither files nor trials.
         several: whether there may be more than one file.
-        builds_trials: whether `read` builds the trials itself where it is given none.
+        builds_trials: whether `read` builds the trials itself if none are passed.
     """
 
     read: Callable[..., Imported]
@@ -93,12 +93,12 @@ class Reader:
 
 @dataclass(frozen=True)
 class Platform:
-    """A place where people take part, a format that others can use, or published data.
+    """A platform for experiments, a format for sharing, or published data.
 
     Attributes:
-        name: in `contstim export NAME` and `contstim import NAME`.
-        exporter: None where data are only read.
-        reader: None where trials are only exported.
+        name: name in `contstim export NAME` and `contstim import NAME`.
+        exporter: exporter; None if data are only read.
+        reader: reader; None if trials are only exported.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Platform:
 
 
 GROUP = "contstim.platforms"
-"""The group of entry points by which installed packages add platforms, such as
+"""Group of entry points by which installed packages add platforms, such as
 
     [project.entry-points."contstim.platforms"]
     mine = "my_package:PLATFORM"
@@ -126,16 +126,16 @@ PLATFORMS = {
     "collected": "contstim.experiments.collection.tables",
     "golan2023": "contstim.experiments.reproduce.golan2023_data",
 }
-"""Names and the modules whose `PLATFORM` they are, in the order of the help."""
+"""Names of platforms → modules that define `PLATFORM`, in the order of the help."""
 
 
 def platform_names() -> list[str]:
-    """Names of all platforms, those built in first; modules are not imported."""
+    """Return the names of all platforms, built-in ones first; no module is imported."""
     return [*PLATFORMS, *(name for name in plugin_names(GROUP) if name not in PLATFORMS)]
 
 
 def platforms() -> list[Platform]:
-    """All platforms, those built in first.
+    """Load all platforms, built-in ones first.
 
     Raises:
         InputError: see `platform_named`.
@@ -144,12 +144,12 @@ def platforms() -> list[Platform]:
 
 
 def platform_named(name: str) -> Platform | None:
-    """The platform of a name; None where there is none, built in or added.
+    """Load a platform by its name; None if it is neither built in nor added.
 
     Raises:
-        InputError: two packages add this platform, or what one adds cannot be loaded.
+        InputError: if two packages add this platform, or it cannot be loaded.
     """
-    # Names that are built in come first, so that no package can take one over.
+    # Built-in names come first, so that no package can override them
     if name in PLATFORMS:
         platform: Platform = import_module(PLATFORMS[name]).PLATFORM
         return platform

@@ -1,4 +1,4 @@
-"""Psych-DS 1.5: a data set of stimuli and, where there are any, responses and scores.
+"""Psych-DS 1.5: a data set of stimuli and, if there are any, responses and scores.
 
 Every column is described in words, as a PropertyValue of schema.org.
 """
@@ -48,12 +48,12 @@ _VARIABLES: dict[str, dict[str, Any]] = json.loads(template("variables.json"))
 
 
 def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE) -> dict[str, Any]:
-    """The PropertyValue of a column.
+    """Return the PropertyValue of a column.
 
     Args:
-        name: of the column.
-        model: whether it holds a model's scores.
-        scale: of ratings.
+        name: name of the column.
+        model: whether the column contains a model's scores.
+        scale: scale of ratings.
     """
     if model:
         about = f"Log-probability of the sentence under the model {name}."
@@ -65,7 +65,7 @@ def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE)
 
 @dataclass(frozen=True)
 class PsychDsSettings:
-    """The tables of a data set beside the stimuli, and what is said of the whole."""
+    """Tables of a data set in addition to the stimuli, and its description."""
 
     responses: Annotated[Path | None, Help("What people answered.")] = None
     scores: Annotated[Path | None, Help("Scores of the sentences.")] = None
@@ -96,8 +96,8 @@ def export_psych_ds(
     "Controversial pairs" --author "Ada Lovelace" --out dataset`
 
     Raises:
-        InputError: a table cannot be read, and see `write_psych_ds`.
-        VerificationError: the data set does not obey the rules.
+        InputError: if a table cannot be read; see also `write_psych_ds`.
+        VerificationError: if the data set breaks a rule.
     """
     responses, scores = settings.responses, settings.scores
     return write_psych_ds(
@@ -118,49 +118,57 @@ def write_psych_ds(
 ) -> Exported:
     """Write dataset_description.json, README.md, CHANGES.md and the tables in data/.
 
-    Each table is `study-<name>_description-<stimuli|responses|scores>_data.csv`. The result is held
-    against the rules of Psych-DS (`check_psych_ds`).
+    Each table is `study-<name>_description-<stimuli|responses|scores>_data.csv`. The result is
+    checked by the rules of Psych-DS (`check_psych_ds`).
 
     Args:
-        trials: a design's.
-        out: the folder, new or of an earlier export.
-        settings: what is said of the whole. Participants are numbered in order of first responses
-            unless their names are to be kept, because a recruiting platform may know people by
-            them. Where answers are simulated, name, description and README say so, and a column
-            of the responses marks them.
-        responses: of these trials, in place of the settings' table.
-        scores: of their sentences, in place of the settings' table.
+        trials: trials of a design.
+        out: folder, new or the result of an earlier export.
+        settings: description of the data set. Participants are numbered in order of their first
+            responses unless names are kept, because a recruiting platform may identify people by
+            them. If answers are simulated, name, description and README say so, and a column of
+            the responses marks them.
+        responses: responses to these trials, instead of the settings' table.
+        scores: scores of their sentences, instead of the settings' table.
 
     Raises:
-        InputError: responses are simulated and the settings do not say so, or the other way round;
-            the name has no letter or digit, a response is of no trial, the trials cannot be
-            traced back, or the folder holds other files.
-        VerificationError: the data set does not obey the rules.
+        InputError: if responses are simulated and the settings do not say so, or vice versa; if
+            the name has no letter or digit, a response belongs to no trial, the trials cannot be
+            traced back, or the folder contains other files.
+        VerificationError: if the data set breaks a rule.
     """
-    # In names of files, the rules allow letters and digits only as values.
+    # In file names, the rules allow only letters and digits as values
     study = re.sub(r"[^A-Za-z0-9]", "", settings.name)
     if not study:
         raise InputError(f"`name` must have a letter or a digit, not {settings.name!r}.")
     check_trials(trials)
-    origin = _origin(trials, responses, simulated=settings.simulated)
+    origin = _check_origin(trials, responses, simulated=settings.simulated)
     folder = ExportFolder(out, "psych-ds")
     shown = responses if settings.keep_names else numbered(responses)
     pseudonyms = {r.participant: s.participant for r, s in zip(responses, shown, strict=True)}
-    asked, given = _questions_and_answers(settings)
-    told = (replace(a, participant=pseudonyms.get(a.participant, "")) for a in given)
+    questions, answers = _questions_and_answers(settings)
+    pseudonymous_answers = (
+        replace(a, participant=pseudonyms.get(a.participant, "")) for a in answers
+    )
     tables = {
-        "answers": [cells_of(answer, NO_BREAK_SPACE) for answer in told if answer.participant],
+        "answers": [
+            cells_of(answer, NO_BREAK_SPACE)
+            for answer in pseudonymous_answers
+            if answer.participant
+        ],
         "stimuli": [cells_of(trial, NO_BREAK_SPACE) for trial in trials],
         "responses": [cells_of(response, NO_BREAK_SPACE) for response in shown],
         "scores": _score_rows(scores),
     }
-    # The first row names the columns, so that a table without rows cannot be written.
-    columns = {what: list(rows[0]) for what, rows in tables.items() if rows}
-    if responses:  # dates of answers are nobody's business
+    # Column names come from the first row, so tables without rows are left out
+    columns = {table_name: list(rows[0]) for table_name, rows in tables.items() if rows}
+    if responses:  # times of answers are private
         columns["responses"] = [name for name in response_columns(shown) if name != "received"]
-    for what, names in columns.items():
-        folder.rows(f"data/study-{study}_description-{what}_data.csv", tables[what], names)
-    # Every column of any table is described once, whichever tables have it.
+    for table_name, names in columns.items():
+        folder.rows(
+            f"data/study-{study}_description-{table_name}_data.csv", tables[table_name], names
+        )
+    # A column is described once, even if several tables have it
     models = scores.models if scores else ()
     scale = responses[0].scale if responses else Scale.CONFIDENCE
     metadata = _metadata(settings, origin)
@@ -168,21 +176,23 @@ def write_psych_ds(
         variable(name, model=name in models, scale=scale)
         for name in dict.fromkeys(name for names in columns.values() for name in names)
     ]
-    for each in metadata["variableMeasured"]:
-        if each["name"] == "question":
-            each["valueReference"] = [f"{q.name}: {q.question}" for q in asked]
+    for described in metadata["variableMeasured"]:
+        if described["name"] == "question":
+            described["valueReference"] = [f"{q.name}: {q.question}" for q in questions]
     folder.text("dataset_description.json", json.dumps(metadata, indent=2, ensure_ascii=False))
     folder.readme(
         head=Report(metadata["name"], [Paragraph(metadata["description"])]).markdown().strip(),
-        tables="\n".join(f"* {what}: {counted(len(tables[what]), 'row')}" for what in columns),
+        tables="\n".join(
+            f"* {table_name}: {counted(len(tables[table_name]), 'row')}" for table_name in columns
+        ),
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")
-    # Our record of the export lies in the folder and is not part of the data set.
+    # Our record of the export is in the folder, but not part of the data set
     folder.text(".psychds-ignore", "export.meta.json\n")
     exported = folder.finish(
         keep_names=settings.keep_names, simulated_participants=origin.simulated
     )
-    errors, _ = check_psych_ds(exported.path)  # with what else lies in the folder
+    errors, _ = check_psych_ds(exported.path)  # including other files in the folder
     if errors:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
     return replace(exported, message=f"{exported.path} obeys the rules of Psych-DS 1.5.")
@@ -191,28 +201,28 @@ def write_psych_ds(
 def _questions_and_answers(
     settings: PsychDsSettings,
 ) -> tuple[list[Question], list[QuestionAnswer]]:
-    """Numbers and choices; what people wrote in words of their own may say who they are.
+    """Read questions with numbers or choices, and their answers; free texts may identify people.
 
     Raises:
-        InputError: there are no responses beside which answers could stand.
+        InputError: if there are no responses, whose path is that of the answers.
     """
     if settings.questions is None:
         return [], []
     if settings.responses is None:
         raise InputError("`questions` were answered by who gave responses: give `responses`, too.")
-    asked = [each for each in read_questions(settings.questions) if each.kind != "text"]
-    names = {each.name for each in asked}
-    given = read_answers(questions_beside(settings.responses))
-    return asked, [answer for answer in given if answer.question in names]
+    questions = [q for q in read_questions(settings.questions) if q.kind != "text"]
+    names = {question.name for question in questions}
+    answers = read_answers(questions_beside(settings.responses))
+    return questions, [answer for answer in answers if answer.question in names]
 
 
-def _origin(
+def _check_origin(
     trials: Sequence[Trial], responses: Sequence[Response], *, simulated: bool
 ) -> ResponseOrigin:
-    """Who answered.
+    """Count people and artificial participants, and check the responses.
 
     Raises:
-        InputError: responses are to other trials, or are artificial and nobody has said so.
+        InputError: if responses are to other trials, or are artificial without `simulated`.
     """
     trial_ids = {trial.trial_id for trial in trials}
     stray = sorted({response.trial_id for response in responses} - trial_ids)
@@ -246,13 +256,13 @@ def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
 
 
 def _metadata(settings: PsychDsSettings, origin: ResponseOrigin) -> dict[str, Any]:
-    """The content of dataset_description.json, without the variables."""
+    """Build the content of dataset_description.json, without the variables."""
     name = settings.name
     description = settings.description or "Pairs of sentences on which language models disagree."
-    # Artificial participants stand in the name itself, which every catalogue of data sets shows.
+    # The name mentions artificial participants, because every catalogue of data sets displays it
     if origin.simulated:
-        who = "people and artificial" if origin.people else "artificial"
-        name, description = f"{name} ({who} participants)", f"{origin.warning} {description}"
+        kinds = "people and artificial" if origin.people else "artificial"
+        name, description = f"{name} ({kinds} participants)", f"{origin.warning} {description}"
     metadata: dict[str, Any] = {
         "@context": "https://schema.org/",
         "@type": "Dataset",
@@ -273,4 +283,4 @@ PLATFORM = Platform(
         export_psych_ds, PsychDsSettings, check=check_psych_ds, format="the rules of Psych-DS 1.5"
     ),
 )
-"""A public data set: exported, and not read back."""
+"""Psych-DS as a platform that trials are only exported to."""

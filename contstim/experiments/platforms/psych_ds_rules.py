@@ -1,8 +1,8 @@
 """Check that a folder is a Psych-DS data set, by the rules of version 1.5.
 
-Facts from the Psych-DS schema 1.5.1 (psych-ds/psych-DS on GitHub, `schema_model/versions`); the
-codes of findings are those of its errors. Ignored files are named in `.psychds-ignore` (so the
-rules; one of their texts says `.psychdsignore`).
+Facts from the Psych-DS schema 1.5.1 (psych-ds/psych-DS on GitHub, `schema_model/versions`); codes
+of findings are those of the schema's errors. Ignored files are named in `.psychds-ignore`, as in
+the rules (one of their texts says `.psychdsignore`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contstim.errors import InputError
 from contstim.files.documents import parse_json_object
 from contstim.wording import repeated
 
-# Pairs of keyword and value, joined by underscores, and `data` at the end.
+# Pairs of keyword and value, joined by underscores, then `data`
 _NAME = re.compile(r"([a-z]+-[a-zA-Z0-9]+)(_[a-z]+-[a-zA-Z0-9]+)*_data\.(csv|tsv)")
 _KEYWORDS = frozenset(
     "study site subject session task condition trial stimulus description".split()
@@ -28,18 +28,18 @@ _SCHEMA_ORG = re.compile(r"https?://schema\.org/?")
 
 
 def check_psych_ds(folder: Path | str) -> tuple[list[str], list[str]]:
-    """Rules that a data set breaks, and recommendations that it does not follow.
+    """Find broken rules (errors) and ignored recommendations (warnings) of a data set.
 
-    Each is the name of the rule in the Psych-DS schema, and the file, column or key.
+    Each is the rule's name in the Psych-DS schema, and the file, column or key.
 
     Raises:
-        InputError: there is no such folder.
+        InputError: if there is no such folder.
     """
     root = Path(folder)
     if not root.is_dir():
         raise InputError(f"There is no folder {root}.")
     errors: list[str] = []
-    # Without a description or a folder of data there is nothing to hold the other rules against.
+    # Without a description or a data folder, the other rules cannot be checked
     if not (root / _MAIN).is_file():
         return [f"MISSING_DATASET_DESCRIPTION: {_MAIN}"], []
     main = _read_json(root / _MAIN, root, errors)
@@ -56,23 +56,25 @@ def check_psych_ds(folder: Path | str) -> tuple[list[str], list[str]]:
     described: dict[str, None] = {}
     tables = 0
     for path in sorted((root / "data").rglob("*.[ct]sv")):
-        about = path.relative_to(root).as_posix()
+        relative_path = path.relative_to(root).as_posix()
         if not _NAME.fullmatch(path.name):
-            errors.append(f"FILENAME_KEYWORD_FORMATTING_ERROR: {about}")
+            errors.append(f"FILENAME_KEYWORD_FORMATTING_ERROR: {relative_path}")
             continue
         tables += 1
-        # Of a name that is right, the last part is `data`; all others are keyword and value.
+        # In a valid name the last part is `data`; all others are keyword and value
         keywords = (part.split("-")[0] for part in path.stem.split("_")[:-1])
         warnings += (
-            f"FILENAME_UNOFFICIAL_KEYWORD_WARNING: {about}: {keyword}"
+            f"FILENAME_UNOFFICIAL_KEYWORD_WARNING: {relative_path}: {keyword}"
             for keyword in keywords
             if keyword not in _KEYWORDS
         )
         variables = _check_metadata(path, root, main, errors, warnings)
         described.update(dict.fromkeys(variables))
-        header = _read_table(path, about, errors)
+        header = _read_table(path, relative_path, errors)
         absent = (column for column in header if column not in variables)
-        errors += (f"CSV_COLUMN_MISSING_FROM_METADATA: {about}: {column}" for column in absent)
+        errors += (
+            f"CSV_COLUMN_MISSING_FROM_METADATA: {relative_path}: {column}" for column in absent
+        )
         used.update(header)
     if not tables:
         errors.append("MISSING_DATAFILE: data/")
@@ -84,9 +86,9 @@ def check_psych_ds(folder: Path | str) -> tuple[list[str], list[str]]:
 def _check_metadata(
     path: Path, root: Path, main: dict[str, Any], errors: list[str], warnings: list[str]
 ) -> list[str]:
-    """Names of the variables that a table's metadata describe, which are checked."""
+    """Check the metadata of a table, and return the names of the variables they describe."""
     about, metadata = path.relative_to(root).as_posix(), dict(main)
-    # From the data set's folder down to the sidecar: what stands nearer to the table counts.
+    # From the data set's folder down to the sidecar: metadata closer to the table take precedence
     inside = [folder for folder in reversed(path.parents) if root in folder.parents]
     sidecars = [folder / "file_metadata.json" for folder in inside]
     for sidecar in (*sidecars, path.with_suffix(".json")):
@@ -101,16 +103,16 @@ def _check_metadata(
     errors += (f"JSON_KEY_REQUIRED: {about}: {k}" for k in _REQUIRED if not metadata.get(k))
     recommended = (key for key in _RECOMMENDED if not metadata.get(key))
     warnings += (f"JSON_KEY_RECOMMENDED: {about}: {key}" for key in recommended)
-    # Texts, or `name`s of objects; a single one needs no list
+    # Strings, or objects with a `name`; a single one needs no list
     stated = metadata.get("variableMeasured", [])
     return [
-        str(each.get("name", "")) if isinstance(each, dict) else str(each)
-        for each in (stated if isinstance(stated, list) else [stated])
+        str(variable.get("name", "")) if isinstance(variable, dict) else str(variable)
+        for variable in (stated if isinstance(stated, list) else [stated])
     ]
 
 
 def _read_table(path: Path, about: str, errors: list[str]) -> list[str]:
-    """The header of a table, whose form is checked; empty where it cannot be read."""
+    """Read and check a table; return its header, empty if it cannot be read."""
     delimiter = "\t" if path.suffix == ".tsv" else ","
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -123,7 +125,7 @@ def _read_table(path: Path, about: str, errors: list[str]) -> list[str]:
         return []
     header, *cells = rows
     errors += (f"CSV_HEADER_REPEATED: {about}: {name}" for name in repeated(header))
-    # Identifiers of rows can only be compared where every row is as long as the header.
+    # Row identifiers can only be compared if every row is as long as the header
     if any(len(row) != len(header) for row in cells):
         errors.append(f"CSV_HEADER_LENGTH_MISMATCH: {about}")
     elif "row_id" in header:
@@ -134,7 +136,7 @@ def _read_table(path: Path, about: str, errors: list[str]) -> list[str]:
 
 
 def _read_json(path: Path, root: Path, errors: list[str]) -> dict[str, Any]:
-    """An object; empty where there is no file or what is wrong with it is among the errors."""
+    """Read a JSON object; empty if the file is missing or invalid (then an error is added)."""
     if not path.is_file():
         return {}
     about = path.relative_to(root).as_posix()

@@ -1,25 +1,24 @@
 """PsychoPy and Pavlovia: a script, a conditions file for each list, and their data.
 
 Facts from psychopy.org, *Loops* and *Conditions*: a CSV file with a row for each trial, whose
-header holds valid variable names. What becomes of a cell is said by the source of PsychoPy
-(`psychopy/data/utils.py`, `importConditions`) and of PsychoJS (`TrialHandler.importConditions`,
-`util.turnSquareBracketsIntoArrays`; it reads CSV with SheetJS), which disagree, so that a cell must
-pass both:
+header contains valid variable names. PsychoPy (`psychopy/data/utils.py`, `importConditions`) and
+PsychoJS (`TrialHandler.importConditions`, `util.turnSquareBracketsIntoArrays`; it reads CSV with
+SheetJS) interpret cells differently, so a cell must be safe in both:
 
-* a cell in square brackets is evaluated as Python; in a browser brackets anywhere make a list (in
-  Excel files round brackets are evaluated too);
-* a cell that is a number once its commas are points becomes one; in a browser so does a date;
-* what pandas takes for missing (NA, None, null, …) becomes None, true and false truth values;
-* a backslash and an n become a new line;
-* in a browser what begins with = is a formula.
+* A cell in square brackets is evaluated as Python; in a browser brackets anywhere make a list (in
+  Excel files round brackets are evaluated too).
+* A cell that is a number after replacing commas by points becomes one; in a browser also a date.
+* Missing values of pandas (NA, None, null, …) become None; true and false become truth values.
+* A backslash and an n become a new line.
+* In a browser a cell that begins with = is a formula.
 
-Data (*Data outputs*, *Keyboard*, *Mouse*, *Slider*): a CSV file for each participant, a row for
-each trial. The columns of the conditions come back with each row; a component `rating` writes
+Data (*Data outputs*, *Keyboard*, *Mouse*, *Slider*): a CSV file for each participant, with a row
+for each trial. The columns of the conditions are repeated in each row. A component `rating` writes
 `rating.keys` and `rating.rt` (Keyboard), `rating.response` and `rating.rt` (Slider), or
-`rating.clicked_name` and `rating.time` (Mouse); times are in seconds; what the start-up dialogue
-asked is a column. Newer versions write the values of a mouse as lists in brackets. Cells with a
-comma or a line end are quoted, and quotation marks within them are not doubled (`saveAsWideText` in
-`psychopy/data/experiment.py`; issue 7718), for which reason the script saves no sentences.
+`rating.clicked_name` and `rating.time` (Mouse). Times are in seconds. Each entry of the start-up
+dialogue is a column. Newer versions write the values of a mouse as lists in brackets. Cells with a
+comma or a line end are quoted, but quotation marks within them are not doubled (`saveAsWideText` in
+`psychopy/data/experiment.py`; issue 7718), so the script saves no sentences.
 """
 
 from __future__ import annotations
@@ -59,19 +58,19 @@ if TYPE_CHECKING:
 
 COLUMNS = ("trial_id", "list_name", "stimulus_group", "left", "left_sentence", "right_sentence")
 
-_WORDS = frozenset("#n/a #na <na> n/a na null none true false".split())
-# Round brackets matter around the whole of a cell, square ones anywhere in it.
-_ROUND = re.compile(r"\(.*\)", re.DOTALL)
+_RESERVED_WORDS = frozenset("#n/a #na <na> n/a na null none true false".split())
+# Round brackets matter around a whole cell, square ones anywhere in it
+_IN_ROUND_BRACKETS = re.compile(r"\(.*\)", re.DOTALL)
 _LIST = re.compile(r"\[.*\]", re.DOTALL)
 _DATE_WORD = re.compile(
     r"jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|"
     r"oct(ober)?|nov(ember)?|dec(ember)?|[ap]m",
     re.IGNORECASE,
 )
-_LISTED = 20  # sentences that a refusal names
+_MAX_LISTED = 20  # maximum number of sentences in an error message
 
-_EMPTY = (*MISSING, "[]")  # the last of a mouse without a click
-# A key (4, num_4), a value of a slider (4.0) or the name of a button (b4, ['b4']).
+_EMPTY = (*MISSING, "[]")  # [] is a mouse without a click
+# A key (4, num_4), a value of a slider (4.0) or the name of a button (b4, ['b4'])
 _BUTTON = re.compile(r"\[?['\"]?(?:[A-Za-z][A-Za-z_ -]*)?([0-9])(?:\.0+)?['\"]?\]?")
 
 
@@ -86,14 +85,14 @@ def export_psychopy(
     Example: `contstim export psychopy --trials trials.csv --out psychopy`
 
     Raises:
-        InputError: PsychoPy would evaluate sentences or trial_ids, which are named; the trials
-            cannot be traced back; or the folder holds other files.
+        InputError: if PsychoPy would evaluate sentences or trial_ids (names them), the trials
+            cannot be traced back, or the folder contains other files.
     """
     settings = settings or ListSettings()
-    # What PsychoPy would not show, or not give back, as it is: all of it is refused at once.
-    problems = [problem for trial in trials for problem in _problems(trial)]
+    # All texts that PsychoPy would not display or return unchanged are reported at once
+    problems = [problem for trial in trials for problem in _find_problems(trial)]
     if problems:
-        lines = "\n".join(problems[:_LISTED])
+        lines = "\n".join(problems[:_MAX_LISTED])
         raise InputError(
             f"PsychoPy would not show these {len(problems):,} as they are; change them or leave "
             f"their trials out. Other platforms show them.\n{lines}"
@@ -108,7 +107,7 @@ def export_psychopy(
     texts = labels(settings.language, "lists")
     keys = texts["key"].replace("{n}", facts["last"])
     task = (texts["task"], texts["question"], f"{texts['no_wrong']} {keys} {texts['space']}")
-    told: dict[str, object] = {
+    values: dict[str, object] = {
         "ASKED": texts["question"],
         "BEGINNING": "\n\n".join(task),
         "END": f"{texts['saved']} {texts['space']}",
@@ -116,47 +115,51 @@ def export_psychopy(
         "LABELS": button_labels(trials[0].scale, settings.language),
         "KEY_LIST": [str(answer) for answer in trials[0].scale.answers],
     }
-    folder.text("experiment.py", script("psychopy.txt", told, repr))
+    folder.text("experiment.py", script("psychopy.txt", values, repr))
     folder.readme(lists=len(lists), **facts)
     return folder.finish(seed=settings.seed)
 
 
-def _problems(trial: Trial) -> Iterator[str]:
+def _find_problems(trial: Trial) -> Iterator[str]:
     name = trial.trial_id
     for text in trial.shown:
         if problem := unquotable(text):
             yield f"  {name}: {text[:60]!r}: {problem}"
     if problem := unquotable(name):
         yield f"  the trial_id {name!r}: {problem}"
-    # Answers come back by it to the letter: what helps sentences, a space, would change it.
+    # The trial_id must be returned unchanged, so it cannot be escaped with a space
     elif psychopy_cell(name) != name:
         yield f"  the trial_id {name!r}: it would have to begin with a space"
 
 
 def psychopy_cell(text: str) -> str:
-    """The text as a cell that PsychoPy and PsychoJS both show as it is.
+    """Escape a text, so that PsychoPy and PsychoJS both display it unchanged.
 
-    A no-break space before it, which is not seen, quotes what begins like a formula or with a
-    quotation mark, stands in round brackets, or is a word for missing or true.
+    An invisible no-break space is added before formulas, quotation marks, texts in round brackets,
+    and words for missing values or truth values.
 
     Args:
-        text: which quoting helps (`unquotable`).
+        text: text that can be escaped (`unquotable`).
     """
-    if text.lower() in _WORDS or _ROUND.fullmatch(text) or text.startswith('"'):
+    if (
+        text.lower() in _RESERVED_WORDS
+        or _IN_ROUND_BRACKETS.fullmatch(text)
+        or text.startswith('"')
+    ):
         return NO_BREAK_SPACE + text
     return escape_formula(text, NO_BREAK_SPACE)
 
 
 def unquotable(text: str) -> str:
-    """Why no quoting makes PsychoPy show a text as it is; empty where one does, or none is needed.
+    """Reason why a text cannot be escaped for PsychoPy; empty if it can or need not be.
 
-    Square brackets, a number, a date, a backslash before an n.
+    Such texts have square brackets, are a number or a date, or have a backslash before an n.
     """
     if _LIST.search(text):
         return "it evaluates what stands in square brackets"
     if "\\n" in text:
         return "it takes a backslash and an n for a new line"
-    # PsychoPy reads decimals, with commas for points; a browser 0x1F and the like as well.
+    # PsychoPy reads decimals, also with commas; a browser also 0x1F and the like
     for read in (float, partial(int, base=0)):
         with suppress(ValueError):
             read(text.replace(",", "."))
@@ -168,7 +171,7 @@ def unquotable(text: str) -> str:
 
 @dataclass(frozen=True)
 class PsychopyReading:
-    """Options of reading data of PsychoPy."""
+    """Options for reading data of PsychoPy."""
 
     component: Annotated[str, Help("Keyboard, Mouse or Slider that took the rating.")] = "rating"
 
@@ -181,21 +184,22 @@ def import_psychopy(
     Example: `contstim import psychopy data/*.csv --trials trials.csv --out responses.csv`
 
     Args:
-        files: a row with a trial_id is a trial; all others are counted. The position is the order
-            of these rows. A file that names no `participant` is one participant, named as it.
-        trials: what was exported.
-        settings: defaults where None.
+        files: data files; rows with a trial_id are trials, the others are counted. The position is
+            the order of the trials. A file without `participant` is one participant, named after
+            the file.
+        trials: exported trials.
+        settings: options; None for the defaults.
 
     Raises:
-        InputError: a file cannot be read, has no trial, or no column of the component; and see
-            `import_files`.
+        InputError: if a file cannot be read, has no trial, or lacks the component's columns; see
+            also `import_files`.
     """
     component = (settings or PsychopyReading()).component
-    return import_files(files, trials, lambda path: _answers(path, component))
+    return import_files(files, trials, lambda path: _read_answers(path, component))
 
 
-def _answers(path: Path, component: str) -> Iterator[RecordedAnswer | UnreadableRow | str]:
-    """The answers of a file, its unreadable rows, and notes on it."""
+def _read_answers(path: Path, component: str) -> Iterator[RecordedAnswer | UnreadableRow | str]:
+    """Yield the answers of a file, its unreadable rows, and notes on it."""
     rows = table_rows(path)
     readable = [row for row in rows if isinstance(row, Row)]
     trial_rows = [row for row in readable if row.cells.get("trial_id", "")]
@@ -203,23 +207,23 @@ def _answers(path: Path, component: str) -> Iterator[RecordedAnswer | Unreadable
         is_of_psychopy = {"participant", "expName", "trial_id"} & readable[0].cells.keys()
         kind = NoTrialsError if is_of_psychopy else InputError
         raise kind(f"{path} has no row with a trial_id, so nothing in it is a trial.")
-    rating, time = _columns(path, [*trial_rows[0].cells], component)
+    rating, time = _find_columns(path, [*trial_rows[0].cells], component)
     if len(trial_rows) < len(readable):
         yield f"{path}: {counted(len(readable) - len(trial_rows), 'row')} of no trial."
     if not any(row.cells.get("participant") for row in trial_rows):
         yield f"{path} names no participant: it is one, called {path.stem}."
     position: Counter[str] = Counter()
-    # Rows stand in the order of presentation, so each person's are numbered as they come.
+    # Rows are in order of presentation, which gives the positions
     for row in rows:
         if isinstance(row, UnreadableRow):
             yield row
         elif row.cells.get("trial_id", ""):
             participant = row.cells.get("participant") or path.stem
             position[participant] += 1
-            yield _answer(row, participant, position[participant], rating, time)
+            yield _parse_answer(row, participant, position[participant], rating, time)
 
 
-def _answer(
+def _parse_answer(
     row: Row, participant: str, position: int, rating: str, time: str
 ) -> RecordedAnswer | UnreadableRow:
     cell = row.cells.get(rating, "")
@@ -227,14 +231,14 @@ def _answer(
     if button is None:
         reason = f"{shortened(cell)} is not a rating: nothing that ends in 1 to 6."
         return UnreadableRow(f"{row.where}: {reason}")
-    # A mouse lists the times of all its clicks; the first one is the answer's.
+    # A mouse records the times of all its clicks; the first click is the answer
     seconds = row.cells.get(time, "").strip("[]").split(",")[0].strip()
     return recorded_or_unreadable(
         row.where,
         participant=participant,
         trial_id=row.cells["trial_id"],
         left=row.cells.get("left", ""),
-        # the digit at the end of a key, a slider's value or a button's name
+        # Digit at the end of a key, a slider's value or a button's name
         rating=button and button[1],
         position=position,
         rt_s=seconds if button and seconds not in _EMPTY else "",
@@ -242,8 +246,8 @@ def _answer(
     )
 
 
-def _columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, str]:
-    """The columns of rating and time, by any component's names; the time's may be missing."""
+def _find_columns(path: Path, columns: Sequence[str], component: str) -> tuple[str, str]:
+    """Find the columns of rating and time for any kind of component; that of time may be empty."""
     ratings = [f"{component}.{kind}" for kind in ("keys", "response", "clicked_name")]
     times = [f"{component}.{kind}" for kind in ("rt", "time")]
     rating = next((name for name in ratings if name in columns), None)

@@ -1,21 +1,21 @@
 """Qualtrics: a survey in the advanced TXT format, the key to its questions, and its data.
 
 Facts from qualtrics.com/support, *Import & Export Surveys: Preparing an Advanced Format TXT File*:
-the file begins with `[[AdvancedFormat]]`; `[[Block:name]]` begins a block; a question is its type,
-its `[[ID:tag]]` (the name of its column in the data), its text as HTML, and its choices, which
-`[[AdvancedChoices]]` lets carry the values that are exported; `[[PageBreak]]` ends a page. What
-shows a block to some people only is set in the survey flow, after the import. Qualtrics shuffles
-the questions of a block without their page breaks, so that the order of a list is fixed here.
+the file begins with `[[AdvancedFormat]]`; `[[Block:name]]` begins a block. A question consists of
+its type, its `[[ID:tag]]` (the name of its data column), its text as HTML, and its choices;
+`[[AdvancedChoices]]` sets their exported values. `[[PageBreak]]` ends a page. Showing a block to
+some participants only is set in the survey flow, after the import. Qualtrics shuffles the questions
+of a block without their page breaks, so the order of a list is fixed here.
 
-`[[Question:Timing]]` is used by many and not in that documentation: it is written on demand. The
-structure of its own files (QSF) Qualtrics documents nowhere, so that none can be written for sure.
+`[[Question:Timing]]` is widely used but missing from that documentation, so it is only written on
+request. Qualtrics does not document its own file format (QSF), so no such file is written.
 
 Data (*Understanding Your Dataset*, *Timing*): a row for each participant, a column for each
-question. A CSV export has three rows of headers: names of columns, texts of questions, and JSON
-with import identifiers; other programs leave out the last or both of the latter. An option exports
-questions that were seen and not answered as -99. `ResponseId` names a response; `Status` and
-`DistributionChannel` mark previews; a timing question has columns that end in `_First Click`,
-`_Last Click`, `_Page Submit` (seconds) and `_Click Count`.
+question. A CSV export has three header rows: names of columns, texts of questions, and JSON with
+import identifiers; other programs omit the last one or two. An option exports questions that were
+seen and not answered as -99. `ResponseId` identifies a response; `Status` and `DistributionChannel`
+mark previews. A timing question has columns that end in `_First Click`, `_Last Click`, `_Page
+Submit` (seconds) and `_Click Count`.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 
 KEY = ("tag", "list_name", "group", "trial_id", "left", "position")
 
-# What the key says of an answer; its other columns are for people, and need not be there.
+# Columns of the key that describe an answer; its other columns are only informative
 _SHOWN = ("trial_id", "left", "position")
-_UNANSWERED = (*MISSING, "-99")  # the last of a question that was seen, where exports code these
-# Columns in which participants have a date or a number
+_UNANSWERED = (*MISSING, "-99")  # -99: seen but not answered, in some exports
+# Columns with a date or a number in participants' rows
 _NUMBERED = ("StartDate", "EndDate", "RecordedDate", "Progress", "Duration (in seconds)")
-# Status comes as a number or in words, by the kind of export.
+# Status is a number or a text, depending on the kind of export
 _PREVIEW = {"Status": ("1", "9", "17", "Survey Preview"), "DistributionChannel": ("preview",)}
 
 
@@ -79,7 +79,7 @@ def export_qualtrics(
     --out qualtrics`
 
     Raises:
-        InputError: the trials cannot be traced back, or the folder holds other files.
+        InputError: if the trials cannot be traced back, or the folder contains other files.
     """
     settings = settings or QualtricsSettings()
     folder = ExportFolder(out, "qualtrics")
@@ -91,9 +91,9 @@ def export_qualtrics(
     for shown in lists:
         lines += [f"[[Block:{shown[0]['list_name']}]]", ""]
         for row in shown:
-            # Letters and digits only, which Qualtrics never changes in the name of a column.
+            # Letters and digits only, which Qualtrics does not change in column names
             tag = f"{row['list_name']}Q{row['position']:03}"
-            lines += _question(tag, row, question, buttons, timing=settings.timing)
+            lines += _format_question(tag, row, question, buttons, timing=settings.timing)
             key.append({"tag": tag, **row})
     folder.text("survey.txt", "\n".join(lines))
     folder.rows("key.csv", key, KEY)
@@ -105,11 +105,11 @@ def export_qualtrics(
 
 
 def timing_tag(tag: str) -> str:
-    """The name of the timing question beside a question."""
+    """Return the tag of the timing question for a question."""
     return tag.replace("Q", "T")
 
 
-def _question(
+def _format_question(
     tag: str, row: Mapping[str, object], question: str, buttons: Sequence[str], *, timing: bool
 ) -> list[str]:
     left, right = row["left_sentence"], row["right_sentence"]
@@ -117,14 +117,14 @@ def _question(
     lines = [
         "[[Question:MC:SingleAnswer:Horizontal]]",
         f"[[ID:{tag}]]",
-        # A table of one row is the only way to two columns that needs no style sheet.
+        # Only a table of one row gives two columns without a style sheet
         f'<table style="width:100%"><tr>{cell}{left}</td>{cell}{right}</td></tr></table>'
         f"<p>{as_html(question)}</p>",
         "[[AdvancedChoices]]",
     ]
     for number, label in enumerate(buttons, start=1):
         lines += [f"[[Choice:{number}]]", as_html(label)]
-    # A timing question stands on the page of the question that it times.
+    # A timing question is on the page of the question that it times
     if timing:
         lines += ["", "[[Question:Timing]]", f"[[ID:{timing_tag(tag)}]]"]
     return [*lines, "", "[[PageBreak]]", ""]
@@ -132,7 +132,7 @@ def _question(
 
 @dataclass(frozen=True)
 class QualtricsReading:
-    """Options of reading data of Qualtrics: `key` says what each question shows."""
+    """Options for reading data of Qualtrics; `key` maps questions to trials."""
 
     key: Annotated[Path, Help("key.csv of the export.")]
     participant: Annotated[str, Help("The column that names people.")] = "ResponseId"
@@ -147,60 +147,60 @@ def import_qualtrics(
     --out responses.csv`
 
     Args:
-        files: exported with numeric values. A question that a participant left empty is not a
-            response; `Imported.report` names who did not answer every trial of their group. One
-            that was seen and not answered, -99 in some exports, is a missing rating. Previews are
-            left aside and named.
-        trials: what was exported.
-        settings: the key, and who is who.
+        files: exports with numeric values. A question that a participant left empty is not a
+            response; `Imported.report` names participants who did not answer every trial of their
+            group. A question that was seen but not answered (-99 in some exports) is a missing
+            rating. Previews are skipped and named.
+        trials: exported trials.
+        settings: path of the key, and column of participants' names.
 
     Raises:
-        InputError: a file cannot be read, lacks a column, or has no question of the key; and see
-            `import_files`.
+        InputError: if a file cannot be read, lacks a column, or has no question of the key; see
+            also `import_files`.
     """
     questions = _read_key(settings.key)
-    return import_files(files, trials, lambda path: _answers(path, questions, settings))
+    return import_files(files, trials, lambda path: _read_answers(path, questions, settings))
 
 
-def _answers(
+def _read_answers(
     path: Path, questions: Mapping[str, Mapping[str, str]], settings: QualtricsReading
 ) -> Iterator[RecordedAnswer | UnreadableRow | str]:
-    """The answers of a file, its unreadable rows and cells, and notes on it."""
-    every, name = table_rows(path), settings.participant
-    rows = [row for row in every if isinstance(row, Row)]
-    yield from (row for row in every if isinstance(row, UnreadableRow))
+    """Yield the answers of a file, its unreadable rows and cells, and notes on it."""
+    all_rows, name = table_rows(path), settings.participant
+    rows = [row for row in all_rows if isinstance(row, Row)]
+    yield from (row for row in all_rows if isinstance(row, UnreadableRow))
     columns = rows[0].cells
     needed_columns(path, columns, [name])
-    asked = [tag for tag in questions if tag in columns]
-    if not asked:
+    tags = [tag for tag in questions if tag in columns]
+    if not tags:
         raise InputError(
             f"{path} has no column of the questions in {settings.key} ({next(iter(questions))}, "
             "…); is it of the same export?"
         )
-    if len(asked) < len(questions):
-        missing = len(questions) - len(asked)
+    if len(tags) < len(questions):
+        missing = len(questions) - len(tags)
         yield f"{missing:,} questions of {settings.key} are not columns of {path}."
     previews, idle = [], []
-    for row in _participant_rows(rows, asked):
+    for row in _participant_rows(rows, tags):
         person, participant = row.cells, row.cells[name]
         if any(person.get(column, "") in words for column, words in _PREVIEW.items()):
             previews.append(participant)
             continue
-        # Most questions are those of other lists, which this person never saw.
-        seen = [tag for tag in asked if person[tag]]
-        for tag in seen:
-            # when the page was left
+        # Most questions belong to other lists, which this participant did not see
+        answered_tags = [tag for tag in tags if person[tag]]
+        for tag in answered_tags:
+            # Time at which the page was submitted
             seconds = person.get(f"{timing_tag(tag)}_Page Submit", "")
             yield recorded_or_unreadable(
                 f"{row.where}, {tag} of {participant or 'nobody'}",
                 participant=participant,
-                # exported as the text of a choice, it is no number
+                # The text of a choice (exported without numeric values) is no number
                 rating="" if person[tag] in _UNANSWERED else person[tag],
                 rt_s="" if seconds in _UNANSWERED else seconds,
                 **questions[tag],
                 row=person,
             )
-        if all(person[tag] in _UNANSWERED for tag in seen):
+        if all(person[tag] in _UNANSWERED for tag in answered_tags):
             idle.append(participant)
     if previews:
         yield f"{len(previews):,} previews of {path} were left aside: {', '.join(previews)}."
@@ -208,18 +208,18 @@ def _answers(
         yield f"These participants rated nothing: {', '.join(idle)}."
 
 
-def _participant_rows(rows: Sequence[Row], asked: Sequence[str]) -> Iterator[Row]:
-    """The rows without those of headers, of each export in a file of several."""
+def _participant_rows(rows: Sequence[Row], tags: Sequence[str]) -> Iterator[Row]:
+    """Yield participants' rows without header rows, also in concatenated exports."""
     for _, run in groupby(rows, key=lambda row: row.run):
         export = list(run)
-        yield from export[_n_headers(export, asked) :]
+        yield from export[_count_headers(export, tags) :]
 
 
-def _n_headers(rows: Sequence[Row], asked: Sequence[str]) -> int:
-    """How many rows below the names of the columns hold texts of questions or identifiers."""
-    names = [name for name in (*_NUMBERED, *asked) if name in rows[0].cells]
+def _count_headers(rows: Sequence[Row], tags: Sequence[str]) -> int:
+    """Count the rows below the column names that contain question texts or import identifiers."""
+    names = [name for name in (*_NUMBERED, *tags) if name in rows[0].cells]
     for number, row in enumerate(rows[:2]):
-        # A row of texts has no date, count or rating, of which every participant has some
+        # Header texts have no date, count or rating, of which every participant has some
         cells = [cell for name in names if (cell := row.cells[name])]
         is_text = bool(cells) and not any(cell.lstrip("-")[:1].isdigit() for cell in cells)
         if not is_text and not any("ImportId" in cell for cell in row.cells.values()):
@@ -228,7 +228,7 @@ def _n_headers(rows: Sequence[Row], asked: Sequence[str]) -> int:
 
 
 def _read_key(key: Path) -> dict[str, dict[str, str]]:
-    """The trial of each question, its side and its position, by the question's tag."""
+    """Read trial, side and position of each question, by the question's tag."""
     rows = read_rows(key)
     needed_columns(key, rows[0], ("tag", *_SHOWN))
     questions = {row["tag"]: {name: row[name] for name in _SHOWN} for row in rows}
@@ -238,7 +238,7 @@ def _read_key(key: Path) -> dict[str, dict[str, str]]:
         where = f"{key}, row {number}"
         if not tag or not shown["trial_id"]:
             raise InputError(f"{where}: a question needs a tag and a trial_id.")
-        recorded(where, participant=tag, **shown)  # so that what is wrong is said of the key
+        recorded(where, participant=tag, **shown)  # report invalid cells as errors of the key
     return questions
 
 

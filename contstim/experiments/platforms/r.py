@@ -1,7 +1,7 @@
-"""An analysis in R: one table of ratings, what its columns hold, and a script that runs as it is.
+"""An analysis in R: a table of ratings, a description of its columns, and a complete script.
 
-The script computes accuracies and noise ceilings anew and fits the mixed models of `contstim mixed`
-with R's packages; contstim's own results lie beside it, so that it prints both.
+The script recomputes accuracies and noise ceilings, and fits the mixed models of `contstim mixed`
+with R's packages. It prints contstim's results next to its own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from contstim.items.stimuli import Trial
 
 RATIO = "log_ratio "
-"""What the column of a model's ratios begins with; its name follows."""
+"""Prefix of a column of a model's log ratios; the model's name follows."""
 
 _TRIAL = "trial_id condition model_1 model_2 kind_1 kind_2 sentence_1 sentence_2".split()
 _COLUMNS = ("participant", "simulated", "group", *_TRIAL, "left", "position", "rt_ms", "rating")
@@ -47,7 +47,7 @@ _FIT = ("model", "log_likelihood", "estimate", "standard_error", "note")
 
 @dataclass(frozen=True)
 class RSettings(Exclusions):
-    """Inputs of the analysis beside the trials."""
+    """Inputs of the analysis in addition to the trials."""
 
     responses: Annotated[Path, Help("What people answered.")]
     scores: Annotated[Path, Help("Scores of the trials' sentences, as of `score`.")]
@@ -66,8 +66,8 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     --out in-r`
 
     Raises:
-        InputError: a table cannot be read, responses, trials and scores do not fit together, or the
-            folder holds other files.
+        InputError: if a table cannot be read, responses, trials and scores do not match, or the
+            folder contains other files.
     """
     folder = ExportFolder(out, "r")
     responses = read_responses(settings.responses, trials, scale=settings.scale)
@@ -76,11 +76,11 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     ratings = gather(trials, admission.responses, scores)
     answers = admission.responses if settings.keep_names else numbered(admission.responses)
     rows = _rating_rows(ratings, answers)
-    of_pairs = ["paradigm"] * any(trial.paradigm for trial in trials)
-    columns = [*_COLUMNS, *of_pairs, *(RATIO + model for model in ratings.models)]
+    pair_columns = ["paradigm"] * any(trial.paradigm for trial in trials)
+    columns = [*_COLUMNS, *pair_columns, *(RATIO + model for model in ratings.models)]
     folder.rows("ratings.csv", rows, columns)
-    described = [{"column": n, "description": _description(n, ratings.scale)} for n in columns]
-    folder.rows("dictionary.csv", described, ("column", "description"))
+    descriptions = [{"column": n, "description": _description(n, ratings.scale)} for n in columns]
+    folder.rows("dictionary.csv", descriptions, ("column", "description"))
     folder.rows("accuracies.csv", _accuracy_rows(ratings), _ACCURACY)
     folder.rows("mixed.csv", _mixed_rows(ratings), _FIT)
     scale, script = ratings.scale, template("r_analysis.R")
@@ -102,7 +102,7 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
 
 
 def _rating_rows(ratings: Ratings, answers: Sequence[Response]) -> list[dict[str, object]]:
-    """A row a rating, in the order of the responses; numbers that nobody recorded are empty."""
+    """Build a row for each rating, in the order of the responses; unrecorded numbers are empty."""
     names = [RATIO + model for model in ratings.models]
     about = {
         trial.trial_id: cells_of(trial, NO_BREAK_SPACE) | dict(zip(names, ratios, strict=True))
@@ -122,14 +122,14 @@ def _description(column: str, scale: Scale) -> str:
 
 
 def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
-    """A row for each scope and model: means over groups of the means over their participants."""
+    """Build a row for each scope and model: means over groups of the participants' means."""
     rows: list[dict[str, object]] = []
     for scope in scopes_of(ratings):
         if scope is Scope.OVERALL:
-            continue  # no kind of its own: the figure shows each kind of trial for itself
+            continue  # the figure shows each kind of trial separately
         masks = [scope_mask(group.trials, scope, ratings.models) for group in ratings.groups]
         scores = evaluate(ratings, ACCURACY, masks)
-        # A model without trials in a group, and a ceiling in a group of one, are nan there
+        # nan for a model without trials in a group, and for the ceiling in a group of one
         values, lower, upper = (
             np.ma.masked_invalid(scores.of_groups(kind)).mean(axis=0).filled(np.nan).tolist()
             for kind in (scores.values, scores.lower, scores.upper)
@@ -145,16 +145,19 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 
 
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
-    """A row for each model; a note where none can be fitted."""
-    # Of two answers, choices and degrees of a slider among them, R fits logistic models: see the
+    """Build a row for each model; a note if it cannot be fitted."""
+    # For ratings with one degree of confidence, such as choices, R fits logistic models: see the
     # script
     degrees = {
         float(degree)
         for group in ratings.groups
         for column, trial in enumerate(group.trials)
         if trial.condition in TESTING
-        for rated in [group.ratings[:, column]]
-        for degree in np.abs(group.scale.grouped(rated[np.isfinite(rated)]) - group.scale.middle)
+        for ratings_of_trial in [group.ratings[:, column]]
+        for degree in np.abs(
+            group.scale.grouped(ratings_of_trial[np.isfinite(ratings_of_trial)])
+            - group.scale.middle
+        )
     }
     settings = MixedSettings(link="logit" if len(degrees) == 1 else "probit")
     rows: list[dict[str, object]] = []
@@ -164,9 +167,9 @@ def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
         except InputError as error:
             rows.append({"model": model, "note": str(error)})
             continue
-        of_model = fit[model]
-        standard_error = of_model["estimate"].standard_error * of_model["typical_ratio"]
-        cells = (model, fit.log_likelihood, of_model["typical_effect"], standard_error, "")
+        coefficients = fit[model]
+        standard_error = coefficients["estimate"].standard_error * coefficients["typical_ratio"]
+        cells = (model, fit.log_likelihood, coefficients["typical_effect"], standard_error, "")
         rows.append(dict(zip(_FIT, cells, strict=True)))
     return rows
 

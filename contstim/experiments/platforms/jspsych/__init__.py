@@ -1,13 +1,13 @@
 """A jsPsych page in a folder that any web server, `contstim collect` or a disk can serve.
 
-study       what the researcher decides, and study.json: trials by group, where answers go, texts
+study       the researcher's settings, and study.json: trials by group, where to save, texts
 library     jsPsych itself: pinned versions, from a CDN or copied into the folder
-folder      the export, and its texts and tables, which the researcher edits
+folder      the export, and its texts and tables, which the researcher can edit
 jatos       the page as a study archive for JATOS
-reading     data of our page, and of other jsPsych pages
-page/       the page as it is shipped: HTML, CSS and JavaScript without a build step
-vendor/     the licence that goes with jsPsych's files
-readme/     what to do with the folder, for each place where answers may go
+reading     data of our page and of other jsPsych pages
+page/       source of the page: HTML, CSS and JavaScript without a build step
+vendor/     licence of jsPsych's files
+readme/     instructions for the folder, for each destination of answers
 """
 
 from contstim.experiments.platforms.jspsych.folder import (
@@ -41,4 +41,4 @@ PLATFORM = Platform(
     ),
     Reader(import_jspsych, files="CSV, JSON, or JSON lines."),
 )
-"""The experiment as a web page, and the reader of its data."""
+"""jsPsych as a platform: the experiment as a web page, and the reader of its data."""

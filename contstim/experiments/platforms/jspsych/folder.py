@@ -1,4 +1,4 @@
-"""The export: a folder that holds a whole experiment, with texts that the researcher edits."""
+"""The export: a folder with a complete experiment, whose texts the researcher can edit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from contstim.experiments.responses.questionnaire import Question
     from contstim.items.stimuli import Trial
 
-_ROOM = "contstim.experiments.platforms.jspsych"
+_PACKAGE = "contstim.experiments.platforms.jspsych"
 
 TEXTS = ("consent.md", "instructions.md", "debrief.md", "labels.csv", "examples.csv")
 PRACTICE, QUESTIONS = "practice.csv", "questions.csv"
@@ -56,7 +56,7 @@ _COLUMNS = {
 
 _PART = re.compile(r'<script src="(parts/[\w/]+\.js)"')
 
-# In the order in which they are loaded.
+# In loading order
 _PARTS = "address markdown tables texts order watching keeping sending screens questions timeline"
 _SCRIPTS = ("parts/escape.js", "study.js", *(f"parts/{name}.js" for name in _PARTS.split()))
 
@@ -72,15 +72,15 @@ def export_jspsych(
     Example: `contstim export jspsych --trials trials.csv --out experiment --vendor`
 
     Args:
-        trials: of all groups.
-        folder: made if need be; an existing one must be empty or an earlier export. All is written
-            at once: where something is wrong, the folder stays as it was.
-        settings: what the researcher decides; defaults where None.
+        trials: trials of all groups.
+        folder: folder, created when missing; an existing one must be empty or an earlier export.
+            All files are written at once: after an error the folder is unchanged.
+        settings: the researcher's settings; None for the defaults.
 
     Raises:
-        InputError: the folder holds something else, a text or table in it is not usable, jsPsych
-            cannot be had, or there are no trials.
-        SentenceError: a sentence of the trials has no words.
+        InputError: if the folder contains other files, a text or table in it is invalid, jsPsych
+            is not available, or there are no trials.
+        SentenceError: if a sentence of the trials has no words.
     """
     settings, folder = settings or PageSettings(), Path(folder)
     with new_page(trials, folder, settings) as (_, study, _):
@@ -99,21 +99,21 @@ def export_jspsych(
 def new_page(
     trials: Sequence[Trial], folder: Path, settings: PageSettings, *, inside: str = ""
 ) -> Iterator[tuple[Path, PageStudy, set[str]]]:
-    """A page in a new folder, whose files move into the target when the block ends.
+    """Write a page to a temporary folder, whose files move into the target when the block ends.
 
     Args:
-        trials: of all groups.
-        folder: the target, new or of an earlier export, whose texts are kept.
-        settings: what the researcher decides.
-        inside: the folder in it that holds the page; empty where it is the page itself.
+        trials: trials of all groups.
+        folder: target folder, new or the result of an earlier export, whose texts are kept.
+        settings: the researcher's settings.
+        inside: subfolder for the page; empty if the page is in the target folder itself.
 
     Yields:
-        The new folder; the content of study.json; and scripts of the earlier page that the new one
-        does not load, which will be removed.
+        The temporary folder; the content of study.json; and scripts of the earlier page that the
+        new one does not load, which will be removed.
 
     Raises:
-        InputError: the folder holds something else, a text or table is not usable, or jsPsych
-            cannot be had.
+        InputError: if the folder contains other files, a text or table is invalid, or jsPsych is
+            not available.
     """
     page = folder / inside
     try:
@@ -122,32 +122,32 @@ def new_page(
         refuse_others(page, ours=(*TEXTS, PRACTICE, QUESTIONS))
         if inside:
             refuse_others(folder, ours=(inside,))
-    build_study(trials, settings, {})  # what is wrong with the trials is said before all else
+    build_study(trials, settings, {})  # reports problems of the trials before all others
     with staged(folder) as work:
         study = _write_page(trials, work / inside, settings, earlier=page)
         stale = _stale_scripts(page, work / inside)
         yield work, study, stale
     for name in stale:
         (page / name).unlink(missing_ok=True)
-        with suppress(OSError):  # other files are in it
+        with suppress(OSError):  # the folder contains other files
             (page / name).parent.rmdir()
 
 
 def _write_page(
     trials: Sequence[Trial], work: Path, settings: PageSettings, *, earlier: Path
 ) -> PageStudy:
-    asked, marks = _asked(earlier, settings), (trials[0].scale, *settings.marks)
-    if any(question.when == "check" for question in asked):
+    questions, marks = _load_questions(earlier, settings), (trials[0].scale, *settings.marks)
+    if any(question.when == "check" for question in questions):
         marks += ("check",)
     texts = keep_texts(earlier, settings, into=work, marks=marks)
-    study = build_study(trials, settings, texts, asked)
+    study = build_study(trials, settings, texts, questions)
     vendored = settings.vendor or settings.library is not None
     if vendored:
         fetch_library(work / "vendor", settings.library, earlier=earlier / "vendor")
     _copy_page(work, settings, vendored=vendored)
     write_text(work / "study.js", study.script)
     readme = "\n".join(
-        (resources.files(_ROOM) / "readme" / name).read_text(encoding="utf-8")
+        (resources.files(_PACKAGE) / "readme" / name).read_text(encoding="utf-8")
         for name in (f"{settings.save}.md", "texts.md")
     )
     filled = Template(readme).substitute(
@@ -165,14 +165,14 @@ def _write_page(
 
 
 def _stale_scripts(earlier: Path, page: Path) -> set[str]:
-    """Our scripts that an earlier export of a page loads and the new one does not.
+    """Return our scripts that an earlier export of a page loads and the new one does not.
 
-    They are of another version, or send the answers elsewhere. The earlier index.html names them,
-    so that no file of the researcher's is meant.
+    They belong to another version or destination of answers. Only scripts named in the earlier
+    index.html are returned, so that the researcher's files are safe.
 
     Args:
-        earlier: the folder of the earlier export, or none.
-        page: the folder of the new one.
+        earlier: folder of the earlier export; may be missing.
+        page: folder of the new export.
     """
     index = earlier / "index.html"
     if not index.is_file():
@@ -182,14 +182,14 @@ def _stale_scripts(earlier: Path, page: Path) -> set[str]:
 
 
 def _copy_page(folder: Path, settings: PageSettings, *, vendored: bool) -> None:
-    page = resources.files(_ROOM) / "page"
-    # No file of ours may be called jatos.js: that is the name of JATOS's own.
+    page = resources.files(_PACKAGE) / "page"
+    # Our file must not be named jatos.js, which is JATOS's own script
     backend = f"parts/backends/{settings.save}_backend.js"
     scripts = [*_SCRIPTS, "parts/backends/no_server.js", backend, "experiment.js"]
-    # study.js is written out of the trials, not copied.
+    # study.js is generated from the trials, not copied
     for name in {*scripts, "style.css"} - {"study.js"}:
         write_text(folder / name, page.joinpath(name).read_text(encoding="utf-8"))
-    # Deferred scripts run in the order in which they stand, when the page has been read.
+    # Deferred scripts run in document order, after the page is parsed
     elements = "\n".join(f'  <script src="{name}" defer></script>' for name in scripts)
     jatos = '  <script src="jatos.js"></script>\n' if settings.save == "jatos" else ""
     index = page.joinpath("index.html").read_text(encoding="utf-8")
@@ -208,47 +208,47 @@ def keep_texts(
     into: Path,
     marks: tuple[str, ...] = (Scale.CONFIDENCE,),
 ) -> dict[str, str]:
-    """Write the texts that a folder lacks, and read those that the page reads as they stand.
+    """Write missing and outdated texts, and return the texts that the page reads.
 
-    Those that nobody edited are written anew: scale or language may be others now. Nothing is
-    written before all that is there has been read.
+    Unedited texts are rewritten, because scale or language may have changed. All existing texts are
+    read before anything is written.
 
     Args:
-        folder: of an earlier export, or none.
-        settings: tables of practice and questions to take their places; None: what is there.
-        into: where texts are written that the folder lacks.
-        marks: of what they speak of: the scale, and what else the page has.
+        folder: folder of an earlier export; may be missing.
+        settings: paths of new tables of practice and questions; None: existing tables are kept.
+        into: destination of new texts.
+        marks: marks of the lines to include: the scale first, then other properties of the page.
 
     Raises:
-        InputError: a text cannot be read, or a table lacks a column or holds what it cannot.
+        InputError: if a text cannot be read, or a table lacks a column or has an invalid cell.
     """
-    # Labels last, since other tables decide which are needed
-    every = sorted((*TEXTS, PRACTICE, QUESTIONS), key="labels.csv".__eq__)
-    there = [name for name in every if (folder / name).exists()]
-    stale = _unedited(folder, there, marks[0])
-    there = [name for name in there if name not in stale]
-    given = {PRACTICE: settings.practice, QUESTIONS: settings.questions}
+    # Labels last, since other tables determine which are needed
+    names = sorted((*TEXTS, PRACTICE, QUESTIONS), key="labels.csv".__eq__)
+    existing = [name for name in names if (folder / name).exists()]
+    stale = _find_unedited(folder, existing, marks[0])
+    existing = [name for name in existing if name not in stale]
+    tables = {PRACTICE: settings.practice, QUESTIONS: settings.questions}
     added = {
-        n: path for n, path in given.items() if path and path.resolve() != (folder / n).resolve()
+        n: path for n, path in tables.items() if path and path.resolve() != (folder / n).resolve()
     }
-    if PRACTICE in {*there, *added}:
+    if PRACTICE in {*existing, *added}:
         marks += ("practice",)
     language = settings.language
-    texts = {name: _read_text(folder / name, name, marks, language) for name in there}
-    lacking = {name: text_of(name, language, marks) for name in TEXTS if name not in texts}
-    # A table that is in its place already is not copied onto itself.
-    lacking |= {name: _read_text(path, name, marks, language) for name, path in added.items()}
-    if rows := _later_labels(texts.get("labels.csv", ""), language):
-        lacking["labels.csv"] = texts["labels.csv"].rstrip("\n") + "\n" + rows
-    for name, text in lacking.items():
+    texts = {name: _read_text(folder / name, name, marks, language) for name in existing}
+    new_texts = {name: text_of(name, language, marks) for name in TEXTS if name not in texts}
+    # A table that is in the folder already is not copied onto itself
+    new_texts |= {name: _read_text(path, name, marks, language) for name, path in added.items()}
+    if rows := _missing_labels(texts.get("labels.csv", ""), language):
+        new_texts["labels.csv"] = texts["labels.csv"].rstrip("\n") + "\n" + rows
+    for name, text in new_texts.items():
         write_text(into / name, text)
-    texts |= lacking
-    # Questions stand in study.json: the page could not say what is wrong with their table
+    texts |= new_texts
+    # Questions are part of study.json, since the page itself cannot report errors in their table
     return {name: texts[name] for name in (*TEXTS, PRACTICE) if name in texts}
 
 
-def _later_labels(table: str, language: str) -> str:
-    """Rows of labels that a table of an earlier version lacks."""
+def _missing_labels(table: str, language: str) -> str:
+    """Return rows of labels that a table of an earlier version lacks."""
     if not table:
         return ""
     header, *rows = table.splitlines()
@@ -260,31 +260,35 @@ def _later_labels(table: str, language: str) -> str:
     return lines.getvalue()
 
 
-def _asked(folder: Path, settings: PageSettings) -> tuple[Question, ...]:
-    """The questions of the settings, or else of an earlier export."""
+def _load_questions(folder: Path, settings: PageSettings) -> tuple[Question, ...]:
+    """Read the questions of the settings, or else of an earlier export."""
     path = settings.questions or folder / QUESTIONS
-    there = settings.questions or path.exists()
-    return read_questions(path, settings.language) if there else ()
+    has_table = settings.questions or path.exists()
+    return read_questions(path, settings.language) if has_table else ()
 
 
-def _unedited(folder: Path, there: Collection[str], scale: str) -> set[str]:
-    """Texts that stand as an earlier export wrote them.
+def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[str]:
+    """Return texts that have not been edited since an earlier export.
 
     Raises:
-        InputError: others tell of another scale than this one.
+        InputError: if edited texts are about another scale than this one.
     """
     try:
         before = PageStudy.model_validate_json((folder / "study.json").read_bytes())
     except (OSError, ValueError):  # no earlier export
         return set()
-    has = {"break": before.break_every, "deadline": before.deadline, "practice": PRACTICE in there}
-    known = (before.scale, *(mark for mark, is_there in has.items() if is_there))
-    # What else it had, study.json does not say
+    has = {
+        "break": before.break_every,
+        "deadline": before.deadline,
+        "practice": PRACTICE in existing,
+    }
+    known = (before.scale, *(mark for mark, value in has.items() if value))
+    # study.json does not record the other marks, so all their combinations are compared
     others = product(LANGUAGES, ("personal_code", "no_code"), ((), ("check",)))
     pages = [(language, (*known, code, *check)) for language, code, check in others]
-    ours = {name: {text_of(name, *page) for page in pages} for name in TEXTS}
-    texts = {name: read_text(folder / name) for name in ours if name in there}
-    unedited = {name for name, text in texts.items() if text in ours[name]}
+    defaults = {name: {text_of(name, *page) for page in pages} for name in TEXTS}
+    texts = {name: read_text(folder / name) for name in defaults if name in existing}
+    unedited = {name for name, text in texts.items() if text in defaults[name]}
     edited = sorted(texts.keys() - unedited - {"debrief.md"})
     if edited and before.scale != scale:
         raise InputError(
@@ -308,58 +312,58 @@ def _read_text(path: Path, name: str, marks: tuple[str, ...], language: str) -> 
 
 
 def check_practice(path: Path) -> None:
-    """Refuse what is no table of pairs to practise on.
+    """Refuse an invalid table of practice pairs.
 
     Raises:
-        InputError: it cannot be read, or lacks a column, or a cell is something else.
+        InputError: if it cannot be read, lacks a column, or has an invalid cell.
     """
     _check_table(path, PRACTICE, (), LANGUAGES[0])
 
 
 def _check_table(path: Path, name: str, marks: tuple[str, ...], language: str) -> None:
-    # A page may go without examples, but neither without labels nor with empty practice.
+    # A page may have no examples, but it needs labels, and practice must not be empty
     table = read_csv(path, may_be_empty=name == "examples.csv")
     needed_columns(path, table, _COLUMNS[name])
-    # Labels have no sentences, so that nothing is parsed there.
+    # Labels have no sentence columns, so nothing is parsed there
     for sentence in ("sentence_1", "sentence_2"):
         parsed(path, sentence, table.get(sentence, ()), Sentence.parse, "sentence")
     if name == "examples.csv":
         scale = Scale(marks[0])
 
         def answer(cell: str) -> int:
-            return scale.answers.index(whole_number(cell))  # a ValueError where it is none
+            return scale.answers.index(whole_number(cell))  # ValueError if not on the scale
 
         parsed(path, "rating", table["rating"], answer, f"answer; give {scale.meaning}")
     parsed(path, "expected", table.get("expected", ()), ("", "1", "2").index, "1, 2 or nothing")
     if name == "labels.csv":
-        spoken = language if has_texts(language) else LANGUAGES[0]
-        ours = text_of(name, spoken, marks).splitlines()[1:]
-        needed = {line.partition(",")[0]: line for line in ours}
+        text_language = language if has_texts(language) else LANGUAGES[0]
+        default_rows = text_of(name, text_language, marks).splitlines()[1:]
+        needed = {line.partition(",")[0]: line for line in default_rows}
         if missing := sorted(needed.keys() - {*table["name"], *_LATER_LABELS}):
-            rows = "\n".join(needed[each] for each in missing)
+            rows = "\n".join(needed[name] for name in missing)
             raise InputError(f"{path} lacks the labels {', '.join(missing)}. Add rows:\n{rows}")
         if len(set(table["name"])) < len(table["name"]):
-            twice = Counter(table["name"]).most_common(1)[0][0]
-            raise InputError(f"{path} has the label {shortened(twice)} twice; leave one out.")
+            duplicate = Counter(table["name"]).most_common(1)[0][0]
+            raise InputError(f"{path} has the label {shortened(duplicate)} twice; leave one out.")
 
 
-# Square brackets, but not those of a link, which an address in round brackets follows.
+# Text in square brackets, except links, whose address follows in round brackets
 _BRACKETS = re.compile(r"\[[^\]\n]+\](?!\()")
 
 
 def unfilled_warning(folder: Path) -> str:
-    """Warning, before people come, of placeholders of our texts; empty where all are filled in."""
-    # Brackets that the researcher writes are the researcher's own; only those of our texts count.
-    defaults = "".join(text_of(name, each) for name in TEXTS for each in LANGUAGES)
-    left = []
+    """Warning about unfilled placeholders of our texts; empty if all are filled in."""
+    # Only brackets of our default texts count; researchers may write their own
+    defaults = "".join(text_of(name, language) for name in TEXTS for language in LANGUAGES)
+    unfilled = []
     for name in TEXTS:
         with suppress(OSError, UnicodeDecodeError):
             text = (folder / name).read_text(encoding="utf-8-sig")
-            found = [each for each in dict.fromkeys(_BRACKETS.findall(defaults)) if each in text]
-            left += [f"{name}: {', '.join(found)}"] if found else []
-    if not left:
+            remaining = [b for b in dict.fromkeys(_BRACKETS.findall(defaults)) if b in text]
+            unfilled += [f"{name}: {', '.join(remaining)}"] if remaining else []
+    if not unfilled:
         return ""
     return (
         f"the texts of {folder} still hold placeholders, which participants would read. Edit them "
-        f"before anybody takes part. {'; '.join(left)}"
+        f"before anybody takes part. {'; '.join(unfilled)}"
     )

@@ -1,7 +1,7 @@
-"""Study archives for JATOS: our page, and what JATOS must know of it.
+"""Study archives for JATOS: our page with the study's properties.
 
-The archive (`.jzip`) is a zip file with one folder of assets and, beside it, one `.jas` file with
-the study's properties in version 3 of the JATOS format
+The archive (`.jzip`) is a zip file with a folder of assets and a `.jas` file with the study's
+properties in version 3 of the JATOS format
 (https://www.jatos.org/JATOS-Study-Archive-JZIP.html).
 """
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from contstim.experiments.responses.alignment import Imported
     from contstim.items.stimuli import Trial
 
-ARCHIVE = "study.jzip"  # of every title: no archive of an earlier title stays beside it
+ARCHIVE = "study.jzip"  # same name for every title, so that a new archive replaces the old one
 _VERSION = "3"
 _NAMESPACE = UUID("5f2b8f0c-9a1d-4f61-8d58-1f4f6d0c7f0e")
 _LONGEST_TITLE = 255
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # of every member, so that the same study gives the same bytes
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # fixed date of all members, so that archives are reproducible
 
 
 def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSettings) -> Exported:
@@ -50,13 +50,13 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
     Example: `contstim export jatos --trials trials.csv --out study --vendor`
 
     Args:
-        trials: of all groups. They and the title decide which study it is, not the texts.
-        folder: gets the page in `page`, and beside it the archive.
-        settings: of a page that saves to JATOS.
+        trials: trials of all groups. They and the title identify the study, not the texts.
+        folder: folder for the page (in `page`) and the archive.
+        settings: settings of a page that saves to JATOS.
 
     Raises:
-        InputError: the page does not save to JATOS, its title is too long or holds HTML, or see
-            `export_jspsych`.
+        InputError: if the page does not save to JATOS, or its title is too long or contains HTML;
+            see also `export_jspsych`.
     """
     if settings.save != "jatos":
         raise InputError(f"A study for JATOS saves to jatos, not to {settings.save}.")
@@ -66,15 +66,18 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
         )
     folder = Path(folder)
     page = folder / "page"
-    # JATOS forbids spaces and most signs in names of folders, and a few words, hence `contstim_`.
+    # JATOS forbids spaces, most signs and a few words in folder names, hence `contstim_`
     name = "contstim_" + "_".join(re.findall(r"[A-Za-z0-9]+", settings.heading))[:80].lower()
     with new_page(trials, folder, settings, inside="page") as (work, study, stale):
         about = {"version": _VERSION, "data": _properties(settings.heading, study.id, name)}
-        # Texts that are kept lie in the earlier page still, everything else in the new one.
-        files = _files(page) | _files(work / "page")
-        contents = {f"{name}/{at}": files[at].read_bytes() for at in sorted(files.keys() - stale)}
+        # Kept texts are still in the earlier page, all other files in the new one
+        files = _archived_files(page) | _archived_files(work / "page")
+        contents = {
+            f"{name}/{member}": files[member].read_bytes()
+            for member in sorted(files.keys() - stale)
+        }
         contents[f"{name}.jas"] = json.dumps(about, indent=2).encode()
-        _pack(path_inside(work, ARCHIVE), contents)
+        _write_archive(path_inside(work, ARCHIVE), contents)
     archive = folder / ARCHIVE
     return Exported(
         archive,
@@ -92,23 +95,23 @@ def import_jatos(files: Sequence[Path | str], trials: Sequence[Trial]) -> Import
     Example: `contstim import jatos jatos_results.txt --trials trials.csv --out responses.csv`
 
     Raises:
-        InputError: see `import_jspsych`.
+        InputError: if the results are invalid; see `import_jspsych`.
     """
     return import_jspsych(files, trials)
 
 
-def _pack(archive: Path, contents: Mapping[str, bytes]) -> None:
-    """Write a zip file of these members, the same bytes whenever and wherever it is written."""
+def _write_archive(archive: Path, contents: Mapping[str, bytes]) -> None:
+    """Write a reproducible zip file: the same bytes at any time on any machine."""
     with zipfile.ZipFile(archive, "w") as packed:
         for at, content in contents.items():
             member = zipfile.ZipInfo(at, _EPOCH)
             member.compress_type = zipfile.ZIP_DEFLATED
-            member.external_attr = 0o644 << 16  # a file that everybody may read, as Unix says
+            member.external_attr = 0o644 << 16  # Unix permissions: readable by everyone
             packed.writestr(member, content)
 
 
-def _files(page: Path) -> dict[str, Path]:
-    """The files of a page that go into an archive, by their names there."""
+def _archived_files(page: Path) -> dict[str, Path]:
+    """Return the page's files for the archive, by their relative path."""
     return {
         path.relative_to(page).as_posix(): path
         for path in page.rglob("*")
@@ -117,12 +120,12 @@ def _files(page: Path) -> dict[str, Path]:
 
 
 def _properties(title: str, study: str, name: str) -> dict[str, Any]:
-    """The study as JATOS describes one; what is left null there is its default."""
+    """Return the study's properties; null values are JATOS's defaults."""
     properties: dict[str, Any] = json.loads(template("jatos.json"))
     (component,), (batch,) = properties["componentList"], properties["batchList"]
-    # The same title and trials give the same identifiers, by which JATOS knows a study again.
-    for part, of in (("study", properties), ("component", component), ("batch", batch)):
-        of["uuid"] = str(uuid5(_NAMESPACE, f"{title}\x1f{study}\x1f{part}"))
+    # The same title and trials give the same identifiers, by which JATOS recognises a study
+    for part, element in (("study", properties), ("component", component), ("batch", batch)):
+        element["uuid"] = str(uuid5(_NAMESPACE, f"{title}\x1f{study}\x1f{part}"))
     properties |= {"title": title, "dirName": name}
     component["title"] = title
     return properties

@@ -1,8 +1,8 @@
-"""Data of jsPsych pages: html-button-response trials that carry trial_id and left.
+"""Data of jsPsych pages: html-button-response trials with trial_id and left.
 
-One CSV or JSON file for a participant or for many, or several of them in one file, as JATOS writes
-them; the content says which, not the name. Data of our own page are read too; there the reaction
-time is called rt_ms.
+A file is CSV or JSON, for one participant or many; JATOS writes several of these into one file. The
+content determines the format, not the file name. Data of our own page are read too; their reaction
+time is named rt_ms.
 """
 
 from __future__ import annotations
@@ -49,30 +49,30 @@ def import_jspsych(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     Example: `contstim import jspsych data/*.json --trials trials.csv --out responses.csv`
 
     Args:
-        files: of one participant or many. A row with a trial_id is a trial, one with a question is
-            an answer beside the trials; all others are left aside and counted. `left` says which of
-            the trial's sentences stood left (1 or 2). The rating is `rating`, on the trials' scale
-            from sentence_1 to sentence_2, or follows from `response`, from the left: the index from
-            0 of the button pressed, or a slider's value; where a row has both they must agree.
-            Answers that the page gave by itself say so in `simulated`, which stays. A participant
-            is named under any of `PARTICIPANT`, else by the file. Answers that are identical in all
-            count once: a page that is reloaded may send an answer twice.
-        trials: what was shown.
+        files: data files of one participant or many. Rows with a trial_id are trials, rows with a
+            question are answers to questions; all others are skipped and counted. `left` is the
+            trial's sentence shown on the left (1 or 2). The rating is `rating`, on the trials'
+            scale from sentence_1 to sentence_2, or follows from `response`, from left to right: the
+            index (from 0) of the button, or a slider's value. If a row has both, they must agree.
+            Simulated answers are marked in `simulated`. A participant is named in a column of
+            `PARTICIPANT`, else by the file. Identical answers count once: a reloaded page may send
+            an answer twice.
+        trials: trials that were shown.
 
     Raises:
-        InputError: a file cannot be read, or has no trial; a row states no side, or two ratings;
-            and see `import_files`.
+        InputError: if a file cannot be read or has no trial, or a row has no side or contradictory
+            ratings; see also `import_files`.
     """
     by_id = {trial.trial_id: trial for trial in trials}
     seen: set[tuple[object, ...]] = set()
-    return import_files(files, trials, lambda path: _answers(path, by_id, seen))
+    return import_files(files, trials, lambda path: _read_answers(path, by_id, seen))
 
 
-def _answers(
+def _read_answers(
     path: Path, by_id: Mapping[str, Trial], seen: set[tuple[object, ...]]
 ) -> Iterator[RecordedAnswer | UnreadableRow | QuestionAnswer | str]:
-    """The answers of a file without those that were seen before, unreadable rows, and notes."""
-    rows, column = _read(path)
+    """Yield new answers of a file, its unreadable rows, and notes; `seen` is updated."""
+    rows, column = _read_rows(path)
     if column is None:
         yield f"{path} names no participant: it is one, called {path.stem}."
     shown: Counter[str] = Counter()
@@ -91,13 +91,13 @@ def _answers(
                 )
             continue
         shown[str(participant)] += 1
-        answer = _answer(row.where, cells, participant, shown[str(participant)], by_id)
+        answer = _parse_answer(row.where, cells, participant, shown[str(participant)], by_id)
         if isinstance(answer, UnreadableRow):
             yield answer
             continue
-        about = answer.model_dump(exclude={"where", "row"})
-        # nan differs from itself, and two unknown times would make two answers of one.
-        key = tuple(None if value != value else value for value in about.values())
+        fields = answer.model_dump(exclude={"where", "row"})
+        # nan is unequal to itself, so unknown times would make identical answers differ
+        key = tuple(None if value != value else value for value in fields.values())
         if key in seen:
             repeats += 1
         else:
@@ -108,17 +108,17 @@ def _answers(
         yield f"{path}: left aside {counted(repeats, 'row')}, identical to an earlier one."
 
 
-def _answer(
+def _parse_answer(
     where: str,
     row: Mapping[str, Any],
     participant: object,
     position: int,
     by_id: Mapping[str, Trial],
 ) -> RecordedAnswer | UnreadableRow:
-    """The answer of a row, or why it is unreadable.
+    """Parse the answer of a row, or return why it is unreadable.
 
     Raises:
-        InputError: the row states two ratings, for then others may be coded as wrongly.
+        InputError: if the row has contradictory ratings, since other rows may be miscoded, too.
     """
     if not {"rating", "response"} & row.keys():
         return UnreadableRow(f"{where}: has neither a rating nor a response.")
@@ -127,7 +127,7 @@ def _answer(
         "trial_id": _cell(row, "trial_id"),
         "left": _cell(row, "left"),
         "position": _cell(row, "position") or position,
-        # jsPsych itself calls the time rt; our own page saves it as rt_ms.
+        # jsPsych names the time rt; our own page names it rt_ms
         "rt_ms": _cell(row, "rt") or _cell(row, "rt_ms"),
         **{name: _cell(row, name) for name in (SIMULATED, "input", "blurs", "away_ms")},
         "row": row,
@@ -136,9 +136,9 @@ def _answer(
     if isinstance(answer, UnreadableRow):
         return answer
     trial = by_id.get(answer.trial_id)
-    # An unknown trial is named later, with others
+    # Unknown trials are reported later, all together
     scale = trial.scale if trial else Scale.CONFIDENCE
-    # Button or slider count from the left, the stated rating from sentence_1.
+    # Buttons and sliders are coded from the left, the stated rating from sentence_1
     rating = answer.rating if answer.left == 1 else scale.mirrored(answer.rating)
     response = _cell(row, "response")
     if response != "":
@@ -155,16 +155,16 @@ def _answer(
 
 
 def _cell(row: Mapping[str, Any], name: str) -> Any:
-    """A value, as text; jsPsych writes what does not apply as null, empty, or not at all."""
+    """Return a value as text; jsPsych writes missing values as null, empty, or not at all."""
     value = row.get(name)
     if isinstance(value, bool | list | dict):
-        return value  # which readers refuse
+        return value  # rejected by the parsers
     text = str(value).strip()
     return "" if text in MISSING else text
 
 
-def _read(path: Path) -> tuple[list[Row | UnreadableRow], str | None]:
-    """The rows of a file, and the column that names participants; None where none does."""
+def _read_rows(path: Path) -> tuple[list[Row | UnreadableRow], str | None]:
+    """Read the rows of a file, and find the column of participants' names; None if missing."""
     text = read_data(path)
     rows = json_rows(path, text) if looks_like_json(text) else table_rows(path, text)
     readable = [row for row in rows if isinstance(row, Row)]
@@ -172,9 +172,9 @@ def _read(path: Path) -> tuple[list[Row | UnreadableRow], str | None]:
         is_of_jspsych = any({"trial_type", "trial_id"} & row.cells.keys() for row in readable)
         kind = NoTrialsError if is_of_jspsych else InputError
         raise kind(f"{path} has no row with a trial_id, so nothing in it is a trial.")
-    named = (name for name in PARTICIPANT if any(_cell(row.cells, name) for row in readable))
-    column = next(named, None)
-    # A file of one run can lend its name to whoever answered; one of several runs cannot.
+    candidates = (name for name in PARTICIPANT if any(_cell(row.cells, name) for row in readable))
+    column = next(candidates, None)
+    # A file of one run can name its participant; one of several runs cannot
     runs = len({row.run for row in readable} - {None})
     if column is None and runs > 1:
         raise InputError(

@@ -1,4 +1,4 @@
-"""A page's settings, which the researcher decides, and study.json, which page and server read."""
+"""The researcher's settings of a page, and study.json, which page and server read."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ PROLIFIC = ("PROLIFIC_PID", STUDY, "SESSION_ID")
 SIGNED = "participant"
 """Parameter of the page's address whose value the parameter `token` proves."""
 IDENTITY = (*PROLIFIC, SIGNED, "sona_id", "workerId", "assignmentId", "hitId")
-"""Parameters of the page's address by which platforms say who somebody is."""
+"""Parameters of the page's address by which platforms identify participants."""
 VISIT = ("SESSION_ID", "assignmentId", "hitId")
-"""Those that are another each time the same person comes."""
+"""Parameters that differ between visits of the same person."""
 _OTHER_PARAMETERS = {"group", "fresh", "simulate", "token"}
 
 
 def check_web_address(address: str) -> None:
-    """Refuse what is not an address of the web, such as `javascript:…` or a bare host.
+    """Refuse anything but web addresses, such as `javascript:…` or a bare host.
 
     Raises:
-        InputError: it begins with neither https:// nor http://, or names no host.
+        InputError: if it does not begin with https:// or http://, or has no host.
     """
     try:
         parts = urlsplit(address)
-        proper = parts.scheme in ("http", "https") and bool(parts.netloc)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.netloc)
     except ValueError:
-        proper = False  # brackets that do not close, as of an IPv6 host
-    if not proper:
+        is_valid = False  # unbalanced brackets, as of an IPv6 host
+    if not is_valid:
         raise InputError(
             f"{address!r} is not a web address; it must begin with https:// or http://."
         )
@@ -71,34 +71,36 @@ DATAPIPE = "https://pipe.jspsych.org/api/"
 
 @dataclass(frozen=True)
 class PageSettings:
-    """Settings of what a page shows and does beside its trials.
+    """Settings of the content and the behaviour of a page.
 
     Attributes:
-        save: where answers go: `contstim collect`, DataPipe (which writes to the OSF), JATOS, or a
-            file that the participant downloads.
-        datapipe_id: DataPipe's name of the experiment; needed there, empty elsewhere.
-        datapipe_address: DataPipe's API, with a slash at the end.
-        completion_code: what participants see when all is saved; empty: none, or from the server
-            a code for each participant unless there is a redirect.
-        redirect: where they go then, such as Prolific's completion link; empty: nowhere.
-        return_link: where those go who decline, fail a check, or come when the study is full;
-            empty: nowhere.
-        title: of the browser's window; empty: `heading`.
-        language: of the sentences and texts, as HTML names it.
-        practice: a table with sentence_1 and sentence_2 to begin with; None: no practice, or that
+        save: destination of answers: `contstim collect`, DataPipe (which writes to the OSF),
+            JATOS, or a file that the participant downloads.
+        datapipe_id: DataPipe's ID of the experiment; empty for other destinations.
+        datapipe_address: address of DataPipe's API, with a slash at the end.
+        completion_code: code shown when all answers are saved; empty: none, or from the server
+            an individual code unless there is a redirect.
+        redirect: address after completion, such as Prolific's completion link; empty: none.
+        return_link: address for participants who decline, fail a check, or come when the study is
+            full; empty: none.
+        title: title of the browser's window; empty: `heading`.
+        language: language of sentences and texts, as an HTML language code.
+        practice: table of practice pairs with sentence_1 and sentence_2; None: no practice, or that
             of an earlier export into the same folder.
-        identify: parameters of the page's address, beside `IDENTITY`, that say who somebody is.
-        identities: whether participants.csv has them hashed or plain.
-        questions: a table of questions (`read_questions`); None: none, or that of an earlier export
+        identify: parameters of the page's address that identify a person, in addition to
+            `IDENTITY`.
+        identities: whether identities in participants.csv are hashed or plain.
+        questions: table of questions (`read_questions`); None: none, or that of an earlier export
             into the same folder.
-        check_attempts: how often the instructions are shown until their check is right.
-        break_every: pairs after which a page offers a break; 0 for none.
-        deadline: seconds after which the next pair comes, and the answer is missing; 0 for none.
-        vendor: copy jsPsych into the folder, so that the page needs no other server.
-        library: a folder with jsPsych's files to copy; None: they are fetched from npm.
+        check_attempts: maximum number of times that instructions are shown until the check is
+            passed.
+        break_every: number of pairs between breaks; 0 for no breaks.
+        deadline: seconds until an unanswered pair is skipped as missing; 0 for no limit.
+        vendor: whether to copy jsPsych into the folder, so that the page needs no other server.
+        library: folder with jsPsych's files to copy; None: they are fetched from npm.
 
     Raises:
-        InputError: settings that do not fit together, or an address that cannot be one.
+        InputError: if settings contradict each other, or an address is invalid.
     """
 
     save: Annotated[
@@ -151,23 +153,23 @@ class PageSettings:
 
     @property
     def has_secret(self) -> bool:
-        """True if the settings hold what participants get for taking part."""
+        """True if the settings contain the code or link that proves participation."""
         return bool(self.completion_code or self.redirect)
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Marks of what a page has that not all have; see `texts.text_of`."""
+        """Marks of the page's optional features; see `texts.text_of`."""
         has = {"break": self.break_every, "deadline": self.deadline}
-        # Of the server alone, and where no code or link is for all: see `Service.complete`
-        personal = self.save == "server" and not self.has_secret
-        code = "personal_code" if personal else "no_code"
+        # Only the server has individual codes, if no code or link is set: see `Service.complete`
+        has_personal_code = self.save == "server" and not self.has_secret
+        code = "personal_code" if has_personal_code else "no_code"
         return (*(mark for mark, value in has.items() if value), code)
 
     @property
     def heading(self) -> str:
-        """The title; where none is given, what the page is about in its language."""
-        spoken = self.language if has_texts(self.language) else LANGUAGES[0]
-        return self.title or labels(spoken, "title")["title"]
+        """Title, or the default title in the page's language."""
+        text_language = self.language if has_texts(self.language) else LANGUAGES[0]
+        return self.title or labels(text_language, "title")["title"]
 
     def __post_init__(self) -> None:
         if self.title and not self.title.strip():
@@ -177,7 +179,7 @@ class PageSettings:
                 "Saving to DataPipe needs the experiment's ID on pipe.jspsych.org (`datapipe_id`), "
                 "and nothing else does."
             )
-        # It becomes part of a script and of an address, where nothing needs to be escaped then.
+        # It becomes part of a script and of an address; these characters need no escaping
         if not re.fullmatch(r"[A-Za-z0-9_-]*", self.datapipe_id):
             raise InputError(f"{self.datapipe_id!r} is not a DataPipe ID: letters and digits only.")
         if not re.fullmatch(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", self.language):
@@ -198,18 +200,18 @@ class PageSettings:
 
 
 _VERSION = 2
-_AS_SET = ("check_attempts", "break_every", "deadline", "identities", "return_link")
+_COPIED_SETTINGS = ("check_attempts", "break_every", "deadline", "identities", "return_link")
 _MINUTES_OF_READING = 3  # consent, instructions, examples, debriefing
-# Numbers, because participants can read the source of a page.
+# Numbers instead of names, because participants can read the source of a page
 _STRATA = {condition: number for number, condition in enumerate(Condition)}
 
 Text = Annotated[str, Field(min_length=1)]
 
 
 class PageTrial(BaseModel):
-    """A trial as the page shows it: sentences without full stops, a number for the condition.
+    """A trial for the page: sentences without full stops, and a number for the condition.
 
-    Where it stands for another trial since a review, it has that one's turn and side.
+    A trial that replaced another one in a review has that trial's position and side.
     """
 
     model_config = ConfigDict(strict=True, frozen=True)
@@ -221,8 +223,8 @@ class PageTrial(BaseModel):
     instead_of: str = ""
 
     @model_serializer(mode="wrap")
-    def _brief(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The fields, without what few trials say of themselves."""
+    def _serialize(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Serialize the fields, without empty ones."""
         return {name: value for name, value in dump(self).items() if value != ""}
 
 
@@ -230,23 +232,24 @@ class PageStudy(BaseModel):
     """The content of study.json.
 
     Attributes:
-        version: of this form.
-        id: changes with the trials: a browser does not go on with another version of them.
-        title: of the page.
-        minutes: that the longest group takes, with reading.
-        scale: of the answers.
-        check_attempts: how often the instructions are shown until their check is right.
-        break_every: pairs after which a page offers a break; 0 for none.
-        deadline: seconds to answer a pair; 0 for any time.
-        save: where answers go, under `to`; for DataPipe also `experiment` and `address`.
-        completion: `code` and `redirect`; None where the server alone knows them.
-        texts: by the names of their files.
-        questions: beside the trials, in their order.
-        groups: the trials of each group, under its number.
-        identify: parameters of the address that say who somebody is.
-        visit: those of them that are another each time the same person comes.
-        identities: hashed or plain, in participants.csv.
-        return_link: where those go who do not take part; empty for nowhere.
+        version: version of this format.
+        id: identifier of the trials: a browser does not resume with other trials.
+        title: title of the page.
+        minutes: duration for the longest group, including reading.
+        scale: scale of the ratings.
+        check_attempts: maximum number of times that instructions are shown until the check is
+            passed.
+        break_every: number of pairs between breaks; 0 for no breaks.
+        deadline: seconds to answer a pair; 0 for no limit.
+        save: destination of answers, under `to`; for DataPipe also `experiment` and `address`.
+        completion: `code` and `redirect`; None if only the server has them.
+        texts: texts by file name.
+        questions: questions other than the trials, in their order.
+        groups: trials of each group, by group number.
+        identify: parameters of the address that identify a person.
+        visit: those of them that differ between visits of the same person.
+        identities: `hashed` or `plain` identities in participants.csv.
+        return_link: address for participants who do not take part; empty for none.
     """
 
     model_config = ConfigDict(strict=True, frozen=True)
@@ -277,28 +280,28 @@ class PageStudy(BaseModel):
 
     @property
     def public(self) -> dict[str, Any]:
-        """The same without code and redirect, which the server hands out, only on completion."""
+        """Content without code and redirect, which the server only reveals on completion."""
         return self.model_dump() | {"completion": None}
 
     @property
     def code(self) -> str | None:
-        """Code that a participant hands in on completion; None for none that is stated."""
+        """Completion code for all participants; None if there is none."""
         return (self.completion or {}).get("code") or None
 
     @property
     def redirect(self) -> str | None:
-        """Address where the browser goes after completion; None for none."""
+        """Address after completion; None if there is none."""
         return (self.completion or {}).get("redirect") or None
 
     @cached_property
     def trials(self) -> dict[str, frozenset[str]]:
-        """Identifiers of the trials of each group, in the order of their numbers."""
+        """Identifiers of the trials of each group, sorted by group number."""
         groups = sorted(self.groups.items(), key=lambda group: int(group[0]))
         return {group: frozenset(trial.trial_id for trial in trials) for group, trials in groups}
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of all groups, trials and sentences, whatever their order in the file."""
+        """Fingerprint of all groups, trials and sentences, independent of their order."""
         canonical = [
             [group, sorted([t.trial_id, [t.sentence_1, t.sentence_2]] for t in self.groups[group])]
             for group in self.trials
@@ -309,10 +312,9 @@ class PageStudy(BaseModel):
 
     @property
     def script(self) -> str:
-        """study.js: the same for a page opened from disk, which may not read files.
+        """Content of study.js: the study for a page opened from disk, which cannot read files.
 
-        The collecting server hands out codes and redirects itself, so there the page does not hold
-        them.
+        The collecting server sends codes and redirects itself, so its page does not contain them.
         """
         content = self.public if self.save["to"] == "server" else self.model_dump()
         script = json.dumps(content, indent=1)
@@ -325,15 +327,15 @@ def build_study(
     texts: Mapping[str, str],
     questions: Sequence[Question] = (),
 ) -> PageStudy:
-    """The content of study.json.
+    """Build the content of study.json.
 
     Raises:
-        InputError: the trials cannot be traced back.
-        SentenceError: a text has no words.
+        InputError: if the trials cannot be traced back.
+        SentenceError: if a text has no words.
     """
     check_trials(trials)
     groups: dict[str, list[PageTrial]] = {}
-    # Sorted, so that the same trials in another order are the same version.
+    # Sorted, so that the order of the trials does not matter
     for trial in sorted(trials, key=lambda trial: (trial.group, trial.trial_id)):
         groups.setdefault(str(trial.group), []).append(
             PageTrial(
@@ -344,14 +346,15 @@ def build_study(
                 instead_of=trial.instead_of,
             )
         )
-    # Only what people see decides the identifier: a text may be edited during an experiment.
+    # Only trials determine the identifier: texts may be edited during an experiment
     content: dict[str, Any] = {
-        group: [trial.model_dump() for trial in own] for group, own in groups.items()
+        group: [trial.model_dump() for trial in group_trials]
+        for group, group_trials in groups.items()
     }
     scale = trials[0].scale
     if scale is not Scale.CONFIDENCE:
         content["scale"] = scale
-    # `{minutes}` of the consent text: the longest group at the pace of 2023, and reading.
+    # `{minutes}` in the consent text: the longest group at the pace of 2023, and reading
     pairs = max(map(len, groups.values()))
     save = {"to": str(settings.save)}
     if settings.save == "datapipe":
@@ -372,5 +375,5 @@ def build_study(
         groups=groups,
         identify=list(dict.fromkeys((*IDENTITY, *settings.identify))),
         visit=list(VISIT),
-        **{name: getattr(settings, name) for name in _AS_SET},
+        **{name: getattr(settings, name) for name in _COPIED_SETTINGS},
     )

@@ -1,6 +1,7 @@
-"""Texts that participants read, before anybody edits them: a folder here for each language.
+"""Default texts for participants: a folder for each language.
 
-A line may begin with marks in braces, as `{choice,slider}`: it is for pages with one of these.
+A line may begin with marks in braces, such as `{choice,slider}`: it is only for pages with one of
+these properties.
 """
 
 from __future__ import annotations
@@ -28,26 +29,28 @@ _MARK = re.compile(
 
 
 def has_texts(language: str) -> bool:
-    """True if there are texts in a language, or in that of which it is a variety, as de-AT."""
-    return _main(language) in LANGUAGES
+    """Return true if there are texts in a language or, for de-AT, in the one without region."""
+    return _without_region(language) in LANGUAGES
 
 
-def _main(language: str) -> str:
+def _without_region(language: str) -> str:
     return language.partition("-")[0].lower()
 
 
 def text_of(name: str, language: str, marks: Collection[str] = ()) -> str:
-    """A text, with those of its marked lines that have one of some marks.
+    """Return a text, without marked lines that have none of the given marks.
 
     Raises:
-        InputError: there are no texts in the language.
+        InputError: if there are no texts in the language.
     """
     if not has_texts(language):
         raise InputError(
             f"`language`: there is no {name} in {language!r}, but in {', '.join(LANGUAGES)}. Set "
             "one of these, or write it yourself into the folder of an exported page."
         )
-    text = (resources.files(__package__) / _main(language) / name).read_text(encoding="utf-8")
+    text = (resources.files(__package__) / _without_region(language) / name).read_text(
+        encoding="utf-8"
+    )
     lines = [(line, _MARK.match(line)) for line in text.splitlines(keepends=True)]
     return "".join(
         line[mark.end() if mark else 0 :]
@@ -57,7 +60,7 @@ def text_of(name: str, language: str, marks: Collection[str] = ()) -> str:
 
 
 def labels(language: str, *marks: str) -> dict[str, str]:
-    """Short texts by their names; see `text_of`."""
+    """Return short texts by name; see `text_of`."""
     _, *rows = csv.reader(text_of("labels.csv", language, marks).splitlines())
     return dict(rows)
 
@@ -66,11 +69,11 @@ BUTTONS = {
     Scale.CONFIDENCE: ("very_confident", "confident", "somewhat_confident"),
     Scale.CHOICE: ("choose",),
 }
-"""Names of the labels of buttons on a page, from the left to the middle."""
+"""Label names of a page's buttons, from the left to the middle."""
 
 
 def button_labels(scale: Scale, language: str) -> tuple[str, ...]:
-    """What stands on the buttons of a platform that has them in a row, from left (1) to right."""
+    """Return the labels of buttons in a row, from left (1) to right."""
     words = labels(language, "lists", scale)
     if scale is Scale.CHOICE:
         return words["left"], words["right"]
