@@ -22,23 +22,23 @@ BEST = "bert-large-cased_mlm"
 _MASKED = "bert_mlm_results_li-adger_sentences.csv"
 _CLASSIFIERS = "bert_acc_results_li-adger_sentences.csv"
 _PUBLISHED = {"blimp": "2,061", "adc-0.5": "890", "adc-1": "1,563", "adc-5": "2,053"}
-_SAME = 1e-9  # z-scores that differ by less are the same
+_TOLERANCE = 1e-9  # z-scores that differ by less are considered equal
 
 
 def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, float]]:
     """Evaluate the published scores of a copy of hjvm/acceptability_delta_criterion.
 
-    The pseudo-log-likelihoods must be there; the classifiers' confidences are read where they are.
+    The pseudo-log-likelihoods are required; the classifiers' confidences are read if present.
 
     Args:
-        data: the repository, or a folder that holds it as `li-adger`.
+        data: folder of the repository, or a folder that contains it as `li-adger`.
 
     Returns:
-        Every published column of scores, evaluated; and by pseudo-log-likelihood, how far our
-        z-scores lie from the published ones.
+        The evaluation of all published columns of scores; and for each pseudo-log-likelihood the
+        largest difference of our z-scores from the published ones.
 
     Raises:
-        InputError: a file is missing or is not what was published.
+        InputError: if a file is missing or differs from the published one.
     """
     folder = next(
         (f for f in (Path(data), Path(data) / "li-adger") if (f / "output").is_dir()), None
@@ -52,11 +52,11 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
     tables = (masked, classifiers) if classifiers.is_file() else (masked,)
     parts = [published_scores(judgements, path) for path in tables]
     models = parts[0].models
-    # Columns of the published z-scores, beside those that ours are computed from: (n_sentences,
-    # n_models) both, over all sentences, with the population's standard deviation.
+    # Published z-scores and ours, both (n_sentences, n_models), computed over all sentences with
+    # the population's standard deviation
     columns = AcceptabilitySettings(column=tuple(f"{name}_zscores" for name in models))
-    theirs = published_scores(judgements, masked, columns)
-    largest = np.abs(z_scores(parts[0].values) - theirs.values).max(axis=0)
+    published = published_scores(judgements, masked, columns)
+    largest = np.abs(z_scores(parts[0].values) - published.values).max(axis=0)
     evaluation = evaluate_acceptability(judgements, JudgedScores.joined(parts))
     return evaluation, dict(zip(models, largest.tolist(), strict=True))
 
@@ -64,7 +64,7 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
 def claims(
     evaluation: AcceptabilityEvaluation, differences: Mapping[str, float]
 ) -> Iterator[tuple[str, str, str]]:
-    """What claims are about, published results, and ours; see `reproduce_adc`."""
+    """Yield topic, published result and our result of each claim; see `reproduce_adc`."""
     judgements = evaluation.judgements
     known = zip(judgements.sentences, judgements.values, strict=True)
     unjudged = {name for name, judgement in known if np.isnan(judgement)}
@@ -72,17 +72,19 @@ def claims(
     yield "sentences", "4,178, 2 without a judgement", ours
     ours = f"{len(judgements.pairs):,}, {len(evaluation.excluded)} not evaluated"
     yield "minimal pairs", "2,393, 28 not evaluated", ours
-    # The paper's ADC counts two of the discarded pairs, which lack a judgement, as met. Ours counts
-    # evaluated pairs alone, so that these are added here.
-    lacking = sum(bool({p.acceptable, p.unacceptable} & unjudged) for p in judgements.pairs)
+    # The paper's ADC counts two of the discarded pairs, which lack a judgement, as met. Our counts
+    # only contain evaluated pairs, so these are added here
+    n_unjudged_pairs = sum(
+        bool({p.acceptable, p.unacceptable} & unjudged) for p in judgements.pairs
+    )
     for name, passed in evaluation.met.items():
         met = int(passed[:, evaluation.models.index(BEST)].sum())
         about = f"{BEST}: pairs that meet {name}"
         if name != "blimp":
-            met += lacking
-            about += f", with the {lacking} pairs that lack a judgement"
+            met += n_unjudged_pairs
+            about += f", with the {n_unjudged_pairs} pairs that lack a judgement"
         published = f"{_PUBLISHED[name]} of 2,365"
         yield about, published, f"{met:,} of {len(evaluation.pairs):,}"
     for model, difference in differences.items():
-        ours = "the same" if difference < _SAME else f"differ by up to {difference:.2g}"
+        ours = "the same" if difference < _TOLERANCE else f"differ by up to {difference:.2g}"
         yield f"{model}: population z-scores over all sentences", "the same", ours

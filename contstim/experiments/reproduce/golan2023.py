@@ -1,4 +1,4 @@
-"""Experiment 1 of Golan et al. (2023): 100 people, nine models, and what was concluded."""
+"""Experiment 1 of Golan et al. (2023): 100 participants, nine models, and its conclusions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     Claim = tuple[str, str, str]  # about, published, ours
 
-# By model, in the order of `_ORDER`: choices predicted of 900 on random pairs, and cosines over all
-# trials.
+# By model, in the order of `_ORDER`: correctly predicted choices of 900 on random pairs, and
+# cosines over all trials
 _CORRECT = "675 641 637 643 631 637 605 605 585"
 _COSINES = ".626882 .602620 .569057 .507873 .452131 .444224 .308928 .323389 .269957"
 _ORDER = ("gpt2", "roberta", "electra", "bert", "xlm", "lstm", "rnn", "trigram", "bigram")
@@ -37,7 +37,7 @@ _TRIALS = "9 random, 36 natural, 72 natural vs. synthetic, 36 synthetic, 12 catc
 _UNANIMOUS = (
     "47 of 90 random, 132 of 360 natural, 487 of 720 natural vs. synthetic, 216 of 360 synthetic"
 )
-_SAMPLING = Sampling("groups", catch_trials=True)  # in overall results, as published
+_SAMPLING = Sampling("groups", catch_trials=True)  # published overall results include catch trials
 _CONDITIONS = {
     Condition.RANDOM_NATURAL: "random",
     Condition.NATURAL_CONTROVERSIAL: "natural",
@@ -48,17 +48,17 @@ _CONDITIONS = {
 
 
 def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, Path]:
-    """The repository dpmlab/contstimlang and the file of ratings in a folder of published data.
+    """Find the repository dpmlab/contstimlang and the file of ratings in a folder.
 
     Args:
         data: a folder with `contstimlang` and `contstimlang-fork/data`, or a checkout of
             contstimlang itself.
-        ratings: the file of ratings, where it lies elsewhere.
+        ratings: path of the file of ratings, if it is elsewhere.
 
     Raises:
-        InputError: one of them is not there.
+        InputError: if one of them is missing.
     """
-    # A folder of both repositories, or a checkout of the first, where --ratings names the second's.
+    # A folder of both repositories, or a checkout of the first one with the path of the ratings
     data = Path(data)
     folder = next((f for f in (data / "contstimlang", data) if (f / "resources").is_dir()), None)
     if folder is None:
@@ -79,15 +79,15 @@ def analyze_golan2023(
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Analysis:
-    """Analyse the published experiment as any other.
+    """Analyse the published experiment like any other.
 
     Args:
-        folder: the repository dpmlab/contstimlang.
-        ratings: the file of ratings.
+        folder: folder of the repository dpmlab/contstimlang.
+        ratings: path of the file of ratings.
         progress: see `analyze`.
 
     Raises:
-        InputError: a file is missing or is not what was published.
+        InputError: if a file is missing or differs from the published one.
     """
     trials, responses = read_experiment(folder, ratings)
     scores = read_stimulus_scores(folder)
@@ -95,16 +95,16 @@ def analyze_golan2023(
 
 
 def claims(analysis: Analysis) -> list[Claim]:
-    """Every claim, in the paper's order of conditions: what about, as published, as we find it."""
-    parts = (_size, _random, _controversial, _overall)
+    """Return topic, published result and our result of all claims, in the paper's order."""
+    parts = (_size_claims, _random_pair_claims, _controversial_pair_claims, _overall_claims)
     return [claim for part in parts for claim in part(analysis)]
 
 
-def _size(analysis: Analysis) -> Iterator[Claim]:
+def _size_claims(analysis: Analysis) -> Iterator[Claim]:
     groups, people = analysis.ratings.groups, len(analysis.ratings.participants)
     sizes = sum(group.ratings.size for group in groups)
     yield "ratings", _SIZE, f"{sizes:,} of {people:,} participants in {len(groups)} groups"
-    # One design, if all participants saw as many trials of each condition.
+    # A single entry if all participants saw the same number of trials of each condition
     designs = {
         ", ".join(f"{counts[c]} {name}" for c, name in _CONDITIONS.items())
         for counts in (Counter(trial.condition for trial in group.trials) for group in groups)
@@ -113,37 +113,37 @@ def _size(analysis: Analysis) -> Iterator[Claim]:
     yield "participants left out", "0", f"{len(analysis.admission.excluded)}"
 
 
-def _random(analysis: Analysis) -> Iterator[Claim]:
+def _random_pair_claims(analysis: Analysis) -> Iterator[Claim]:
     result = analysis.result(Scope.RANDOM, measures.ACCURACY)
-    # A participant's accuracy times their number of trials is how many choices were predicted; a
-    # tie makes it a half.
+    # Accuracy times number of trials is the number of correctly predicted choices; a tie counts
+    # one half
     scores = result.evaluation
     sums = dict(zip(scores.models, (scores.values * scores.n_trials).sum(axis=0), strict=True))
-    ours = _listed(f"{sums[model]:g}" for model in _ORDER)
-    yield "random pairs: choices predicted, of 900", _listed(_CORRECT.split()), ours
-    ceiling = f"{_digits(scores.lower.mean())} to {_digits(scores.upper.mean())}"
+    ours = _join_with_models(f"{sums[model]:g}" for model in _ORDER)
+    yield "random pairs: choices predicted, of 900", _join_with_models(_CORRECT.split()), ours
+    ceiling = f"{_decimals(scores.lower.mean())} to {_decimals(scores.upper.mean())}"
     yield "random pairs: noise ceiling", ".748889 to .810000", ceiling
     differ = sum(len(result.beaten_by(model)) for model in _ORDER)
     compared = sum(comparison["second"] != CEILING for comparison in result.comparisons)
     yield "random pairs: models that differ", "0 of 36 pairs", f"{differ} of {compared} pairs"
-    # Of the symmetric matrix (n_models, n_models) what lies above the diagonal: each pair once.
+    # Entries above the diagonal of the symmetric matrix (n_models, n_models): each pair once
     agreement = analysis.agreement[Condition.RANDOM_NATURAL]
     above = np.triu_indices(len(agreement), 1)
     shares = agreement[above]
     yield "random pairs: models agree on", "84.5 %", f"{100 * shares.mean():.1f} %"
-    for about, published, place in (
+    for about, published, index in (
         ("least", "gpt2 and rnn, 75.56 %", shares.argmin()),
         ("most", "gpt2 and roberta, 93.33 %", shares.argmax()),
     ):
-        names = sorted(analysis.ratings.models[side[place]] for side in above)
-        ours = f"{' and '.join(names)}, {100 * shares[place]:.2f} %"
+        names = sorted(analysis.ratings.models[side[index]] for side in above)
+        ours = f"{' and '.join(names)}, {100 * shares[index]:.2f} %"
         yield f"random pairs: models that agree {about}", published, ours
 
 
-def _controversial(analysis: Analysis) -> Iterator[Claim]:
+def _controversial_pair_claims(analysis: Analysis) -> Iterator[Claim]:
     better = analysis.result(Scope.NATURAL, measures.ACCURACY).beaten_by("gpt2")
-    others = _ordered(set(_ORDER) - {"gpt2", "roberta"})
-    yield "natural controversial pairs: gpt2 is better than", others, _ordered(better)
+    others = _join_models(set(_ORDER) - {"gpt2", "roberta"})
+    yield "natural controversial pairs: gpt2 is better than", others, _join_models(better)
     for scope, about, published in (
         (Scope.NATURAL, "natural controversial pairs", "gpt2, roberta, electra"),
         (Scope.SYNTHETIC, "synthetic controversial pairs", "gpt2"),
@@ -151,16 +151,18 @@ def _controversial(analysis: Analysis) -> Iterator[Claim]:
         (Scope.REJECT, "natural vs. synthetic, rejecting", ", ".join(_ORDER)),
     ):
         below = analysis.result(scope, measures.ACCURACY).below_ceiling()
-        yield f"{about}: not below the ceiling", published, _ordered(set(_ORDER) - below)
+        yield f"{about}: not below the ceiling", published, _join_models(set(_ORDER) - below)
 
 
-def _overall(analysis: Analysis) -> Iterator[Claim]:
+def _overall_claims(analysis: Analysis) -> Iterator[Claim]:
     result = analysis.result(Scope.OVERALL, measures.COSINE)
     scores = result.evaluation
     means = dict(zip(scores.models, scores.values.mean(axis=0), strict=True))
-    ours = _listed(_digits(means[model]) for model in _ORDER)
-    yield "all trials: signed-rank cosine", _listed(_COSINES.split()), ours
-    ceiling = f"{_digits(_published_ceiling(analysis.ratings))} to {_digits(scores.upper.mean())}"
+    ours = _join_with_models(_decimals(means[model]) for model in _ORDER)
+    yield "all trials: signed-rank cosine", _join_with_models(_COSINES.split()), ours
+    ceiling = (
+        f"{_decimals(_published_ceiling(analysis.ratings))} to {_decimals(scores.upper.mean())}"
+    )
     yield "all trials: noise ceiling of the cosine", ".720220 to .773509", ceiling
     # The paper orders its first four models, each significantly better than the next.
     for better, worse in pairwise(_ORDER[:4]):
@@ -179,28 +181,30 @@ def _overall(analysis: Analysis) -> Iterator[Claim]:
 
 
 def _published_ceiling(ratings: Ratings) -> float:
-    """The lower noise ceiling of the cosine with means in floating point, as published.
+    """Compute the lower noise ceiling of the cosine with floating-point means, as published.
 
-    What ties in exact arithmetic, as in `analyze`, differs there in the last bit, and so in rank.
+    Values that tie in exact arithmetic (as in `analyze`) may differ there in the last bit, and so
+    in rank.
     """
     cosines = []
     for group in ratings.groups:
         ranks = measures.signed_ranks(group.preferences)
         unit = ranks / np.sqrt(measures.rank_squares(ranks))[:, None]
         others = [np.delete(unit, person, axis=0).mean(axis=0) for person in range(len(unit))]
-        # Each person's own cosine with the others: (n_participants, n_participants), its diagonal
+        # Each participant's cosine with the others: the diagonal of (n_participants,
+        # n_participants)
         cosines.append(np.diag(measures.signed_rank_cosine(np.stack(others), group.preferences)))
     return float(np.concatenate(cosines).mean())
 
 
-def _ordered(models: Iterable[str]) -> str:
+def _join_models(models: Iterable[str]) -> str:
     chosen = set(models)
     return ", ".join(model for model in _ORDER if model in chosen) or "none"
 
 
-def _listed(values: Iterable[str]) -> str:
+def _join_with_models(values: Iterable[str]) -> str:
     return ", ".join(f"{model} {value}" for model, value in zip(_ORDER, values, strict=True))
 
 
-def _digits(value: float) -> str:
+def _decimals(value: float) -> str:
     return f"{value:.6f}".removeprefix("0")

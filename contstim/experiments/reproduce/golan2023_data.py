@@ -1,7 +1,7 @@
-"""Experiment 1 of the 2023 study: its trials and its 16,500 ratings, read and imported.
+"""Experiment 1 of the 2023 study: reading its trials and 16,500 ratings, and importing them.
 
-The published file is a list of ratings. What each trial compared follows from the published
-selections, and who was in which group from the sentences that participants share.
+The published file is a list of ratings. Models and conditions of trials follow from the published
+selections, and participants' groups from the sentences that they share.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from contstim.words.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-TRIALS_EACH = 165  # rows of one participant, one after another
+TRIALS_EACH = 165  # consecutive rows of each participant
 
 _COLUMNS = ("sentence_pair", "Trial Number", "rating", "Reaction Time")
 
@@ -33,30 +33,32 @@ _COLUMNS = ("sentence_pair", "Trial Number", "rating", "Reaction Time")
 def read_experiment(
     contstimlang_folder: Path | str, ratings_file: Path | str
 ) -> tuple[tuple[Trial, ...], tuple[Response, ...]]:
-    """The 1,650 trials and 16,500 responses of 100 participants in 10 groups.
+    """Read the 1,650 trials and 16,500 responses of 100 participants in 10 groups.
 
-    Participants are p001 … p100 in the order of the file; groups are numbered as they first appear.
-    The shown side was not published (`left` is 0); `position` is the file's trial number.
+    Participants are p001 … p100 in the order of the file; groups are numbered in the order of their
+    first participant. Sides were not published (`left` is 0); `position` is the trial number in the
+    file.
 
     Args:
-        contstimlang_folder: the repository dpmlab/contstimlang, for selections and stimuli.
-        ratings_file: the ratings, `data` in the repository LpZamora/contstimlang.
+        contstimlang_folder: folder of the repository dpmlab/contstimlang, with selections and
+            stimuli.
+        ratings_file: file of ratings, `data` in the repository LpZamora/contstimlang.
 
     Raises:
-        InputError: a file is missing or is not what was published.
+        InputError: if a file is missing or differs from the published one.
     """
-    rows = _shown_pairs(ratings_file)
-    groups = _groups([pair for pair, *_ in rows], ratings_file)
-    # The 1,440 controversial trials by their sentences, in either order; groups follow below.
-    made = [pair_trial(pair) for pair in published.read_natural_pairs(contstimlang_folder)]
+    rows = _read_rows(ratings_file)
+    groups = _assign_groups([pair for pair, *_ in rows], ratings_file)
+    # The 1,440 controversial trials by their sentences, in either order; groups are assigned below
+    candidates = [pair_trial(pair) for pair in published.read_natural_pairs(contstimlang_folder)]
     for triplet in published.read_triplets(contstimlang_folder, selected=True):
-        made += triplet_trials(triplet, twins=True)
-    selected = {frozenset((trial.sentence_1, trial.sentence_2)): trial for trial in made}
+        candidates += triplet_trials(triplet, twins=True)
+    selected = {frozenset((trial.sentence_1, trial.sentence_2)): trial for trial in candidates}
     order = published.read_stimulus_scores(contstimlang_folder).rows
     trials: dict[frozenset[Sentence], Trial] = {}
     responses = []
     for row, (pair, rating, position, rt_ms) in enumerate(rows):
-        # A participant is a block of rows; the first of a group to meet a trial gives it its group.
+        # Participants are blocks of rows; the first one who saw a trial determines its group
         participant = row // TRIALS_EACH
         key = frozenset(pair)
         if key not in trials:
@@ -68,7 +70,7 @@ def read_experiment(
                 f"p{participant + 1:03}",
                 trial.group,
                 trial.trial_id,
-                # a rating goes from the file's first sentence to its second, ours from sentence_1
+                # The file rates from its first sentence to its second, we from sentence_1
                 rating if pair[0] == trial.sentence_1 else trial.scale.mirrored(rating),
                 UNKNOWN,
                 position,
@@ -80,13 +82,13 @@ def read_experiment(
     return tuple(ordered), tuple(responses)
 
 
-_Shown = tuple[tuple[Sentence, Sentence], int, int, float]
+_RatingRow = tuple[tuple[Sentence, Sentence], int, int, float]
 
 
-def _shown_pairs(path: Path | str) -> list[_Shown]:
-    """Both sentences in the file's order, the rating from first to second, position, milliseconds.
+def _read_rows(path: Path | str) -> list[_RatingRow]:
+    """Read sentences, rating from first to second, position, and reaction time (ms) of each row.
 
-    A sentence of the study has no underscore, which joins the two in the file.
+    In the file, an underscore joins the two sentences; no sentence contains one.
     """
     rows, columns = [], needed_columns(path, read_csv(path), _COLUMNS)
     for row, cells in enumerate(zip(*columns, strict=True)):
@@ -99,8 +101,8 @@ def _shown_pairs(path: Path | str) -> list[_Shown]:
     return rows
 
 
-def _groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str) -> list[int]:
-    """The group of each participant: those who saw the same pairs, numbered as they appear."""
+def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str) -> list[int]:
+    """Return the group of each participant: participants with the same pairs share a group."""
     if not pairs or len(pairs) % TRIALS_EACH:
         raise InputError(
             f"{path} has {len(pairs):,} ratings, no multiple of {TRIALS_EACH} per participant."
@@ -109,8 +111,8 @@ def _groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str) -> lis
         frozenset(map(frozenset, pairs[start : start + TRIALS_EACH]))
         for start in range(0, len(pairs), TRIALS_EACH)
     ]
-    # Groups share no pair, so that whoever saw the same set of 165 pairs is of one group, and a
-    # pair in two different sets means that rows are missing or out of order.
+    # Groups share no pairs. A pair in two different sets of 165 pairs means that rows are missing
+    # or out of order
     numbers = {pairs_seen: n for n, pairs_seen in enumerate(dict.fromkeys(seen), start=1)}
     owners = Counter(pair for pairs_seen in numbers for pair in pairs_seen)
     if any(len(pairs_seen) < TRIALS_EACH for pairs_seen in seen) or max(owners.values()) > 1:
@@ -124,9 +126,9 @@ def _groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str) -> lis
 def _unselected_trial(
     pair: tuple[Sentence, Sentence], order: Mapping[Sentence, int], path: Path | str
 ) -> Trial:
-    """A catch trial where both sentences have the same words, else a random natural pair.
+    """Build a catch trial if both sentences have the same words, otherwise a random natural pair.
 
-    The published table of stimuli ends with the shuffled sentences, so the later of two is the
+    The published table of stimuli ends with the shuffled sentences, so the later sentence is the
     shuffled one.
     """
     absent = [sentence.text for sentence in pair if sentence not in order]
@@ -160,9 +162,9 @@ def import_golan2023(
     --scores-out scores.csv`
 
     Raises:
-        InputError: a file is missing or is not what was published.
+        InputError: if a file is missing or differs from the published one.
     """
-    del files, trials  # it has its own
+    del files, trials  # files are in the folder of the settings, trials are built from them
     folder = settings.data / "contstimlang"
     published_trials, responses = read_experiment(
         folder, settings.data / "contstimlang-fork" / "data"

@@ -1,11 +1,11 @@
-"""The 2023 study's scores, stimuli and words, fetched, and read; of pickled files nothing is run.
+"""Fetching and reading of the 2023 study's scores, stimuli and words; pickles run no code.
 
-Files are fetched from the repository dpmlab/contstimlang, under its own paths; `registry.txt` pins
-each by the SHA-256 of its content.
+Files come from the repository dpmlab/contstimlang and keep their paths; `registry.txt` pins each by
+the SHA-256 of its content.
 
-Every reader takes the folder of the repository dpmlab/contstimlang; scores and words also its part
-`resources` alone. Sentences come as `Sentence.text`, closed by an end mark, and orientation is
-ours: model_1 rejects sentence_1 and synthetic_1.
+Every reader takes the folder of the repository dpmlab/contstimlang; scores and words also its
+folder `resources` alone. Sentences are `Sentence.text`, with an end mark, and orientation is ours:
+model_1 rejects sentence_1 and synthetic_1.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TRIPLETS = (
     "synthesized_sentences/20210224_controverisal_sentence_pairs_heuristic_natural_init_allow_rep/"
     "8_word_9_models_100_sentences_per_pair{}.csv"
 )
-_PLAIN = {
+_ALLOWED_CLASSES = {
     ("numpy", "dtype"),
     ("numpy", "ndarray"),
     ("numpy._core.multiarray", "scalar"),
@@ -47,10 +47,10 @@ _PLAIN = {
 
 
 def read_stimulus_scores(folder: Path | str) -> ScoreTable:
-    """Scores of the study's 2,240 stimulus sentences under nine models.
+    """Read scores of the study's 2,240 stimulus sentences under nine models.
 
     Raises:
-        InputError: the file is missing or does not hold such scores.
+        InputError: if the file is missing or does not contain such scores.
     """
     path = resource(folder, "contstim_stim_probs_dict.pkl")
     by_model = load_plain(path)
@@ -63,24 +63,24 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} does not hold a score of each sentence: {error!r}.") from error
-    # A dictionary for each model, sentence → nats, all in the order of the first: columns become
-    # (n_sentences, n_models).
-    given = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
-    return ScoreTable(given, MODELS, np.array(columns).T)
+    # The file has a dictionary for each model, sentence → nats, in the same order: columns become
+    # (n_sentences, n_models)
+    parsed_sentences = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
+    return ScoreTable(parsed_sentences, MODELS, np.array(columns).T)
 
 
 def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
-    """The study's 360 natural controversial pairs.
+    """Read the study's 360 natural controversial pairs.
 
-    Rows are those of `read_stimulus_scores`: the lines of the corpus were not published. Ranks are
-    the published ones, among 231,725 sentences.
+    Rows are those of `read_stimulus_scores`, because corpus line numbers were not published. Ranks
+    are the published ones, among 231,725 sentences.
 
     Raises:
-        InputError: a file is missing, lacks a column, or has a sentence without scores.
+        InputError: if a file is missing, lacks a column, or has a sentence without scores.
     """
     path = Path(folder) / _PAIRS
     rows = read_stimulus_scores(folder).rows
-    table = _columns(
+    table = _read_columns(
         path,
         ("model_1", "model_2", "sentence1", "sentence2"),
         tuple(f"s{s}_ranked_log_prob_model_{m}" for s in (1, 2) for m in (1, 2)),
@@ -94,26 +94,27 @@ def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
                     f"{path}: {sentence.text!r} is not among the study's scored stimuli."
                 )
         trial_id = content_id("pair", model_1, model_2, *sentences)
-        places = (rows[sentence] for sentence in sentences)
-        pairs.append(Pair(trial_id, model_1, model_2, *sentences, *places, *map(float, ranks)))
+        stimulus_rows = (rows[sentence] for sentence in sentences)
+        pairs.append(
+            Pair(trial_id, model_1, model_2, *sentences, *stimulus_rows, *map(float, ranks))
+        )
     return tuple(pairs)
 
 
 def read_triplets(folder: Path | str, *, selected: bool = False) -> tuple[Triplet, ...]:
-    """The study's 3,600 synthesized triplets in the order of the file, or the 360 shown to people.
+    """Read the study's 3,600 synthesized triplets in file order, or the 360 shown ones.
 
-    The files call S1 the sentence that their second model rejects; here synthetic_1 is the one that
+    The files name S1 the sentence that their second model rejects; here synthetic_1 is the one that
     model_1 rejects, as in Eq. 4.
 
     Raises:
-        InputError: the file is missing, lacks a column, or a score is not a number.
+        InputError: if the file is missing, lacks a column, or a score is not a number.
     """
     path = Path(folder) / _TRIPLETS.format("_best10" if selected else "")
-    # In this order the columns are ours: natural, synthetic_1 (their S2), synthetic_2, each under
-    # both models.
+    # Column order: natural, synthetic_1 (S2 in the files), synthetic_2, each under both models
     names = tuple(f"lp_{s}_given_m{m}" for s in ("N", "S2", "S1") for m in (1, 2))
     triplets = []
-    for model_1, model_2, *cells in _columns(path, ("m1", "m2", "N", "S2", "S1"), names):
+    for model_1, model_2, *cells in _read_columns(path, ("m1", "m2", "N", "S2", "S1"), names):
         natural, synthetic_1, synthetic_2 = map(Sentence.parse, cells[:3])
         natural_1, natural_2, rejected_1, accepted_1, accepted_2, rejected_2 = map(float, cells[3:])
         triplets.append(
@@ -128,10 +129,10 @@ def read_triplets(folder: Path | str, *, selected: bool = False) -> tuple[Triple
 
 
 def read_vocabulary(folder: Path | str) -> Vocabulary:
-    """The study's vocabulary: 5,977 sentence-initial and 23,180 other words, 42 may repeat.
+    """Read the study's vocabulary: 5,977 sentence-initial and 23,180 other words; 42 may repeat.
 
     Raises:
-        InputError: a file is missing, or is not a plain list of words.
+        InputError: if a file is missing, or is not a plain list of words.
     """
     initial, inner, repeatable = (load_words(resource(folder, name)) for name in _WORDS)
     return Vocabulary(initial, inner, frozenset(repeatable))
@@ -139,17 +140,17 @@ def read_vocabulary(folder: Path | str) -> Vocabulary:
 
 class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        today = module.replace("numpy.core.", "numpy._core.")  # the name before NumPy 2
-        if (today, name) not in _PLAIN:
+        current_module = module.replace("numpy.core.", "numpy._core.")  # name before NumPy 2
+        if (current_module, name) not in _ALLOWED_CLASSES:
             raise pickle.UnpicklingError(f"it wants to load {module}.{name}")
-        return super().find_class(today, name)
+        return super().find_class(current_module, name)
 
 
 def load_plain(path: Path) -> object:
-    """Contents of a pickle, if it is built of numbers, texts, arrays and plain containers alone.
+    """Load a pickle that consists of numbers, texts, arrays and plain containers only.
 
     Raises:
-        InputError: the file is missing, damaged, or wants to load anything else.
+        InputError: if the file is missing, damaged, or loads any other class.
     """
     with decoding(path, "a pickle of plain values"), path.open("rb") as file:
         loaded: object = _PlainUnpickler(file).load()
@@ -157,7 +158,7 @@ def load_plain(path: Path) -> object:
 
 
 def resource(folder: Path | str, name: str) -> Path:
-    """The path of a file in the repository's folder `resources`, or in that folder alone."""
+    """Return the path of a file in the repository's folder `resources`, or in a copy of it."""
     folder = Path(folder)
     path = (folder / "resources" if (folder / "resources").is_dir() else folder) / name
     if not path.is_file():
@@ -166,18 +167,20 @@ def resource(folder: Path | str, name: str) -> Path:
 
 
 def load_words(path: Path) -> tuple[str, ...]:
-    """The words of a pickled list."""
+    """Load the words of a pickled list."""
     words = load_plain(path)
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise InputError(f"{path} is not a plain list of words.")
     return tuple(words)
 
 
-def _columns(path: Path, texts: tuple[str, ...], numbers: tuple[str, ...]) -> list[tuple[str, ...]]:
+def _read_columns(
+    path: Path, texts: tuple[str, ...], numbers: tuple[str, ...]
+) -> list[tuple[str, ...]]:
     table = read_table(path)
     readers: dict[str, Reader] = dict.fromkeys(texts, (Sentence.parse, "text"))
     readers |= dict.fromkeys(numbers, (number, "number"))
-    parsed_columns(path, table, readers)  # for its errors alone
+    parsed_columns(path, table, readers)  # only raises errors
     return list(zip(*(table[name] for name in readers), strict=True))
 
 
@@ -191,11 +194,11 @@ PUBLISHED = {
     "natural-scores": ("resources/precomputed_sentence_probabilities/",),
     "stimulus-scores": ("resources/contstim_stim_probs_dict.pkl", "resources/contstim_sents_"),
 }
-"""What can be fetched, and where its files lie in the repository."""
+"""Sets of files that can be fetched → prefixes of their paths in the repository."""
 
 
 def published_files() -> dict[str, str]:
-    """The paths of all files that can be fetched, and the checksums of their content."""
+    """Return paths → checksums of all files that can be fetched."""
     registry = files("contstim.experiments.reproduce").joinpath("registry.txt")
     text = registry.read_text(encoding="utf-8")
     return dict(line.split(" ") for line in text.splitlines())
@@ -208,23 +211,23 @@ def fetch_published(
     address: str = ADDRESS,
     progress: Callable[[str], None] | None = None,
 ) -> Path:
-    """Bring files of the 2023 study into a folder, from which this package reads them.
+    """Fetch files of the 2023 study into a folder.
 
-    A file that is there with the right content is left alone, so an interrupted call can be
-    repeated. `read_natural_pairs` also needs `stimulus-scores`.
+    Existing files with the right content are kept, so an interrupted call can be repeated.
+    `read_natural_pairs` also needs `stimulus-scores`.
 
     Args:
-        folder: where the files are put, under the repository's own paths; made if need be.
-        names: keys of `PUBLISHED`; all of them are 20 MB.
-        address: where the repository's files are served.
-        progress: told the path of each file before it is fetched or checked.
+        folder: destination, created when missing; files keep their paths in the repository.
+        names: keys of `PUBLISHED`; all sets together have 20 MB.
+        address: base address of the repository's files.
+        progress: callback that receives the path of each file before it is fetched or checked.
 
     Returns:
         The folder.
 
     Raises:
-        InputError: Pooch is not installed, an unknown name, no connection, no such file, or other
-            content than expected.
+        InputError: if Pooch is not installed, a name is unknown, there is no connection, or a file
+            is missing or has other content than expected.
     """
     try:
         import pooch
@@ -242,16 +245,16 @@ def fetch_published(
             f"Nothing is published under {error}; ask for {', '.join(PUBLISHED)}."
         ) from None
     registry = published_files()
-    keeper = pooch.create(path=Path(folder), base_url=address, registry=registry)
-    # Pooch tells of every download on its logger; progress is told here.
+    fetcher = pooch.create(path=Path(folder), base_url=address, registry=registry)
+    # Pooch logs every download; `progress` reports them instead
     pooch.get_logger().setLevel(logging.WARNING)
     for path in registry:
         if path.startswith(prefixes):
             if progress is not None:
                 progress(path)
             try:
-                keeper.fetch(path)
-            except (OSError, ValueError) as error:  # ValueError: the checksum is another
+                fetcher.fetch(path)
+            except (OSError, ValueError) as error:  # ValueError: another checksum
                 raise InputError(
                     f"Cannot fetch {address}{path}: {error} Or download the repository "
                     "dpmlab/contstimlang by hand and give its folder."
