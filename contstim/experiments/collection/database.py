@@ -92,7 +92,7 @@ class Recorder:
             with ExitStack() as resources:
                 file = resources.enter_context(_open_file(path))
                 self._connection = resources.enter_context(connected(path))
-                _lock(path, file)  # after SQLite has a lock of its own; see `_lock`
+                _lock(path, file)  # after SQLite locks the file; see `_lock`
                 _initialize(self._connection, path, fingerprint, server)
                 self._secret = stored_key(self._connection, "secret")
                 self._files = {file: _identity(file) for file in (path, Path(f"{path}-wal"))}

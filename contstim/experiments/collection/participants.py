@@ -218,7 +218,7 @@ def withdrawn_refusal() -> RequestRefusal:
 
 
 def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: float) -> str:
-    """Return the first group with the fewest participants who finished or are active since then.
+    """Return the first group with the fewest participants who finished or were seen since then.
 
     Participants who dropped out or failed the check of the instructions are not counted, so that
     their place is free; they are counted again if they resume.

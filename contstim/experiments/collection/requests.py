@@ -83,14 +83,14 @@ class Throttle:
         Raises:
             RequestRefusal: if the caller has no token left.
         """
-        left, then = self._buckets.pop(caller, (self.burst, now))
+        tokens, last_time = self._buckets.pop(caller, (self.burst, now))
         # Refill, at most to a full bucket; clocks may be set back
-        left = min(self.burst, left + max(0.0, now - then) * self.per_second)
-        self._buckets[caller] = (max(0.0, left - 1) if left >= 1 else left, now)
+        tokens = min(self.burst, tokens + max(0.0, now - last_time) * self.per_second)
+        self._buckets[caller] = (max(0.0, tokens - 1) if tokens >= 1 else tokens, now)
         if len(self._buckets) > _MAX_CALLERS:
             self._buckets.popitem(last=False)
-        if left < 1:
-            wait = (1 - left) / self.per_second
+        if tokens < 1:
+            wait = (1 - tokens) / self.per_second
             raise RequestRefusal(429, "Too many requests; try again in a moment.", wait=wait)
 
 
@@ -191,7 +191,7 @@ async def read_json(request: Request, limits: RequestLimits) -> Any:
     Raises:
         RequestRefusal: if the body is too large, too slow, not declared as JSON, or invalid JSON.
     """
-    # Browsers let any page send text to any server, but JSON only to the page's own server
+    # Browsers allow pages to send text to any server, but JSON only to their own server
     media_type = request.headers.get("content-type", "").partition(";")[0]
     if media_type.strip().lower() != "application/json":
         raise RequestRefusal(415, "Content-Type must be application/json.")

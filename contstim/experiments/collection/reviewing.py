@@ -174,21 +174,21 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
         html = await asyncio.to_thread(
             file.content.html, decisions=file.decisions, file=file.path.name
         )
-        # The page states itself what it may load; frame-ancestors is only valid in a header
+        # The page has its own policy; frame-ancestors is only valid in a header
         policy = {"Content-Security-Policy": "frame-ancestors 'none'"}
         return HTMLResponse(html, headers=HEADERS | policy)
 
     async def decide(request: Request) -> Response:
         check_host(request)
-        asked = check_fields(await read_json(request, RequestLimits()), DecideRequest)
-        if asked.fingerprint != file.content.fingerprint:
+        body = check_fields(await read_json(request, RequestLimits()), DecideRequest)
+        if body.fingerprint != file.content.fingerprint:
             raise RequestRefusal(409, "The page is of other items: load it again.")
         async with save_lock:
             try:
-                await asyncio.to_thread(file.decide, asked.decisions)
+                await asyncio.to_thread(file.decide, body.decisions)
             except InputError as error:
                 raise RequestRefusal(503, str(error), wait=3) from error
-        return json_response({"saved": len(asked.decisions)})
+        return json_response({"saved": len(body.decisions)})
 
     return Starlette(
         routes=[Route("/", page), Route("/decisions", decide, methods=["POST"])],

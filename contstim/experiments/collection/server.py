@@ -185,8 +185,8 @@ def sparing_handler(written: logging.Formatter, burst: float, per_second: float)
             skipped[record.name] += 1
             return False
         text = written.format(record)[:_LONGEST_MESSAGE]
-        if more := skipped.pop(record.name, 0):
-            text += f" ({more:,} messages before this one were left out)"
+        if n_skipped := skipped.pop(record.name, 0):
+            text += f" ({n_skipped:,} messages before this one were left out)"
         # The text now includes the traceback
         record.msg, record.args = text, ()
         record.exc_info = record.exc_text = record.stack_info = None
@@ -202,13 +202,13 @@ def sparing_log() -> Iterator[None]:
     """Write a server's messages to standard error only, at a limited rate."""
     formatter = logging.Formatter("%(asctime)s %(levelname)s: %(message)s")
     handler = sparing_handler(formatter, *_LOG_RATE)
-    before = {logger: logger.propagate for logger in map(logging.getLogger, _LOGGERS)}
-    for logger in before:
+    propagated = {logger: logger.propagate for logger in map(logging.getLogger, _LOGGERS)}
+    for logger in propagated:
         logger.addHandler(handler)
         logger.propagate = False
     try:
         yield
     finally:
-        for logger, propagate in before.items():
+        for logger, propagate in propagated.items():
             logger.removeHandler(handler)
             logger.propagate = propagate

@@ -202,25 +202,25 @@ class Service:
     async def open(self, request: Request) -> Response:
         """Report, before consent, whether the applicant can take part."""
         self._opening.take(address(request), self._clock())
-        asked, applicant = await self._read_join_request(request)
-        is_open = await self._recorder.run(participants.is_open, asked, applicant, self._options)
+        body, applicant = await self._read_join_request(request)
+        is_open = await self._recorder.run(participants.is_open, body, applicant, self._options)
         return json_response({"open": is_open})
 
     async def join(self, request: Request) -> Response:
         """Add a new participant, or resume a known one."""
         now = self._clock()
         self._joining.take(address(request), now)
-        asked, applicant = await self._read_join_request(request)
+        body, applicant = await self._read_join_request(request)
         joined = await self._recorder.run(
-            participants.join, self._study.trials, asked, applicant, self._options, now
+            participants.join, self._study.trials, body, applicant, self._options, now
         )
         return self._participant_response(joined, status=201)
 
     async def resume(self, request: Request) -> Response:
         """Report a participant's stored answers."""
-        asked = check_fields(await read_json(request, self._limits), ParticipantRequest)
-        now = self._admit(request, asked)
-        state = await self._recorder.run(participants.resume, asked, now)
+        body = check_fields(await read_json(request, self._limits), ParticipantRequest)
+        now = self._admit(request, body)
+        state = await self._recorder.run(participants.resume, body, now)
         return self._participant_response(state, status=200)
 
     async def save(self, request: Request) -> Response:
@@ -228,21 +228,21 @@ class Service:
         content = await read_json(request, self._limits)
         # The secret is checked first, so that strangers learn nothing about the request
         now = self._admit(request, check_fields(content, ParticipantRequest))
-        asked = check_fields(content, SaveRequest)
+        body = check_fields(content, SaveRequest)
         allowed = {*self._study.scale.answers, *([None] if self._study.deadline else [])}
-        if not allowed.issuperset(answer.rating for answer in asked.responses):
+        if not allowed.issuperset(answer.rating for answer in body.responses):
             raise RequestRefusal(422, f"Ratings are {self._study.scale.meaning}.")
-        saved = await self._recorder.run(participants.save, self._study.trials, asked, now)
+        saved = await self._recorder.run(participants.save, self._study.trials, body, now)
         return json_response({"saved": saved})
 
     async def complete(self, request: Request) -> Response:
         """Return the completion code if every answer is stored."""
-        asked = check_fields(await read_json(request, self._limits), ParticipantRequest)
-        now = self._admit(request, asked)
-        await self._recorder.run(participants.complete, self._study.trials, asked, now)
+        body = check_fields(await read_json(request, self._limits), ParticipantRequest)
+        now = self._admit(request, body)
+        await self._recorder.run(participants.complete, self._study.trials, body, now)
         code = self._code
         if code is None and self._redirect is None:  # platforms do not know our individual codes
-            code = self._recorder.completion_code(asked.participant)
+            code = self._recorder.completion_code(body.participant)
         return json_response({"code": code, "redirect": self._redirect})
 
     async def download(self, request: Request) -> Response:
@@ -275,21 +275,21 @@ class Service:
 
     async def _read_join_request(self, request: Request) -> tuple[JoinRequest, Applicant]:
         """Read a request to take part, and the identity in it."""
-        asked = check_fields(await read_json(request, self._limits), JoinRequest)
+        body = check_fields(await read_json(request, self._limits), JoinRequest)
         try:
-            return asked, participants.identify(asked, self._study.identify, self._link_key)
+            return body, participants.identify(body, self._study.identify, self._link_key)
         except RequestRefusal:
             self._failing.take(address(request), self._clock())
             raise
 
-    def _admit(self, request: Request, asked: ParticipantRequest) -> float:
+    def _admit(self, request: Request, body: ParticipantRequest) -> float:
         """Check the participant's secret and request rate, and return the current time."""
-        now, secret = self._clock(), asked.secret or bearer(request)
+        now, secret = self._clock(), body.secret or bearer(request)
         # The secret is derived from the name: this needs no database and reveals no names
-        if not equal_secrets(self._recorder.participant_secret(asked.participant), secret):
+        if not equal_secrets(self._recorder.participant_secret(body.participant), secret):
             self._failing.take(address(request), now)
             raise RequestRefusal(403, "Participant and secret do not belong together.")
-        self._asking.take(asked.participant, now)
+        self._asking.take(body.participant, now)
         return now
 
     def _participant_response(self, state: Mapping[str, Any], *, status: int) -> Response:

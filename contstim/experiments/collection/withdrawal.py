@@ -107,8 +107,8 @@ def _names_of(secret: str, row: sqlite3.Row) -> dict[str, str]:
     """Return all names of a participant, with the kind of each."""
     # Not the running number, which may be another's ID, nor the platform's study or visit
     fields = json.loads(row["fields"]).items()
-    others = {STUDY, *VISIT}
-    ids = {v: "ID" if n == "participant" else n for n, v in fields if n not in others}
+    excluded_fields = {STUDY, *VISIT}
+    ids = {v: "ID" if n == "participant" else n for n, v in fields if n not in excluded_fields}
     code = code_of(secret, row)
     names = ids | dict.fromkeys((code, code.lower()), "completion code")
     names[row["participant"]] = "name"

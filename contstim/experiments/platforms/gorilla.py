@@ -106,7 +106,7 @@ def export_gorilla(
     lists = stimulus_lists(trials, as_html, seed=settings.seed)
     # A template from an earlier export has our columns already
     columns = list(dict.fromkeys((*rows[0], *METADATA)))
-    for shown in lists:
+    for list_rows in lists:
         # Our cells replace the template's; Gorilla reads texts as HTML
         trial_rows = [
             {
@@ -117,10 +117,10 @@ def export_gorilla(
                 "list_name": row["list_name"],
                 "shown_left": row["left"],
             }
-            for row in shown
+            for row in list_rows
         ]
         sheet = [*rows[:first], *trial_rows, *rows[first + number :]]
-        folder.rows(f"{shown[0]['list_name']}.csv", sheet, columns)
+        folder.rows(f"{list_rows[0]['list_name']}.csv", sheet, columns)
     folder.lists(lists)
     about = {"left": left, "right": right}
     folder.readme(lists=len(lists), **about, **button_facts(trials[0].scale, settings.language))
@@ -185,7 +185,7 @@ def _read_answers(
     participants: dict[str, None] = {}
     rated: set[tuple[str, str]] = set()
     unrated: dict[tuple[str, str], RecordedAnswer | UnreadableRow] = {}
-    others = 0
+    n_others = 0
     for row in rows:
         if isinstance(row, UnreadableRow):
             yield row
@@ -197,7 +197,7 @@ def _read_answers(
             continue
         participants[participant] = None
         if not trial_id:
-            others += 1
+            n_others += 1
             continue
         key = (participant, trial_id)
         cells = {
@@ -216,7 +216,7 @@ def _read_answers(
             # Trials also have rows of other events, such as clicks; used if there is no rating
             unrated[key] = recorded_or_unreadable(row.where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
-    yield f"{path}: {counted(others, 'row')} of no trial."
+    yield f"{path}: {counted(n_others, 'row')} of no trial."
     if (
         idle := participants.keys()
         - {participant for participant, _ in rated | unrated.keys()}

@@ -212,8 +212,8 @@ def export_csv(
     rows = [
         # Lists are sorted by group, so participants are numbered from 1 in each
         {"participant": number % participants + 1, **row}
-        for number, shown in enumerate(lists)
-        for row in shown
+        for number, list_rows in enumerate(lists)
+        for row in list_rows
     ]
     folder.rows("presentation.csv", rows, COLUMNS)
     folder.readme(
@@ -227,12 +227,12 @@ def _answer_facts(scale: Scale) -> dict[str, str]:
     first, last = scale.answers[0], scale.answers[-1]
     sum_of_ends = str(first + last)
     if not scale.buttons:
-        shown = f"a slider below them, from {first} (left) to {last} (right)"
-        return {"shown": shown, "rated": "the value", "turned": sum_of_ends, "buttons": ""}
+        display = f"a slider below them, from {first} (left) to {last} (right)"
+        return {"shown": display, "rated": "the value", "turned": sum_of_ends, "buttons": ""}
     facts = button_facts(scale, "en")
-    shown = f"{facts['number']} buttons below them"
+    display = f"{facts['number']} buttons below them"
     return {
-        "shown": shown,
+        "shown": display,
         "rated": "the button",
         "turned": sum_of_ends,
         "buttons": facts["buttons"],

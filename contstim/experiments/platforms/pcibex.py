@@ -103,8 +103,8 @@ def export_pcibex(
             "left_html": row["left_sentence"],
             "right_html": row["right_sentence"],
         }
-        for shown in lists
-        for row in shown
+        for list_rows in lists
+        for row in list_rows
     ]
     buttons, texts = trials[0].scale.buttons, labels(settings.language, "lists")
     values = {
@@ -154,14 +154,14 @@ def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | Unread
     """Yield the answers of a file by trial, unreadable rows, and a note on other lines."""
     # Lines of each trial, separately for each submission of a participant
     runs: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-    others = 0
+    n_others = 0
     for line in _lines(path):
         if isinstance(line, UnreadableRow):
             yield line
             continue
         cells = line.cells
         if not cells.get("trial_id"):
-            others += 1
+            n_others += 1
             continue
         needed_columns(line.where, cells, (_ITEM, _ELEMENT, _PARAMETER, _VALUE, _EVENT))
         # Participants may submit twice: the reception time distinguishes the submissions. Unnamed
@@ -177,7 +177,7 @@ def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | Unread
         runs[key].append(line)
     if not runs:
         raise InputError(f"{path} has no line with a trial_id, so nothing in it is a trial.")
-    yield f"{path}: {counted(others, 'line')} of no trial."
+    yield f"{path}: {counted(n_others, 'line')} of no trial."
     # Sort trials by their start: an Ibex server numbers items in the order of their definition
     start_by_run: dict[tuple[str, ...], tuple[float, float]] = {}
     starts_by_participant: dict[str, set[tuple[float, float]]] = defaultdict(set)

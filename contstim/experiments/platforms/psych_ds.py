@@ -144,8 +144,10 @@ def write_psych_ds(
     check_trials(trials)
     origin = _check_origin(trials, responses, simulated=settings.simulated)
     folder = ExportFolder(out, "psych-ds")
-    shown = responses if settings.keep_names else numbered(responses)
-    pseudonyms = {r.participant: s.participant for r, s in zip(responses, shown, strict=True)}
+    written_responses = responses if settings.keep_names else numbered(responses)
+    pseudonyms = {
+        r.participant: s.participant for r, s in zip(responses, written_responses, strict=True)
+    }
     questions, answers = _questions_and_answers(settings)
     pseudonymous_answers = (
         replace(a, participant=pseudonyms.get(a.participant, "")) for a in answers
@@ -157,13 +159,15 @@ def write_psych_ds(
             if answer.participant
         ],
         "stimuli": [cells_of(trial, NO_BREAK_SPACE) for trial in trials],
-        "responses": [cells_of(response, NO_BREAK_SPACE) for response in shown],
+        "responses": [cells_of(response, NO_BREAK_SPACE) for response in written_responses],
         "scores": _score_rows(scores),
     }
     # Column names come from the first row, so tables without rows are left out
     columns = {table_name: list(rows[0]) for table_name, rows in tables.items() if rows}
     if responses:  # times of answers are private
-        columns["responses"] = [name for name in response_columns(shown) if name != "received"]
+        columns["responses"] = [
+            name for name in response_columns(written_responses) if name != "received"
+        ]
     for table_name, names in columns.items():
         folder.rows(
             f"data/study-{study}_description-{table_name}_data.csv", tables[table_name], names

@@ -99,9 +99,9 @@ def export_psychopy(
         )
     folder = ExportFolder(out, "psychopy")
     lists = stimulus_lists(trials, psychopy_cell, seed=settings.seed)
-    for shown in lists:
-        rows = [{**row, "stimulus_group": row["group"]} for row in shown]
-        folder.rows(f"{shown[0]['list_name']}.csv", rows, COLUMNS)
+    for list_rows in lists:
+        rows = [{**row, "stimulus_group": row["group"]} for row in list_rows]
+        folder.rows(f"{list_rows[0]['list_name']}.csv", rows, COLUMNS)
     folder.lists(lists)
     facts = button_facts(trials[0].scale, settings.language)
     texts = labels(settings.language, "lists")

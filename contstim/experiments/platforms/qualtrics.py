@@ -88,9 +88,9 @@ def export_qualtrics(
     question = labels(settings.language)["question"]
     lines = ["[[AdvancedFormat]]", ""]
     key = []
-    for shown in lists:
-        lines += [f"[[Block:{shown[0]['list_name']}]]", ""]
-        for row in shown:
+    for list_rows in lists:
+        lines += [f"[[Block:{list_rows[0]['list_name']}]]", ""]
+        for row in list_rows:
             # Letters and digits only, which Qualtrics does not change in column names
             tag = f"{row['list_name']}Q{row['position']:03}"
             lines += _format_question(tag, row, question, buttons, timing=settings.timing)
@@ -234,11 +234,11 @@ def _read_key(key: Path) -> dict[str, dict[str, str]]:
     questions = {row["tag"]: {name: row[name] for name in _SHOWN} for row in rows}
     if len(questions) < len(rows):
         raise InputError(f"{key} has a tag twice; a tag is one question's.")
-    for number, (tag, shown) in enumerate(questions.items()):
+    for number, (tag, trial_cells) in enumerate(questions.items()):
         where = f"{key}, row {number}"
-        if not tag or not shown["trial_id"]:
+        if not tag or not trial_cells["trial_id"]:
             raise InputError(f"{where}: a question needs a tag and a trial_id.")
-        recorded(where, participant=tag, **shown)  # report invalid cells as errors of the key
+        recorded(where, participant=tag, **trial_cells)  # report invalid cells as errors of the key
     return questions
 
 

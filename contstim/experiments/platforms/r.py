@@ -146,8 +146,7 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
 
 def _mixed_rows(ratings: Ratings) -> list[dict[str, object]]:
     """Build a row for each model; a note if it cannot be fitted."""
-    # For ratings with one degree of confidence, such as choices, R fits logistic models: see the
-    # script
+    # With one degree of confidence (choices, or a slider's grouped ratings), R fits logistic models
     degrees = {
         float(degree)
         for group in ratings.groups

@@ -66,8 +66,8 @@ def claims(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield topic, published result and our result of each claim; see `reproduce_adc`."""
     judgements = evaluation.judgements
-    known = zip(judgements.sentences, judgements.values, strict=True)
-    unjudged = {name for name, judgement in known if np.isnan(judgement)}
+    judged = zip(judgements.sentences, judgements.values, strict=True)
+    unjudged = {name for name, judgement in judged if np.isnan(judgement)}
     ours = f"{len(judgements.sentences):,}, {len(unjudged)} without a judgement"
     yield "sentences", "4,178, 2 without a judgement", ours
     ours = f"{len(judgements.pairs):,}, {len(evaluation.excluded)} not evaluated"

@@ -142,8 +142,8 @@ def _random_pair_claims(analysis: Analysis) -> Iterator[Claim]:
 
 def _controversial_pair_claims(analysis: Analysis) -> Iterator[Claim]:
     better = analysis.result(Scope.NATURAL, measures.ACCURACY).beaten_by("gpt2")
-    others = _join_models(set(_ORDER) - {"gpt2", "roberta"})
-    yield "natural controversial pairs: gpt2 is better than", others, _join_models(better)
+    worse = _join_models(set(_ORDER) - {"gpt2", "roberta"})
+    yield "natural controversial pairs: gpt2 is better than", worse, _join_models(better)
     for scope, about, published in (
         (Scope.NATURAL, "natural controversial pairs", "gpt2, roberta, electra"),
         (Scope.SYNTHETIC, "synthetic controversial pairs", "gpt2"),
@@ -190,10 +190,14 @@ def _published_ceiling(ratings: Ratings) -> float:
     for group in ratings.groups:
         ranks = measures.signed_ranks(group.preferences)
         unit = ranks / np.sqrt(measures.rank_squares(ranks))[:, None]
-        others = [np.delete(unit, person, axis=0).mean(axis=0) for person in range(len(unit))]
+        means_of_others = [
+            np.delete(unit, person, axis=0).mean(axis=0) for person in range(len(unit))
+        ]
         # Each participant's cosine with the others: the diagonal of (n_participants,
         # n_participants)
-        cosines.append(np.diag(measures.signed_rank_cosine(np.stack(others), group.preferences)))
+        cosines.append(
+            np.diag(measures.signed_rank_cosine(np.stack(means_of_others), group.preferences))
+        )
     return float(np.concatenate(cosines).mean())
 
 

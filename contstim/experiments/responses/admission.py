@@ -163,7 +163,7 @@ def admit(
 ) -> Admission:
     """Exclude participants who did not finish, failed the catch trials, or break another rule.
 
-    Without catch trials in the design, nobody is excluded by their rule.
+    Their rule has no effect if the design has no catch trials.
 
     Args:
         trials: trials of the design.
@@ -222,11 +222,13 @@ def _find_failed_catch(
     trials: Sequence[Trial], catch: CatchRule, answers: Mapping[str, Sequence[Response]]
 ) -> dict[str, str]:
     """Find participants with too few correct catch trials; unrated ones do not count as wrong."""
-    shown = Counter(trial.group for trial in trials if trial.condition is Condition.CATCH)
+    n_catch_by_group = Counter(
+        trial.group for trial in trials if trial.condition is Condition.CATCH
+    )
     all_responses = [response for responses in answers.values() for response in responses]
     failures = {}
     for name, (right, rated) in catch_scores(trials, all_responses).items():
-        n_trials = shown[answers[name][0].group]
+        n_trials = n_catch_by_group[answers[name][0].group]
         if not rated:
             continue
         wrong = n_trials - catch.required(n_trials)

@@ -155,15 +155,17 @@ def import_files(
     contents = _read_files(list(files), read, by_id)
     answers = [answer for content in contents for answer in content.answers]
     matched = [(answer, by_id[answer.trial_id]) for answer in answers if answer.trial_id in by_id]
-    others = [answer for answer in answers if answer.trial_id not in by_id]
+    unmatched = [answer for answer in answers if answer.trial_id not in by_id]
     if not matched:
-        first = f"{shortened(others[0].trial_id)} ({others[0].where})" if others else "none"
+        first = (
+            f"{shortened(unmatched[0].trial_id)} ({unmatched[0].where})" if unmatched else "none"
+        )
         raise InputError(
             f"No answer belongs to any of the {len(trials):,} trials; the first is {first}. Are "
             "these the trials that were shown?"
         )
     unknown: dict[str, dict[str, None]] = defaultdict(dict)  # distinct trials by participant
-    for answer in others:
+    for answer in unmatched:
         unknown[answer.participant][answer.trial_id] = None
     return Imported(
         tuple(trials),

@@ -39,7 +39,7 @@ class Problem(StrEnum):
 
 
 REPAIRABLE = frozenset({Problem.NO_RATING, Problem.UNFINISHED})
-"""Problems solved by excluding the participant; others but these mean that files do not match."""
+"""Problems solved by excluding the participant; others, unless harmless, mean unmatched files."""
 
 HARMLESS = frozenset({Problem.ONE_RATING, Problem.ONE_BUTTON, Problem.TOO_FAST, Problem.ABSENT})
 """Problems that are reported only; the participants are analysed."""
@@ -78,10 +78,13 @@ class CheckReport:
 
     def unseen(self, responses: Iterable[Response]) -> set[str]:
         """Return participants who were not shown every trial of their group."""
-        shown = {(response.participant, response.trial_id) for response in responses}
+        shown_trials = {(response.participant, response.trial_id) for response in responses}
         unfinished = self.of(Problem.UNFINISHED)
         return {
-            f.participant for f in unfinished for t in f.about if (f.participant, t) not in shown
+            f.participant
+            for f in unfinished
+            for t in f.about
+            if (f.participant, t) not in shown_trials
         }
 
     @property

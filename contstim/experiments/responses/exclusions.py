@@ -104,7 +104,7 @@ def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
 def _find_beyond_limit(key: str, limit: float, answers: Answers) -> dict[str, str]:
     """Find participants whose measure is beyond a limit; missing measures are accepted."""
     side, _, measure = key.partition("_")
-    values = {name: _compute_measure(measure, own) for name, own in answers.items()}
+    values = {name: _compute_measure(measure, responses) for name, responses in answers.items()}
     if all(map(math.isnan, values.values())):
         raise InputError(f"`{key}`: the responses do not say it of anybody. Leave the rule out.")
     return {
@@ -123,12 +123,12 @@ def _compute_measure(measure: str, responses: Sequence[Response]) -> float:
         "blurs": [float(r.blurs) for r in responses if r.blurs is not None],
         "away": [r.away_ms / 1_000 for r in responses],
     }[measure]
-    known = [value for value in values if not math.isnan(value)]
-    if not known:
+    recorded = [value for value in values if not math.isnan(value)]
+    if not recorded:
         return math.nan
     if measure == "same_button":
-        return max(Counter(known).values()) / len(known)
-    return float(median(known) if measure == "median_rt" else sum(known))
+        return max(Counter(recorded).values()) / len(recorded)
+    return float(median(recorded) if measure == "median_rt" else sum(recorded))
 
 
 def _find_other_value(

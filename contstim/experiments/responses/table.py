@@ -190,7 +190,7 @@ class ResponseOrigin:
 
 def origin_of(responses: Iterable[Response]) -> ResponseOrigin:
     """Count people and artificial participants."""
-    # One simulated answer is enough: a person who let the page answer is excluded from the people
+    # One simulated answer is enough: analyses do not count such a participant as a person
     participants, artificial = set(), set()
     for response in responses:
         participants.add(response.participant)
@@ -274,17 +274,21 @@ def read_responses(
             if no scale is named and all ratings are 1 or 2.
     """
     columns = read_table(path)
-    known = {f.name: f.default is MISSING for f in fields(Response) if f.name != SCALE}
-    missing = [name for name, required in known.items() if required and name not in columns]
+    required_by_name = {f.name: f.default is MISSING for f in fields(Response) if f.name != SCALE}
+    missing = [
+        name for name, required in required_by_name.items() if required and name not in columns
+    ]
     if missing:
         raise InputError(f"{path} is not a table of responses: it lacks {', '.join(missing)}.")
-    foreign = [name for name in columns if name not in known and name not in _PAGE_COLUMNS]
+    foreign = [
+        name for name in columns if name not in required_by_name and name not in _PAGE_COLUMNS
+    ]
     if foreign:
         warnings.warn(
             f"{path} has further columns, which nothing here uses: {listed(foreign)}.",
             stacklevel=1,  # same location for all callers, so that Python shows it once
         )
-    names = [name for name in known if name in columns]
+    names = [name for name in required_by_name if name in columns]
     cells = zip(*(columns[name] for name in names), strict=True)
     try:
         rows = _ROW_PARSER.validate_python([dict(zip(names, row, strict=True)) for row in cells])

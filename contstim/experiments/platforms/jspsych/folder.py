@@ -274,25 +274,25 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
         InputError: if edited texts are about another scale than this one.
     """
     try:
-        before = PageStudy.model_validate_json((folder / "study.json").read_bytes())
+        study = PageStudy.model_validate_json((folder / "study.json").read_bytes())
     except (OSError, ValueError):  # no earlier export
         return set()
     has = {
-        "break": before.break_every,
-        "deadline": before.deadline,
+        "break": study.break_every,
+        "deadline": study.deadline,
         "practice": PRACTICE in existing,
     }
-    known = (before.scale, *(mark for mark, value in has.items() if value))
+    known_marks = (study.scale, *(mark for mark, value in has.items() if value))
     # study.json does not record the other marks, so all their combinations are compared
-    others = product(LANGUAGES, ("personal_code", "no_code"), ((), ("check",)))
-    pages = [(language, (*known, code, *check)) for language, code, check in others]
+    unknown_marks = product(LANGUAGES, ("personal_code", "no_code"), ((), ("check",)))
+    pages = [(language, (*known_marks, code, *check)) for language, code, check in unknown_marks]
     defaults = {name: {text_of(name, *page) for page in pages} for name in TEXTS}
     texts = {name: read_text(folder / name) for name in defaults if name in existing}
     unedited = {name for name, text in texts.items() if text in defaults[name]}
     edited = sorted(texts.keys() - unedited - {"debrief.md"})
-    if edited and before.scale != scale:
+    if edited and study.scale != scale:
         raise InputError(
-            f"{folder} asks for answers on the scale {before.scale}, and its texts were edited: "
+            f"{folder} asks for answers on the scale {study.scale}, and its texts were edited: "
             f"{', '.join(edited)}. Move these away, or export into another folder."
         )
     return unedited

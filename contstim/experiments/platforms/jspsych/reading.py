@@ -75,8 +75,8 @@ def _read_answers(
     rows, column = _read_rows(path)
     if column is None:
         yield f"{path} names no participant: it is one, called {path.stem}."
-    shown: Counter[str] = Counter()
-    others = repeats = 0
+    n_trials: Counter[str] = Counter()
+    n_others = repeats = 0
     for row in rows:
         if isinstance(row, UnreadableRow):
             yield row
@@ -84,14 +84,14 @@ def _read_answers(
         cells = row.cells
         participant = path.stem if column is None else _cell(cells, column)
         if not _cell(cells, "trial_id"):
-            others += 1
+            n_others += 1
             if question := _cell(cells, "question"):
                 yield QuestionAnswer(
                     str(participant), str(question), unescape_formula(str(_cell(cells, "answer")))
                 )
             continue
-        shown[str(participant)] += 1
-        answer = _parse_answer(row.where, cells, participant, shown[str(participant)], by_id)
+        n_trials[str(participant)] += 1
+        answer = _parse_answer(row.where, cells, participant, n_trials[str(participant)], by_id)
         if isinstance(answer, UnreadableRow):
             yield answer
             continue
@@ -103,7 +103,7 @@ def _read_answers(
         else:
             seen.add(key)
             yield answer
-    yield f"{path}: {counted(others, 'row')} of no trial."
+    yield f"{path}: {counted(n_others, 'row')} of no trial."
     if repeats:
         yield f"{path}: left aside {counted(repeats, 'row')}, identical to an earlier one."
 
