@@ -1,21 +1,21 @@
-"""Models and scoring rules on benchmarks: no person takes part.
+"""Evaluations of models and scoring rules on benchmarks, without participants.
 
-Every evaluation has one shape: items are read, scored, and measured; the measures are tables, from
-which a folder with figures and a page is written.
+Every evaluation reads items, scores them, and computes tables of measures. From these it writes a
+folder with figures and a page.
 
-    settings        what may be chosen in each
-    scores          of sentences that every model can read, and of pairs
+    settings        settings of each evaluation
+    scores          scores of sentences that every model can read, and of pairs
     folder          tables, figures and a page in a folder
 
     minimal pairs   minimal_pairs (pair_columns) -> scores -> accuracies (learning_curves)
                     -> minimal_pair_report
-                    does a model prefer what people accept (Warstadt et al. 2020)?
+                    does a model prefer acceptable sentences (Warstadt et al. 2020)?
     acceptability   acceptability -> judged_scores -> criteria -> acceptability_report
-                    do differences of scores follow gradient judgements (Vázquez Martínez 2021)?
+                    do score differences follow gradient judgements (Vázquez Martínez 2021)?
     ratings         do scores of single sentences correlate with people's ratings?
-    restarts        how well classifiers that were trained several times judge sentences
+    restarts        how well do classifiers with different seeds judge sentences?
     desiderata      desiderata -> desiderata_report
-                    what makes a scoring rule good (Kauf & Ivanova 2023)?
-    comparison      how alike models order sentences, and what sets them at odds
+                    is a scoring rule well-behaved (Kauf & Ivanova 2023)?
+    comparison      how much do models agree on the order of sentences, and where do they differ?
     overview        facts about one model: contexts, unknown words, speed
 """

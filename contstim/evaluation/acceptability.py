@@ -1,4 +1,4 @@
-"""Sentences that people judged, and their minimal pairs if there are any: LI-Adger or any table."""
+"""Judged sentences and their minimal pairs if there are any: LI-Adger or any table."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 LI_ADGER_SENTENCES = "human_ME_results_li-adger_sentences.csv"
 LI_ADGER_PAIRS = "li-adger_min_pairs.csv"
 JUDGEMENT = ("judgement", "judgment", "rating", "mean_rating", "acceptability", "mean")
-"""Names of the column of plain ratings; the first one is taken before all others."""
-# how spreadsheets, R and pandas write an empty cell
+"""Names of the column of plain ratings; `judgement` takes precedence."""
+# Texts of empty cells written by spreadsheets, R and pandas
 MISSING = frozenset({"", "#N/A", "N/A", "NA", "nan", "NaN", "None", "null"})
 _ACCEPTABLE = frozenset(
     "1 1.0 true t yes y acceptable acc grammatical gram good g ok correct right".split()
@@ -37,20 +37,20 @@ _UNACCEPTABLE = frozenset(
     "0 0.0 false f no n unacceptable unacc ungrammatical ungram bad ug incorrect wrong".split()
 )
 _NOT_DISCARDED = frozenset({"0", "0.0", "false", "no"})
-_MARKS = frozenset("*?#%()")  # as linguists write them
-_SHOWN = 5  # of the mistakes of a kind
+_MARKS = frozenset("*?#%()")  # linguists' marks of unacceptable sentences
+_MAX_LISTED = 5  # maximum number of examples in an error message
 
 
 @dataclass(frozen=True)
 class JudgedPair:
-    """Two sentences, by their identifiers, of which experts call the first acceptable.
+    """Identifiers of two sentences; experts judge the first acceptable, the second not.
 
     Attributes:
-        acceptable: identifier of the sentence that experts accept.
-        unacceptable: identifier of the one they reject.
-        phenomenon: what the pair is about.
-        source: the collection that it comes from; empty where there is one only.
-        discarded: whether the collection's makers left it out.
+        acceptable: identifier of the acceptable sentence.
+        unacceptable: identifier of the unacceptable sentence.
+        phenomenon: phenomenon that the pair tests.
+        source: collection of the pair; empty if there is only one.
+        discarded: whether the authors of the collection excluded the pair.
     """
 
     acceptable: str
@@ -65,15 +65,15 @@ class Judgements:
     """Judged sentences and their minimal pairs.
 
     Attributes:
-        sentences: by identifier.
-        values: (n_sentences,), how acceptable people find each: the more, the better; nan where
+        sentences: sentences by identifier.
+        values: mean acceptability of each sentence, shape (n_sentences,); higher is better; nan if
             unknown.
-        pairs: distinct pairs of these sentences; none for plain ratings.
-        files: where they were read.
-        named: whether the identifiers are the data's own, not numbers of its rows.
+        pairs: distinct pairs of these sentences; empty for plain ratings.
+        files: files from which they were read.
+        named: whether the data contain the identifiers; otherwise these are row numbers.
 
     Raises:
-        InputError: a pair is given twice, or names an unknown sentence.
+        InputError: if a pair is repeated, or contains an unknown sentence.
     """
 
     sentences: Mapping[str, Sentence]
@@ -90,13 +90,13 @@ class Judgements:
 
     @property
     def texts(self) -> list[Sentence]:
-        """The sentences without their judgements; several items may share one."""
+        """The sentences without their judgements; several items may have the same sentence."""
         return list(self.sentences.values())
 
 
-def _refuse(what: str, names: Iterable[str]) -> None:
-    if every := list(names):
-        raise InputError(f"{what}: {listed(every, _SHOWN)}.")
+def _refuse(problem: str, names: Iterable[str]) -> None:
+    if all_names := list(names):
+        raise InputError(f"{problem}: {listed(all_names, _MAX_LISTED)}.")
 
 
 def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgements:
@@ -104,77 +104,77 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
 
     Args:
         data: LI-Adger's folder (or its folder `data`), or a table with the columns `sentence` and
-            `judgement`, and maybe `id`. If a judgement is not known, the cell is empty or #N/A.
-        pairs: a table with the columns `gramm_id`, `ungramm_id`, and maybe `phenomenon` and
-            `discard`, of which any mark but 0, false or no discards a pair. Without it, every
-            acceptable and every unacceptable sentence of an `item` make a pair: the `label` of
-            experts is 1 or 0, acceptable or unacceptable, g or *. Without `item` and `label`, or
-            with ratings under another name of `JUDGEMENT` and one of the two, the judgements are
-            plain ratings without pairs. Without `id`, the mean of a sentence's ratings counts.
+            `judgement`, optionally `id`. Unknown judgements are empty or #N/A.
+        pairs: table with the columns `gramm_id`, `ungramm_id`, optionally `phenomenon` and
+            `discard` (any value but 0, false or no discards a pair). Without this table, every
+            acceptable and every unacceptable sentence of an `item` form a pair; the experts'
+            `label` is 1 or 0, acceptable or unacceptable, g or *. Without `item` and `label`, or
+            with ratings in another column of `JUDGEMENT` and only one of the two, the judgements
+            are plain ratings without pairs. Without `id`, a sentence's ratings are averaged.
 
     Raises:
-        InputError: a file or a column is missing (names it and what there is), a value is of the
-            wrong kind, and what `Judgements` refuses.
+        InputError: if a file or a column is missing (names it and the existing ones), a value has
+            the wrong type, or pairs are invalid (see `Judgements`).
     """
     data, pairs = judgement_files(data, pairs)
     table = read_table(data)
-    about_pairs = {"item", "label"} & table.keys()
-    if pairs is None and not (len(about_pairs) == 2 or (about_pairs and "judgement" in table)):
-        sentences, values = _sentences(data, table, _rating_column(data, table))
+    pair_columns = {"item", "label"} & table.keys()
+    if pairs is None and not (len(pair_columns) == 2 or (pair_columns and "judgement" in table)):
+        sentences, values = _read_sentences(data, table, _rating_column(data, table))
         if "id" not in table:
-            sentences, values = _means(sentences, values)
+            sentences, values = _average_repetitions(sentences, values)
         return Judgements(sentences, values, (), (data,), named="id" in table)
-    sentences, values = _sentences(data, table)
-    # Pairs come from a table of their own, or from items: labels then say which sentences are
-    # acceptable, and each of these makes a pair with each of the others.
+    sentences, values = _read_sentences(data, table)
+    # Pairs come from their own table, or from items: then labels mark acceptable sentences, each of
+    # which forms a pair with each of the others
     if pairs is not None:
         files: tuple[Path, ...] = (data, pairs)
-        formed = _pairs_of_table(pairs, read_table(pairs))
+        judged_pairs = _pairs_of_table(pairs, read_table(pairs))
     else:
-        files, formed = (data,), _pairs_of_items(data, table, list(sentences))
-    if not formed:
+        files, judged_pairs = (data,), _pairs_of_items(data, table, list(sentences))
+    if not judged_pairs:
         raise InputError(
             f"{data} has no minimal pair: no item has sentences of both labels. Give a table of "
             "pairs (`pairs`)."
         )
     try:
-        return Judgements(sentences, values, formed, files, named="id" in table)
+        return Judgements(sentences, values, judged_pairs, files, named="id" in table)
     except InputError as error:
         raise InputError(f"{' and '.join(map(str, files))}: {error}") from error
 
 
 def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[Path, Path | None]:
-    """Tables of judged sentences and of pairs, those of LI-Adger's folder where none is named.
+    """Return the tables of judged sentences and of pairs, by default those of LI-Adger's folder.
 
     Raises:
-        InputError: the folder does not hold them.
+        InputError: if the folder does not contain them.
     """
-    data, named = Path(data), None if pairs is None else Path(pairs)
+    data, pair_path = Path(data), None if pairs is None else Path(pairs)
     if not data.is_dir():
-        return data, named
-    for place in (data, data / "data", data / "li-adger" / "data"):
-        sentences, published = place / LI_ADGER_SENTENCES, place / LI_ADGER_PAIRS
+        return data, pair_path
+    for folder in (data, data / "data", data / "li-adger" / "data"):
+        sentences, published = folder / LI_ADGER_SENTENCES, folder / LI_ADGER_PAIRS
         if sentences.is_file() and published.is_file():
-            return sentences, named or published
+            return sentences, pair_path or published
     raise InputError(f"{data} does not hold {LI_ADGER_SENTENCES} and {LI_ADGER_PAIRS}.")
 
 
 def number_or_nan(cell: object) -> float:
-    """The number of a cell; nan where it says that there is none.
+    """Return the number in a cell; nan if the cell is empty.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: if the cell contains anything else.
     """
     return math.nan if is_missing(cell) else number(cell, infinite=True)
 
 
 def is_missing(cell: object) -> bool:
-    """True of an empty cell, as spreadsheets, R and pandas write it."""
+    """Return true if a cell is empty, as written by spreadsheets, R or pandas."""
     return cell is None or str(cell).strip() in MISSING
 
 
 def verdict(label: object) -> bool | None:
-    """Whether a label of experts says that a sentence is acceptable; None if it says neither."""
+    """Return true if an expert's label means acceptable, false if not; None if it is no label."""
     text = str(label).strip().lower()
     if text in _ACCEPTABLE:
         return True
@@ -190,7 +190,7 @@ def _rating_column(path: Path, table: Table) -> str:
     return next(iter(columns), "judgement")
 
 
-def _sentences(
+def _read_sentences(
     path: Path, table: Table, column: str = "judgement"
 ) -> tuple[dict[str, Sentence], FloatArray]:
     texts, cells = needed_columns(path, table, ("sentence", column))
@@ -204,10 +204,10 @@ def _sentences(
     return dict(zip(ids, sentences, strict=True)), values
 
 
-def _means(
+def _average_repetitions(
     sentences: Mapping[str, Sentence], values: FloatArray
 ) -> tuple[dict[str, Sentence], FloatArray]:
-    """Each distinct sentence with the mean of its known judgements."""
+    """Average the known judgements of each distinct sentence."""
     judged: dict[Sentence, list[float]] = {}
     for sentence, value in zip(sentences.values(), values.tolist(), strict=True):
         judged.setdefault(sentence, []).extend([] if math.isnan(value) else [value])
@@ -220,12 +220,12 @@ def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
     good, bad = parsed_columns(path, table, readers)
     nothing = [""] * len(good)
     others = (table.get(name, nothing) for name in ("phenomenon", "dataset", "discard"))
-    # a pair without a phenomenon is about the two types of sentences that it contrasts
+    # Without a phenomenon, the pair is named by the two sentence types that it contrasts
     return tuple(
         JudgedPair(
             acceptable=a,
             unacceptable=u,
-            phenomenon=str(phenomenon or "") or f"{_type(a)} / {_type(u)}",
+            phenomenon=str(phenomenon or "") or f"{_sentence_type(a)} / {_sentence_type(u)}",
             source=str(source or ""),
             discarded=not is_missing(m) and str(m).strip().lower() not in _NOT_DISCARDED,
         )
@@ -233,8 +233,8 @@ def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
     )
 
 
-def _type(identifier: str) -> str:
-    """LI-Adger's sentence types: an identifier without the number of the lexicalisation."""
+def _sentence_type(identifier: str) -> str:
+    """Return LI-Adger's sentence type: an identifier without the number of the lexicalisation."""
     stem, _, last = identifier.rpartition(".")
     return stem if stem and last.isdigit() else identifier
 
@@ -242,8 +242,8 @@ def _type(identifier: str) -> str:
 def _pairs_of_items(path: Path, table: Table, ids: Sequence[str]) -> tuple[JudgedPair, ...]:
     items, labels = needed_columns(path, table, ("item", "label"))
     phenomena = table.get("phenomenon", [""] * len(ids))
-    # Sentences without an item are in no pair, but count when judgements are standardized.
-    sides: dict[str, tuple[list[int], list[int]]] = {}  # rows of acceptable and of other sentences
+    # Sentences without an item are in no pair, but count when judgements are standardized
+    sides: dict[str, tuple[list[int], list[int]]] = {}  # rows of acceptable and other sentences
     for row, (item, label) in enumerate(zip(items, labels, strict=True)):
         if is_missing(item):
             continue
@@ -251,7 +251,7 @@ def _pairs_of_items(path: Path, table: Table, ids: Sequence[str]) -> tuple[Judge
         if is_acceptable is None:
             raise InputError(f"{path}, row {row}: the label {shortened(label)} is neither 1 nor 0.")
         sides.setdefault(str(item), ([], []))[not is_acceptable].append(row)
-    # every acceptable sentence of an item with every other one: 2 and 3 sentences give 6 pairs
+    # All combinations within an item: 2 and 3 sentences give 6 pairs
     return tuple(
         JudgedPair(ids[good], ids[bad], str(phenomena[good] or ""))
         for both in sides.values()

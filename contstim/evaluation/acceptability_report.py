@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from contstim.evaluation.folder import Columns
     from contstim.reporting.report import Part
 
-_MOST_ROWS = 30  # of a table in the report
-_ACROSS = 3
+_MOST_ROWS = 30  # maximum number of rows of a table in the report
+_ACROSS = 3  # panels in a row
 
 
 def acceptability_findings(
     evaluation: AcceptabilityEvaluation, title: str = "Acceptability"
 ) -> Findings:
-    """Criteria that are met, as a page, figures, and tables.
+    """Prepare the results as a page, figures, and tables.
 
-    criteria        how many pairs meet each criterion under each model
+    criteria        number of pairs that meet each criterion under each model
     phenomena       the same by phenomenon
-    pairs           each pair's deltas, and what it passes
+    pairs           deltas of each pair, and criteria that it meets
     models_apart    pairs on which two models differ
-    criteria_apart  pairs that pass one criterion and fail the other
+    criteria_apart  pairs that meet one criterion and not the other
     correlations    Pearson's r between the deltas of people and models, empty if undefined
     fits            scores of sentences against judgements
-    excluded        pairs that are not evaluated, and why
-    left_out        sentences without a score, and why
+    excluded        excluded pairs, with reasons
+    left_out        sentences without a score, with reasons
     """
     settings, tables = evaluation.settings, acceptability_tables(evaluation)
     left_out = {omission.sentence for omission in evaluation.scores.left_out}
@@ -81,17 +81,19 @@ def acceptability_findings(
 
 
 def acceptability_tables(evaluation: AcceptabilityEvaluation) -> dict[str, Columns]:
-    """Every table by its name."""
+    """Compute all tables, by name."""
     names, matrix = delta_correlations(evaluation)
     rows = zip(names, matrix.tolist(), strict=True)
     return {
         "criteria": table_of(criterion_shares(evaluation)),
         "phenomena": table_of(criterion_shares(evaluation, "phenomenon")),
         "pairs": evaluation.table(),
-        "models_apart": _apart(
+        "models_apart": _difference_rows(
             evaluation, models_apart(evaluation), "criterion", "passes", "fails"
         ),
-        "criteria_apart": _apart(evaluation, criteria_apart(evaluation), "model", "model"),
+        "criteria_apart": _difference_rows(
+            evaluation, criteria_apart(evaluation), "model", "model"
+        ),
         "correlations": table_of({"": n} | dict(zip(names, r, strict=True)) for n, r in rows),
         "fits": table_of(fits(evaluation)),
         "excluded": {
@@ -103,14 +105,16 @@ def acceptability_tables(evaluation: AcceptabilityEvaluation) -> dict[str, Colum
     }
 
 
-def _apart(evaluation: AcceptabilityEvaluation, apart: Apart, at: str, *deltas_of: str) -> Columns:
-    """A row for each pair that one side passes and the other fails.
+def _difference_rows(
+    evaluation: AcceptabilityEvaluation, apart: Apart, at: str, *deltas_of: str
+) -> Columns:
+    """Build a row for each pair that passes on one side and fails on the other.
 
     Args:
-        evaluation: of the pairs.
-        apart: numbers of the pairs.
-        at: the column that says under which criterion models differ, or the model.
-        deltas_of: columns that name the models whose deltas are given.
+        evaluation: evaluation of the pairs.
+        apart: row numbers of the pairs.
+        at: column of the criterion (if models differ) or of the model (if criteria differ).
+        deltas_of: columns with the names of the models whose deltas are included.
     """
     rows: list[dict[str, Any]] = []
     for kind, pairs in apart.items():
@@ -160,7 +164,7 @@ def _parts(
 
 
 def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
-    """A row for each model, or for each group and model, with a cell for each criterion."""
+    """Build a row for each model, or group and model, with a cell for each criterion."""
     about = ["source", "phenomenon"] if by == "phenomenon" else [by] if by else []
     if {pair.source for pair in evaluation.pairs} == {""}:
         about = [name for name in about if name != "source"]
@@ -168,14 +172,14 @@ def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
     rows: dict[tuple[str, ...], list[str]] = {}
     for share in criterion_shares(evaluation, by):
         cell = f"{share['met']:,} of {share['pairs']:,} ({share['share']:.1%})"
-        # shares come criterion by criterion within a row, in the order of the table's columns
+        # Within a row, shares are in the order of the table's criteria
         rows.setdefault(tuple(share[name] for name in about), []).append(cell)
     header = [*about, *evaluation.met]
     return Table(header, [[*row, *cells] for row, cells in rows.items()], len(about))
 
 
 def acceptability_figures(evaluation: AcceptabilityEvaluation) -> dict[str, Figure]:
-    """Both figures, by the names of their files."""
+    """Draw both figures, by file name."""
     return {
         "correlations": correlation_figure(evaluation),
         "scatter": scatter_figure(evaluation),
@@ -183,7 +187,7 @@ def acceptability_figures(evaluation: AcceptabilityEvaluation) -> dict[str, Figu
 
 
 def correlation_figure(evaluation: AcceptabilityEvaluation) -> Figure:
-    """Pearson's r between the deltas of people and models, a cell each."""
+    """Draw Pearson's r between the deltas of people and models as a heat map."""
     names, matrix = delta_correlations(evaluation)
     short = short_names(names)
     title = "Correlation of differences within pairs"
@@ -193,10 +197,10 @@ def correlation_figure(evaluation: AcceptabilityEvaluation) -> Figure:
 def scatter_figure(
     evaluation: ScoredSentences, *, unit: str = "z-score", judgement: str = "judgement"
 ) -> Figure:
-    """A panel for each model: a dot for each sentence, and the line of least squares.
+    """Draw a panel for each model with a dot for each sentence, and the least-squares line.
 
     Args:
-        evaluation: scores and judgements.
+        evaluation: scores and judgements of the same sentences.
         unit: label of the axis of scores.
         judgement: label of the axis of judgements.
     """
@@ -204,12 +208,12 @@ def scatter_figure(
     side = max(2.2, 0.5 + widest(names))
     figure, grid = panels(len(names), _ACROSS, side, 2.1, sharey=True)
     judgements = evaluation.sentence_judgements
-    dot = max(1.5, 40 / math.sqrt(len(judgements)))  # smaller, the more there are
+    dot = max(1.5, 40 / math.sqrt(len(judgements)))  # smaller dots for more sentences
     for column, (axes, line) in enumerate(zip(grid[0], fits(evaluation), strict=True)):
         scores = evaluation.sentence_scores[:, column]
         axes.plot(scores, judgements, ".", ms=dot, color=BLUE, alpha=0.35, mew=0, rasterized=True)
         if np.isfinite(line["slope"]):
-            # the line spans the scores; sentences without a score are nan
+            # The line covers the range of the scores; missing scores are nan
             ends = np.array([np.nanmin(scores), np.nanmax(scores)])
             axes.plot(ends, line["intercept"] + line["slope"] * ends, color=ORANGE, lw=1.2)
         axes.set_title(f"{names[column]}\nr = {line['pearson']:.2f}", loc="left", fontsize="small")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 OVERALL, PEOPLE = "overall", "people"
-_AGAIN = " (published)"
+_PUBLISHED_SUFFIX = " (published)"
 _LEVEL = 0.95
 _BINS = 10
 
@@ -43,20 +43,20 @@ FEATURES = {
     "log_prob": "log-probability of the good sentence (nats)",
     "confidence": "difference of log-probabilities (nats)",
 }
-"""Features that accuracy is shown against (Warstadt et al. 2020, Fig. 2)."""
+"""Features on the x-axis of accuracy profiles (Warstadt et al. 2020, Fig. 2)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Accuracies:
-    """Accuracy of models, or of people, in paradigms.
+    """Accuracy of models and people by paradigm.
 
     Attributes:
-        paradigms: names, sorted by phenomenon.
-        phenomena: that of each paradigm.
-        n_pairs: (n_paradigms,) how many pairs were judged.
-        columns: whose accuracy.
-        values: (n_paradigms, n_columns), 0 to 1; nan where there is none.
-        others: how many of the columns, the last ones, come from elsewhere, were not judged on
+        paradigms: names of paradigms, sorted by phenomenon.
+        phenomena: phenomenon of each paradigm.
+        n_pairs: number of judged pairs, shape (n_paradigms,).
+        columns: names of models and of other sources of judgements.
+        values: accuracies from 0 to 1, shape (n_paradigms, n_columns); nan if unknown.
+        others: number of columns (the last ones) from external sources. They were not judged on
             these pairs, and have no intervals.
     """
 
@@ -74,16 +74,16 @@ class Accuracies:
 
     @cached_property
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """The paradigms of all phenomena, as `overall`, then those of each."""
+        """Paradigms of all phenomena (`overall`), then those of each."""
         groups = {OVERALL: self.paradigms}
         for paradigm, phenomenon in zip(self.paradigms, self.phenomena, strict=True):
             groups[phenomenon] = (*groups.get(phenomenon, ()), paradigm)
         return groups
 
     def with_column(self, name: str, accuracy: Mapping[str, float]) -> Accuracies:
-        """The same with one column more from elsewhere, nan in paradigms that it lacks.
+        """Add a column from an external source, nan in paradigms that it lacks.
 
-        Nothing is added where it lacks all of them.
+        Returns the same object if it lacks all paradigms.
         """
         if accuracy.keys().isdisjoint(self.paradigms):
             return self
@@ -96,19 +96,20 @@ class Accuracies:
         )
 
     def mean(self, paradigms: Sequence[str] | None = None) -> FloatArray:
-        """Unweighted mean over paradigms, all by default, (n_columns,); nan where one is nan.
+        """Unweighted mean over paradigms, by default all, (n_columns,); nan if one is nan.
 
-        So the paper averages (Warstadt et al. 2020, Table 3); all its paradigms are equally large.
+        The paper averages in this way (Warstadt et al. 2020, Table 3); its paradigms have equal
+        sizes.
         """
         means: FloatArray = self.values[self._rows(paradigms)].mean(axis=0)
         return means
 
     def limits(self) -> FloatArray:
-        """Wilson's 95 % intervals, (2, n_paradigms, n_columns); nan for columns from elsewhere."""
+        """Wilson's 95 % intervals, (2, n_paradigms, n_columns); nan for external columns."""
         from statsmodels.stats.proportion import proportion_confint
 
         pairs = np.broadcast_to(self.n_pairs[:, None], self.values.shape)
-        # not a whole number where ties count one half, for which the formula works as well
+        # Not an integer if ties count one half; the formula is still valid
         correct = self.values * pairs
         limits: FloatArray = np.stack(
             proportion_confint(correct, pairs, alpha=1 - _LEVEL, method="wilson")
@@ -117,37 +118,37 @@ class Accuracies:
         return limits
 
     def interval(self, paradigms: Sequence[str] | None = None) -> FloatArray:
-        """The 95 % interval of `mean`, (2, n_columns), for other pairs of the same paradigms.
+        """95 % interval of `mean`, (2, n_columns), for other pairs of the same paradigms.
 
-        Wilson's intervals of the paradigms, put together by the method of variance estimates
-        recovery (Newcombe 1998; Zou & Donner 2008): of one paradigm it is Wilson's.
+        Wilson's intervals of the paradigms, combined by the method of variance estimates recovery
+        (Newcombe 1998; Zou & Donner 2008). For one paradigm it is Wilson's interval.
         """
         rows = self._rows(paradigms)
-        # The variance of a mean of k independent parts is the sum of theirs over k²; a limit's
-        # distance from the estimate stands for the standard deviation, each side for itself.
+        # The variance of a mean of k independent parts is the sum of their variances over k². Each
+        # limit's distance from the estimate serves as the standard deviation on its side
         distances = self.limits()[:, rows] - self.values[rows]  # (2, k, n_columns)
         low, high = np.sqrt((distances**2).sum(axis=1)) / len(rows)
         mean = self.mean(paradigms)
         return np.stack([mean - low, mean + high])
 
     def pairs_of(self, paradigms: Sequence[str] | None = None) -> int:
-        """Number of judged pairs of some paradigms, all by default."""
+        """Number of judged pairs of the paradigms, by default all."""
         return int(self.n_pairs[self._rows(paradigms)].sum())
 
     def correlations(self) -> FloatArray:
         """Pearson correlation of columns over the paradigms that both have.
 
-        Shape (n_columns, n_columns); nan where these are fewer than three or a column is constant.
+        Shape (n_columns, n_columns); nan for fewer than three paradigms or a constant column.
         """
-        # each cell over its own paradigms: results from elsewhere may cover some only
+        # Each cell over its own paradigms, because external results may cover only some
         return pearson_matrix(self.values, fewest=3)
 
     def cells(self, values: FloatArray, limits: FloatArray) -> Row:
-        """A cell for each column, then `MODEL: low` and `MODEL: high` of what was judged.
+        """A cell for each column, then `MODEL: low` and `MODEL: high` of judged columns.
 
         Args:
-            values: (n_columns,).
-            limits: (2, n_columns).
+            values: values of the cells, shape (n_columns,).
+            limits: ends of intervals, shape (2, n_columns).
         """
         cells = dict(zip(self.columns, values.tolist(), strict=True))
         for name, low, high in zip(self.judged, *limits.tolist(), strict=False):
@@ -155,7 +156,7 @@ class Accuracies:
         return cells
 
     def group_cells(self, paradigms: Sequence[str] | None = None) -> Row:
-        """Cells about some paradigms, all by default."""
+        """Cells of a group of paradigms, by default all."""
         return {
             "paradigms": len(self._rows(paradigms)),
             "pairs": self.pairs_of(paradigms),
@@ -163,15 +164,15 @@ class Accuracies:
         }
 
     def _rows(self, paradigms: Sequence[str] | None) -> list[int]:
-        """Rows of paradigms; all of them for None."""
+        """Row numbers of paradigms; all of them for None."""
         chosen = self.paradigms if paradigms is None else paradigms
         return [self.paradigms.index(paradigm) for paradigm in chosen]
 
 
 def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
-    """The share of each paradigm's pairs in which a model prefers the good side.
+    """Compute the share of each paradigm's pairs in which a model prefers the good side.
 
-    Pairs whose sides are the same do not count.
+    Pairs with identical sides do not count.
 
     Raises:
         InputError: if no pair counts.
@@ -187,7 +188,7 @@ def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
     rows = {name: row for row, name in enumerate(names)}
     row_of_pair = np.array([rows[pair.paradigm] for pair in pairs], np.int64)
     n_pairs = np.bincount(row_of_pair, minlength=len(names))
-    # `add.at` adds up pairs of the same row, where `sums[row_of_pair] +=` would keep the last one
+    # `add.at` sums over pairs of the same row; `sums[row_of_pair] +=` would keep only the last one
     sums = np.zeros((len(names), len(scores.models)))
     np.add.at(sums, row_of_pair, scores.correct(ties)[scores.decisions])
     phenomena = tuple(phenomenon_of[name] for name in names)
@@ -204,9 +205,11 @@ def published_contrasts() -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def contrasts(accuracy: Accuracies) -> dict[tuple[str, str], tuple[str, ...]]:
-    """The published contrasts all of whose paradigms are there."""
+    """Return the published contrasts whose paradigms are all present."""
     present = set(accuracy.paradigms)
-    return {name: those for name, those in published_contrasts().items() if present >= {*those}}
+    return {
+        name: members for name, members in published_contrasts().items() if present >= {*members}
+    }
 
 
 BIN = (
@@ -219,19 +222,19 @@ BIN = (
 def profile(
     scores: PairScores, ties: TieRule = "wrong", *, relative: Collection[str] = ()
 ) -> list[Row]:
-    """Accuracy in up to ten bins of equally many pairs, by model and feature, a row each.
+    """Compute accuracy in up to ten bins of equally many pairs, a row for each model and feature.
 
-    `low`, `high` and `mean` are of the values in the bin, the other two ends of Wilson's 95 %
-    interval of the accuracy.
+    `low`, `high` and `mean` are of the values in the bin; `accuracy_low` and `accuracy_high` are
+    the ends of Wilson's 95 % interval.
 
-    Pairs with the same value stay in one bin. Perplexity is exp(-log p / number of words), not
-    tokens, so that models with different tokenizers share an axis. Pairs of whose good sentence a
-    model gives probability zero have no finite value but of length, and are left out elsewhere.
+    Pairs with the same value share a bin. Perplexity is exp(-log p / number of words), not tokens,
+    so that models with different tokenizers can be compared. Pairs whose good sentence has
+    probability zero have a finite length only, and are left out of other features.
 
     Args:
-        scores: of full sentences.
-        ties: how ties count.
-        relative: models whose scores are not log-probabilities of sentences, and which have neither
+        scores: scores of full sentences.
+        ties: rule for ties.
+        relative: models whose scores are not log-probabilities of sentences; they have neither
             perplexity nor log-probability.
     """
     counts = scores.decisions
@@ -239,29 +242,29 @@ def profile(
     lengths = np.array([len(pair.good) for pair in compress(scores.pairs, counts)], np.float64)
     bins: list[Row] = []
     for column, model in enumerate(scores.models):
-        good = scores.log_probs[counts, 0, column]  # (n_pairs,), of the good side
+        good = scores.log_probs[counts, 0, column]  # (n_pairs,), good side
         features = {"length": lengths, "confidence": margins[:, column]}
         if model not in relative:
-            with np.errstate(over="ignore"):  # infinite ones are left out of the bins
+            with np.errstate(over="ignore"):  # infinite values are left out of the bins
                 features["perplexity"] = np.exp(-good / lengths)
             features["log_prob"] = good
         for name in filter(features.__contains__, FEATURES):
             bins += (
                 dict(zip(BIN, (model, name, *values), strict=True))
-                for values in _bins(features[name], correct[:, column])
+                for values in _bin_accuracies(features[name], correct[:, column])
             )
     return bins
 
 
-def _bins(values: FloatArray, correct: FloatArray) -> Iterator[tuple[float, ...]]:
+def _bin_accuracies(values: FloatArray, correct: FloatArray) -> Iterator[tuple[float, ...]]:
     from statsmodels.stats.proportion import proportion_confint
 
     finite = np.isfinite(values)
     values, correct = values[finite], correct[finite]
     if not len(values):
         return
-    # Nine deciles cut the values into ten bins. Those that coincide count once, so that ties share
-    # a bin; a value belongs to the bin that ends with the first decile that is not below it.
+    # Nine deciles divide the values into ten bins. Equal deciles count once, so that ties share a
+    # bin; a value belongs to the bin of the first decile that is not below it
     deciles = np.quantile(values, np.arange(1, _BINS) / _BINS, method="inverted_cdf")
     bin_of_pair = np.searchsorted(np.unique(deciles), values, side="left")
     for number in np.unique(bin_of_pair):
@@ -273,32 +276,32 @@ def _bins(values: FloatArray, correct: FloatArray) -> Iterator[tuple[float, ...]
 
 
 def curves(accuracy: Accuracies, texts: Mapping[str, Sequence[Sentence]]) -> list[Row]:
-    """Accuracy after more and more text: overall, then of each phenomenon; none for one size.
+    """Compute learning curves: overall, then by phenomenon; none for a single text size.
 
     Args:
-        accuracy: of models, of which some may not have been asked.
-        texts: what each model has read, by its name.
+        accuracy: accuracies of models; some models of `texts` may be missing.
+        texts: training text of each model, by the model's name.
 
     Returns:
-        A row each. `sentences` and `words` of the texts, ascending, and `accuracy`, `accuracy_low`
-        and `accuracy_high` (see `Accuracies.interval`) are arrays (n_sizes,); `slope_per_doubling`
-        is accuracy gained by each doubling of the text, by least squares, and `standard_error` that
-        of the slope, nan for fewer than three sizes.
+        A row for each curve. `sentences` and `words` of the texts, ascending, and `accuracy`,
+        `accuracy_low` and `accuracy_high` (see `Accuracies.interval`) are arrays (n_sizes,).
+        `slope_per_doubling` is the gain in accuracy per doubling of the text, by least squares,
+        and `standard_error` that of the slope, nan for fewer than three sizes.
     """
     from scipy.stats import linregress
 
-    asked = sorted((len(texts[name]), name) for name in texts if name in accuracy.columns)
-    if len(asked) < 2:
+    sizes_and_names = sorted((len(texts[name]), name) for name in texts if name in accuracy.columns)
+    if len(sizes_and_names) < 2:
         return []
-    sizes = np.array([size for size, _ in asked])
-    words = np.array([sum(map(len, texts[name])) for _, name in asked])
+    sizes = np.array([size for size, _ in sizes_and_names])
+    words = np.array([sum(map(len, texts[name])) for _, name in sizes_and_names])
     # `means[columns]` is (n_sizes,), from the smallest text to the largest
-    columns = [accuracy.columns.index(name) for _, name in asked]
+    columns = [accuracy.columns.index(name) for _, name in sizes_and_names]
     fitted: list[Row] = []
     for phenomenon, paradigms in accuracy.groups.items():
         means = accuracy.mean(paradigms)[columns]
         low, high = accuracy.interval(paradigms)[:, columns]
-        line = linregress(np.log2(sizes), means)  # so that one unit is a doubling
+        line = linregress(np.log2(sizes), means)  # log2, so that one unit is a doubling
         fitted.append(
             {
                 "phenomenon": phenomenon,
@@ -319,12 +322,12 @@ class MinimalPairEvaluation:
     """Accuracies of models on minimal pairs, ready to be written.
 
     Attributes:
-        scoring: both sides of all pairs under all models.
-        settings: how ties count, and more.
-        accuracies: by method, people and published models beside.
-        profile: accuracy on full sentences against length, perplexity and the like.
-        curves: learning curves by method, see `curves`.
-        people: their agreement with the labels, by paradigm.
+        scoring: scores of both sides of all pairs under all models.
+        settings: settings of the evaluation, such as the rule for ties.
+        accuracies: accuracies by method, with columns of people and published models.
+        profile: accuracy on full sentences against length, perplexity and other features.
+        curves: learning curves by method; see `curves`.
+        people: people's agreement with the labels, by paradigm.
     """
 
     scoring: PairScoring
@@ -336,11 +339,11 @@ class MinimalPairEvaluation:
 
     @property
     def full(self) -> Accuracies | None:
-        """Accuracies on full sentences, where these were compared."""
+        """Accuracies on full sentences, if these were compared."""
         return self.accuracies.get(Method.FULL_SENTENCE)
 
     def paradigms(self) -> list[Row]:
-        """Accuracies of every method and paradigm, a row each."""
+        """Accuracies of every method and paradigm, a row for each."""
         rows: list[Row] = []
         for scores in self.scoring.by_method:
             table = self.accuracies[scores.method]
@@ -374,23 +377,23 @@ def evaluate_minimal_pairs(
     people: Mapping[str, Row] | None = None,
     published: Mapping[str, Mapping[str, float]] | None = None,
 ) -> MinimalPairEvaluation:
-    """Accuracies, profile and learning curves from the scores of pairs.
+    """Compute accuracies, profile and learning curves from the scores of pairs.
 
     Args:
-        scoring: see `score_pairs`.
-        settings: how ties count.
-        models: those that were asked, to know whose scores are log-probabilities.
-        texts: by the names of the models that learning curves are drawn through, what they read.
-        people: their agreement with the labels, by paradigm, to set beside.
+        scoring: scores; see `score_pairs`.
+        settings: settings of the evaluation, such as the rule for ties.
+        models: scored models, needed to know whose scores are log-probabilities.
+        texts: training texts by model name, for learning curves.
+        people: people's agreement with the labels, by paradigm, for comparison.
         published: accuracies of published models on full sentences, by model and paradigm.
 
     Raises:
-        InputError: a model is called like a column of the tables.
+        InputError: if a model has the name of a column of the tables.
     """
     people = people or {}
-    taken = {model for scores in scoring.by_method for model in scores.models} & RESERVED_NAMES
-    if taken:
-        raise InputError(f"A model cannot be called {min(taken)!r}, a column of the tables.")
+    reserved = {model for scores in scoring.by_method for model in scores.models} & RESERVED_NAMES
+    if reserved:
+        raise InputError(f"A model cannot be called {min(reserved)!r}, a column of the tables.")
     relative = {model.name for model in models if not model.convention.is_log_probability}
     by_method, curves_by_method = {}, {}
     bins: list[Row] = []
@@ -400,9 +403,9 @@ def evaluate_minimal_pairs(
             curves_by_method[scores.method] = lines
         if scores.method is Method.FULL_SENTENCE:
             bins = profile(scores, settings.ties, relative=relative)
-            # published models were asked by full sentences only
+            # Published accuracies are for full sentences only
             for model, accuracy in (published or {}).items():
-                table = table.with_column(model + _AGAIN, accuracy)
+                table = table.with_column(model + _PUBLISHED_SUFFIX, accuracy)
         shares = {paradigm: agreement["individual"] for paradigm, agreement in people.items()}
         by_method[scores.method] = table.with_column(PEOPLE, shares)
     return MinimalPairEvaluation(

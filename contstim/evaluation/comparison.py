@@ -1,4 +1,4 @@
-"""Agreement of models or scoring rules on the order of sentences, and what sets them at odds."""
+"""Agreement of models or scoring rules on the order of sentences, and their disagreements."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ _SEARCH = "A search for controversial sentences"
 
 
 def read_tables(paths: Iterable[Path]) -> dict[str, ScoreTable]:
-    """Tables of scores by the names of their files, or by whole paths of files of one name."""
-    every = list(paths)
-    stems = Counter(path.stem for path in every)
-    return {p.stem if stems[p.stem] == 1 else str(p): ScoreTable.read(p) for p in every}
+    """Read tables of scores, named by the file's stem, or by its path if stems are repeated."""
+    all_paths = list(paths)
+    stems = Counter(path.stem for path in all_paths)
+    return {p.stem if stems[p.stem] == 1 else str(p): ScoreTable.read(p) for p in all_paths}
 
 
 def gather(
@@ -66,74 +66,76 @@ def gather(
     store: Store | None = None,
     progress: Callable[[Scorer, int], None] | None = None,
 ) -> tuple[ScoreTable, dict[str, str]]:
-    """One table of all models on the sentences that all have, and what was left out and why.
+    """Join the scores of all models on common sentences, and return reasons for the others.
 
     Args:
-        tables: scores by a name each.
-        models: scored here.
-        sentences: for the models; those of the tables where there are none.
+        tables: tables of scores, by name.
+        models: further models, to be scored here.
+        sentences: sentences for these models; by default those of the tables.
         store: see `score_sentences`.
         progress: see `score_sentences`.
 
     Raises:
-        InputError: fewer than two models in all, or models without sentences.
+        InputError: if there are fewer than two models in all, or models without sentences.
         ScoreError: see `join_tables`.
         ModelError, StoreError: see `score_sentences`.
     """
-    named = [name for table in tables.values() for name in table.models]
-    named += [model.name for model in models]
-    if len(named) < 2:
+    model_names = [name for table in tables.values() for name in table.models]
+    model_names += [model.name for model in models]
+    if len(model_names) < 2:
         raise InputError(
-            f"A comparison needs two models or more; here is {', '.join(named) or 'none'}."
+            f"A comparison needs two models or more; here is {', '.join(model_names) or 'none'}."
         )
     reasons: dict[str, str] = {}
-    given = dict(tables)
+    all_tables = dict(tables)
     if models:
         scored = (sentence for table in tables.values() for sentence in table.sentences or ())
         chosen = sentences if sentences is not None else list(scored)
         if not chosen:
             raise InputError("Models need sentences to score (`sentences`).")
-        given[_MODELS], refused = score_readable(models, chosen, store=store, progress=progress)
+        all_tables[_MODELS], refused = score_readable(
+            models, chosen, store=store, progress=progress
+        )
         reasons = {o.sentence: f"{o.model}: {o.reason}" for o in refused}
-    table, lacks = join_tables(given)
-    # a model's own reason tells more than that its table lacks the sentence, and comes first
-    for name, texts_lacking in lacks.items():
-        for text in texts_lacking:
+    table, missing_by_table = join_tables(all_tables)
+    # A model's own reason is more informative than a missing row of its table, so it comes first
+    for name, missing_texts in missing_by_table.items():
+        for text in missing_texts:
             reasons.setdefault(text, f"not among the sentences of {name}")
     return table, reasons
 
 
 def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str, tuple[str, ...]]]:
-    """The sentences that every table has, in the order of the first; and what each table lacks.
+    """Join tables on their common sentences, in the order of the first table.
 
-    Sentences are the same if they read the same (`Sentence.text`). A model that several tables
-    have is called `table:model`.
+    Sentences are identical if their texts are (`Sentence.text`). A model that several tables have
+    is named `table:model`.
 
     Args:
-        tables: by a name each, such as the file's.
+        tables: tables of scores, by name, such as the file's.
 
     Returns:
-        The joined table, and by table the sentences that others have and it lacks.
+        The joined table, and for each table the sentences of others that it lacks.
 
     Raises:
-        ScoreError: a table comes without sentences, or fewer than two sentences are common.
+        ScoreError: if a table has no sentences, or fewer than two sentences are common.
     """
     for name, table in tables.items():
         if table.sentences is None:
             raise ScoreError(f"{name} has scores without sentences (a column 'sentence').")
-    # in the order of the first table, then what further tables add
-    every = dict.fromkeys(sentence for table in tables.values() for sentence in table.rows)
-    lacks = {
-        name: tuple(sentence.text for sentence in every if sentence not in table.rows)
+    # In the order of the first table, then additional ones of further tables
+    union = dict.fromkeys(sentence for table in tables.values() for sentence in table.rows)
+    missing_by_table = {
+        name: tuple(sentence.text for sentence in union if sentence not in table.rows)
         for name, table in tables.items()
     }
-    # ranks and agreement are of the same sentences under every model, so only common ones count
-    common = [s for s in every if all(s in table.rows for table in tables.values())]
+    # Ranks and agreement must be of the same sentences under every model
+    common = [s for s in union if all(s in table.rows for table in tables.values())]
     if len(common) < 2:
         raise ScoreError(
-            f"The tables have {len(common)} of {len(every):,} sentences in common, not two or more."
+            f"The tables have {len(common)} of {len(union):,} sentences in common, not two or more."
         )
-    # columns of the same name would be one in the joined table: the file's name tells them apart
+    # Columns of the same name are distinguished by the table's name
     times = Counter(model for table in tables.values() for model in table.models)
     columns = {
         f"{name}:{model}" if times[model] > 1 else model: table.column(model)[table.rows_of(common)]
@@ -141,18 +143,18 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
         for model in table.models
     }
     scores = np.stack(list(columns.values()), axis=1)
-    return ScoreTable(tuple(common), tuple(columns), scores), lacks
+    return ScoreTable(tuple(common), tuple(columns), scores), missing_by_table
 
 
 def model_agreements(table: ScoreTable) -> list[Row]:
-    """Agreement of every two models on the order of the sentences, a row each.
+    """Compute the agreement of every two models on the order of the sentences, a row for each.
 
-    `spearman` is Pearson's r of average ranks, nan where a model gives all the same score;
-    `kendall` is tau-a; `pearson` is of the scores themselves, over rows where both are finite;
-    `agreement` is the share of all pairs of sentences that both order alike, ties counted one half.
+    `spearman` is Pearson's r of average ranks, nan if a model's scores are constant; `kendall` is
+    tau-a; `pearson` is of the scores, over rows where both are finite; `agreement` is the share of
+    sentence pairs that both models order in the same way, ties counted one half.
 
     Raises:
-        ScoreError: there are fewer than two sentences.
+        ScoreError: if there are fewer than two sentences.
     """
     agreement, ranks, scores = table.agreement(), table.ranks(), table.log_probs
     return [
@@ -160,7 +162,7 @@ def model_agreements(table: ScoreTable) -> list[Row]:
             "model_1": table.models[i],
             "model_2": table.models[j],
             "spearman": pearson(ranks[:, i], ranks[:, j]),
-            # a pair ordered alike adds 1 to tau-a's sum and 1 to agreement's; otherwise -1 and 0
+            # A pair in the same order adds 1 to the sums of tau-a and of agreement; else -1 and 0
             "kendall": float(2 * agreement[i, j] - 1),
             "pearson": pearson(scores[:, i], scores[:, j]),
             "agreement": float(agreement[i, j]),
@@ -170,12 +172,12 @@ def model_agreements(table: ScoreTable) -> list[Row]:
 
 
 def disagreements(table: ScoreTable, top: int) -> list[Row]:
-    """For every ordered pair of models the sentences with the greatest gain in rank, best first.
+    """For each ordered pair of models, list the sentences with the greatest gain in rank.
 
     Only sentences that model_2 ranks higher than model_1; ties in the order of the table. Ranks are
-    fractional, in (0, 1], scores in nats.
+    fractional, in (0, 1]; scores are in nats.
     """
-    # Ranks, not scores: models whose scores have other units or scales are compared alike.
+    # Ranks instead of scores, because models may have different units or scales
     ranks, texts = table.ranks(), list(map(str, table.sentences or ()))
     return [
         {
@@ -196,18 +198,18 @@ def disagreements(table: ScoreTable, top: int) -> list[Row]:
 
 
 def select_command(folder: Path, table: ScoreTable) -> str:
-    """The command that selects natural pairs from the scores that a comparison writes.
+    """Return the command that selects natural pairs from the scores of a comparison.
 
-    Ten for each pair of models, or as many as there surely are where few sentences tell them apart.
+    It asks for ten pairs for each pair of models, or fewer if few sentences distinguish them.
 
     Args:
-        folder: that the comparison writes into.
-        table: the scores.
+        folder: output folder of the comparison.
+        table: scores of all models.
     """
     (stratum,) = strata(table, NaturalQuestion())
     least = int(stratum.admissible().min())
-    # A sentence that some models reject and the others accept is shared by as many (reject, accept)
-    # as these numbers multiplied, M²/4 at most
+    # A sentence that some models reject and the others accept is shared by all these pairs of
+    # models (reject, accept), at most M²/4
     per_pair = max(1, min(10, least // (len(table.models) ** 2 // 4)))
     scores, out = folder / "scores.csv", folder / "pairs.csv"
     command = f"contstim select natural --scores {{}} --per-pair {per_pair} --out {{}}"
@@ -217,29 +219,29 @@ def select_command(folder: Path, table: ScoreTable) -> str:
 def contest_start(
     models: Sequence[Scorer], table: ScoreTable, vocabulary: Path | None = None
 ) -> tuple[Sentence, Vocabulary]:
-    """A sentence from which a search can set each of some models against each other.
+    """Find a sentence from which a search can set any two models against each other.
 
     Args:
-        models: two or more.
-        table: their scores.
-        vocabulary: the words to use; by default as `contstim synthesize` does.
+        models: two models or more.
+        table: scores of the models.
+        vocabulary: file of the words to use; by default as in `contstim synthesize`.
 
     Returns:
-        The sentence whose lowest rank under a model is highest, of words that may be used and none
-        but repeatable ones twice; and the words that all models know.
+        The sentence whose lowest rank under a model is highest, among sentences of allowed words
+        without invalid repetitions; and the words that all models know.
 
     Raises:
-        VocabularyError: no word is left, or no sentence is made of such words alone.
-        ModelError: a word-level model has no counts beside it, or the scores of a model are not
-            log-probabilities.
-        InputError: the vocabulary cannot be read.
+        VocabularyError: if no word is left, or no sentence consists of such words.
+        ModelError: if a word-level model has no counts next to it, or the scores of a model are
+            not log-probabilities.
+        InputError: if the vocabulary cannot be read.
     """
     for model in models:
         require_language_model(model, _SEARCH)
     words = default_vocabulary(models) if vocabulary is None else Vocabulary.load(vocabulary)
-    # a word that one of the models does not know cannot be used
+    # A word must be known to all models
     words, _ = shared_vocabulary(models, words)
-    lowest_ranks = table.ranks().min(axis=1)  # under the model that finds the sentence least likely
+    lowest_ranks = table.ranks().min(axis=1)  # under the model that ranks the sentence lowest
     for row in map(int, np.argsort(-lowest_ranks, kind="stable")):
         sentence = (table.sentences or ())[row]
         if (
@@ -255,7 +257,7 @@ def contest_start(
 
 
 def contest_search(words: Vocabulary) -> SearchSettings:
-    """The search for sentences that people can read, or without a frame for words without tags."""
+    """Return search settings for readable sentences; without a frame if words have no tags."""
     try:
         SearchSettings().check_words(words)
     except InputError:
@@ -269,15 +271,15 @@ def contest_commands(
     search: SearchSettings,
     vocabulary: Path | None,
 ) -> list[str]:
-    """Commands that search from a sentence: every pair of models in both directions."""
+    """Return search commands for every pair of models in both directions."""
     extra = ["--vocabulary", str(vocabulary)] if vocabulary else []
     extra += [] if search.framed else ["--frame", "none"]
     extra += ["--sentence", start.text]
-    named = [with_name(m.name, m.specification or m.name) for m in models]
+    specifications = [with_name(m.name, m.specification or m.name) for m in models]
     return [
         shlex.join(["contstim", "synthesize", "--accept", accept, "--reject", reject, *extra])
-        # in both directions: each model once accepts and once rejects
-        for pair in combinations(named, 2)
+        # In both directions: each model accepts once and rejects once
+        for pair in combinations(specifications, 2)
         for reject, accept in (pair, pair[::-1])
     ]
 
@@ -290,13 +292,13 @@ def contest_triplets(
     *,
     seed: int = 0,
 ) -> list[Triplet]:
-    """Triplets that these commands find: one for every pair of models.
+    """Search one triplet for every pair of models, with the settings of these commands.
 
     Raises:
         ContstimError: see `synthesize`.
     """
     searchable = [require_language_model(model, _SEARCH) for model in models]
-    find = partial(
+    find_triplet = partial(
         synthesize_triplet,
         natural=start,
         vocabulary=words,
@@ -304,31 +306,31 @@ def contest_triplets(
         few_changes=search.few_changes,
         seed=seed,
     )
-    return [find(*pair)[0] for pair in combinations(searchable, 2)]
+    return [find_triplet(*pair)[0] for pair in combinations(searchable, 2)]
 
 
 def comparison_findings(
     table: ScoreTable, *, top: int, left_out: Mapping[str, str], commands: Sequence[str]
 ) -> Findings:
-    """A comparison as a page, two figures, and the tables comparison, disagreements, scores.
+    """Prepare a comparison as a page, two figures, and tables.
 
     Args:
-        table: two models or more.
-        top: how many sentences to list for each ordered pair of models.
-        left_out: sentences that are not compared, with the reason.
-        commands: what sets the models against each other.
+        table: scores of two models or more.
+        top: number of sentences to list for each ordered pair of models.
+        left_out: excluded sentences, with the reason.
+        commands: commands that search controversial sentences for these models.
 
     Raises:
-        ScoreError: there are fewer than two sentences.
+        ScoreError: if there are fewer than two sentences.
     """
-    most, agreements = disagreements(table, top), table_of(model_agreements(table))
+    largest, agreements = disagreements(table, top), table_of(model_agreements(table))
     return Findings(
         "How alike the models order sentences",
         page_table(agreements),
-        tuple(_parts(table, agreements, most, left_out, commands)),
+        tuple(_parts(table, agreements, largest, left_out, commands)),
         {
             "comparison": agreements,
-            "disagreements": table_of(most, _DISAGREEMENT),
+            "disagreements": table_of(largest, _DISAGREEMENT),
             "scores": table.columns,
             "left_out": {"sentence": list(left_out), "reason": list(left_out.values())},
         },
@@ -339,7 +341,7 @@ def comparison_findings(
 def _parts(
     table: ScoreTable,
     agreements: Columns,
-    most: Sequence[Row],
+    largest: Sequence[Row],
     left_out: Mapping[str, str],
     commands: Sequence[str],
 ) -> Iterator[Part]:
@@ -348,8 +350,8 @@ def _parts(
     yield Paragraph((sentences, emphasis("agreement"), meaning))
     yield page_table(agreements)
     yield Heading("Where they part")
-    parting = groupby(most, lambda row: (row["model_1"], row["model_2"]))
-    for (lower, higher), rows in parting:
+    rows_by_pair = groupby(largest, lambda row: (row["model_1"], row["model_2"]))
+    for (lower, higher), rows in rows_by_pair:
         yield Paragraph((code(lower), " ranks lower than ", code(higher), ":"))
         line = "{sentence} ({rank_1:.2f} against {rank_2:.2f})"
         yield Bullets([line.format(**row) for row in islice(rows, _SHOWN)])
@@ -361,9 +363,9 @@ def _parts(
 
 
 def ranks_figure(table: ScoreTable) -> Figure:
-    """A panel for each pair of models (the first twelve): every sentence at its two ranks."""
+    """Draw a panel for each pair of models (at most twelve): the two ranks of every sentence."""
     pairs = list(combinations(range(len(table.models)), 2))[:_PANELS]
-    # fractional ranks, (n_sentences, n_models), up to 1 for the likeliest sentence
+    # Fractional ranks, (n_sentences, n_models), 1 for the most likely sentence
     ranks, names = table.ranks(), short_names(table.models)
     side = max(2.0, 0.5 + widest(names))
     figure, grid = panels(len(pairs), _IN_A_ROW, side, side)

@@ -1,4 +1,4 @@
-"""Differences within judged pairs under people and models, and the criteria that they meet."""
+"""Differences within judged pairs for people and models, and the criteria that they meet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
     Apart = Mapping[tuple[str, str, str], IntArray]
 
-PEOPLE = "people"  # their row among the models'
+PEOPLE = "people"  # name of the people's row in tables of models
 _EXCLUDED = (
     "discarded by the collection's makers",
     "a judgement is missing",
@@ -37,15 +37,15 @@ _EXCLUDED = (
 
 
 def z_scores(values: FloatArray) -> FloatArray:
-    """Values less their mean, divided by their population standard deviation, column by column.
+    """Standardize values by column: subtract the mean, divide by the population's deviation.
 
     Args:
-        values: (n,) or (n, m); nan where there is none, and then nan comes back.
+        values: values of shape (n,) or (n, m); nan is ignored and returned as nan.
 
     Raises:
-        InputError: all values of a column are the same.
+        InputError: if all values of a column are equal.
     """
-    deviations = np.nanstd(values, axis=0)  # of the population: divided by n, not n - 1
+    deviations = np.nanstd(values, axis=0)  # population: divided by n, not n - 1
     if not np.all(deviations > 0):
         raise InputError("All values are the same: z-scores are undefined.")
     scores: FloatArray = (values - np.nanmean(values, axis=0)) / deviations
@@ -53,45 +53,46 @@ def z_scores(values: FloatArray) -> FloatArray:
 
 
 def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) -> BoolArray:
-    """Mask of the pairs that meet the BLiMP criterion, or the Acceptability Delta Criterion (ADC).
+    """Return a mask of pairs that meet the BLiMP criterion or Acceptability Delta Criterion (ADC).
 
-    A delta is the score of the acceptable sentence less that of the unacceptable one. The BLiMP
-    criterion asks for a positive delta of the model (Warstadt et al. 2020). The ADC asks that the
-    deltas of people and model have the same sign and differ by less than δ (Vázquez Martínez 2021).
+    A delta is the score of the acceptable sentence minus that of the unacceptable one. The BLiMP
+    criterion requires a positive delta of the model (Warstadt et al. 2020). The ADC requires that
+    the deltas of people and model have the same sign and differ by less than δ (Vázquez Martínez
+    2021).
 
     Args:
         delta: δ; None for the BLiMP criterion.
-        people: deltas of human judgements, broadcast against the models'.
-        model: deltas of a model's or several models' z-scores.
+        people: deltas of human judgements, broadcast against `model`.
+        model: deltas of the z-scores of one or several models.
 
     Raises:
-        InputError: δ is not above 0.
+        InputError: if δ is not above 0.
     """
     if delta is None:
         return model > 0
     if not 0 < delta < np.inf:
         raise InputError(f"`delta` must be above 0, not {delta}.")
-    same = np.sign(people) == np.sign(model)  # two deltas of zero have the same sign
-    met: BoolArray = same & (np.abs(people - model) < delta)
+    same_sign = np.sign(people) == np.sign(model)  # two deltas of zero have the same sign
+    met: BoolArray = same_sign & (np.abs(people - model) < delta)
     return met
 
 
 @dataclass(frozen=True, eq=False)
 class AcceptabilityEvaluation:
-    """Minimal pairs with their deltas: acceptable less unacceptable sentence.
+    """Minimal pairs with their deltas (acceptable minus unacceptable sentence).
 
     Attributes:
         judgements: sentences and pairs.
-        scores: of the sentences, as given.
-        settings: what was chosen.
-        sentence_scores: (n_sentences, n_models) z-scores, or scores as given; nan where none.
-        sentence_judgements: (n_sentences,), as given or z-scores; nan where none.
-        pairs: the pairs that are evaluated.
-        excluded: the others, and why.
+        scores: original scores of the sentences.
+        settings: settings of the evaluation.
+        sentence_scores: z-scores, or original scores, (n_sentences, n_models); nan if missing.
+        sentence_judgements: original judgements or z-scores, (n_sentences,); nan if missing.
+        pairs: evaluated pairs.
+        excluded: excluded pairs, with the reason.
         people: deltas of human judgements, (n_pairs,).
-        deltas: of the models' scores, (n_pairs, n_models).
-        met: masks of the pairs that meet each criterion, (n_pairs, n_models), by its name: `blimp`,
-            or such as `adc-0.5`.
+        deltas: deltas of the models' scores, (n_pairs, n_models).
+        met: name of the criterion (`blimp`, or such as `adc-0.5`) → mask of the pairs that meet it,
+            (n_pairs, n_models).
     """
 
     judgements: Judgements
@@ -117,16 +118,16 @@ class AcceptabilityEvaluation:
 
     @property
     def disputed(self) -> BoolArray:
-        """Pairs (n_pairs,) in which people do not prefer the sentence that experts accept."""
+        """Mask (n_pairs,) of pairs in which people do not prefer the acceptable sentence."""
         return np.less_equal(self.people, 0)
 
     def excluded_for(self) -> dict[str, int]:
-        """Number of pairs excluded for each reason, in the order in which reasons are asked."""
+        """Number of pairs excluded for each reason, in the order of the checks."""
         reasons = Counter(reason for _, reason in self.excluded)
         return {why: reasons[why] for why in _EXCLUDED}
 
     def pair_columns(self, rows: Sequence[int]) -> dict[str, list[Any]]:
-        """Columns about some pairs, and the judgements of people and experts."""
+        """Columns on pairs, with the judgements of people and experts."""
         text, pairs = self.judgements.sentences, [self.pairs[row] for row in rows]
         return {
             "source": [pair.source for pair in pairs],
@@ -158,46 +159,46 @@ def evaluate_acceptability(
     scores: JudgedScores,
     settings: AcceptabilitySettings = ACCEPTABILITY,
 ) -> AcceptabilityEvaluation:
-    """Deltas of every pair under people and models, and whether they meet BLiMP's criterion or ADC.
+    """Compute deltas of all pairs for people and models, and the criteria that they meet.
 
-    Scores become z-scores over all sentences that have one, whether or not they are in a pair that
-    is evaluated. Pairs that were discarded, and those without both judgements or without scores
-    under every model, are excluded and counted.
+    Scores are standardized over all sentences with a score, including those of excluded pairs.
+    Discarded pairs, and pairs without both judgements or without scores under every model, are
+    excluded and counted.
 
     Args:
         judgements: sentences and pairs.
-        scores: of these sentences.
-        settings: each δ of the ADC; whether the scores are z-scores already, and judgements become
-            some too, as LI-Adger's are already.
+        scores: scores of these sentences.
+        settings: δ values of the ADC; whether the scores are z-scores already, and whether
+            judgements are standardized, too (LI-Adger's already are).
 
     Raises:
-        InputError: no pair is left, a δ is not above 0, a model gives every sentence the same
-            score, or has no name or that of the people.
+        InputError: if no pair is left, a δ is not above 0, a model gives every sentence the same
+            score, or a model has no name or that of the people.
     """
     for model, column in zip(scores.models, scores.values.T, strict=True):
         if model in ("", PEOPLE):
             raise InputError(f"A model cannot be called {model!r}. Rename its column of scores.")
         if len(np.unique(column[~np.isnan(column)])) < 2:
             raise InputError(f"{model} gives every sentence the same score, or none at all.")
-    # over all sentences, also those of excluded pairs, as published
+    # Over all sentences, including those of excluded pairs, as published
     values = scores.values if settings.scores_as_given else z_scores(scores.values)
     people = judgements.values
     row_of = {name: row for row, name in enumerate(judgements.sentences)}
     unscored: BoolArray = np.logical_or.reduce(np.isnan(values), axis=1)
-    lacking = np.isnan(people), unscored
+    missing_values = np.isnan(people), unscored
     included, excluded, rows = [], [], []
     for pair in judgements.pairs:
         both = [row_of[pair.acceptable], row_of[pair.unacceptable]]
-        # each pair has one reason, in this order, so that the counts of `excluded_for` add up
-        asked = (pair.discarded, *(bool(lacks[both].any()) for lacks in lacking))
-        if any(asked):
-            excluded.append((pair, _EXCLUDED[asked.index(True)]))
+        # Each pair has only the first reason in this order, so that `excluded_for` adds up
+        exclusions = (pair.discarded, *(bool(mask[both].any()) for mask in missing_values))
+        if any(exclusions):
+            excluded.append((pair, _EXCLUDED[exclusions.index(True)]))
         else:
             included.append(pair)
             rows.append(both)
     if settings.human_z_scores:
         people = z_scores(people)
-    # of acceptable less those of unacceptable sentences
+    # Acceptable minus unacceptable sentences
     good, bad = np.array(rows, np.int64).reshape(-1, 2).T
     deltas, differences = values[good] - values[bad], people[good] - people[bad]
     criteria = {"blimp": None, **{f"adc-{delta:g}": delta for delta in settings.delta}}
@@ -220,14 +221,14 @@ def evaluate_acceptability(
 
 
 def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Iterator[Row]:
-    """Shares of pairs that meet each criterion, a row for each group, model and criterion.
+    """Yield shares of pairs that meet a criterion, by group, model and criterion.
 
-    `source` is empty where there is one only, `phenomenon` for all; `share` is `met / pairs`, and
-    `disputed` the number of pairs that people judge the other way round than experts.
+    `source` is empty if there is only one, `phenomenon` for all pairs; `share` is `met / pairs`;
+    `disputed` is the number of pairs in which people disagree with experts.
 
     Args:
-        evaluation: of pairs.
-        by: `phenomenon` or `source` for a row each, in the order of their first pair; else all.
+        evaluation: evaluation of pairs.
+        by: `phenomenon` or `source` to group by, in the order of first pairs; empty for all pairs.
     """
     groups: dict[tuple[str, str], list[int]] = {}  # (source, phenomenon) -> rows of pairs
     for row, pair in enumerate(evaluation.pairs):
@@ -252,9 +253,9 @@ def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Itera
 def delta_correlations(
     evaluation: AcceptabilityEvaluation,
 ) -> tuple[tuple[str, ...], FloatArray]:
-    """Names, people first, and Pearson's r of their deltas over pairs, (n, n).
+    """Return names, people first, and Pearson's r of their deltas over pairs, (n, n).
 
-    It is nan where deltas are constant, and where there are fewer than two pairs.
+    It is nan for constant deltas, and for fewer than two pairs.
     """
     names = (PEOPLE, *evaluation.models)
     return names, pearson_matrix(np.column_stack([evaluation.people, evaluation.deltas]))
@@ -269,18 +270,18 @@ class ScoredSentences(Protocol):
 
     @property
     def sentence_scores(self) -> FloatArray:
-        """Shape (n_sentences, n_models); nan if there is none."""
+        """Scores, shape (n_sentences, n_models); nan if there is none."""
 
     @property
     def sentence_judgements(self) -> FloatArray:
-        """Shape (n_sentences,); nan if there is none."""
+        """Judgements, shape (n_sentences,); nan if there is none."""
 
 
 def fits(evaluation: ScoredSentences) -> Iterator[Row]:
-    """Scores against judgements, a row for each model, over all sentences that have both.
+    """Fit judgements by scores, over all sentences that have both, a row for each model.
 
-    Slope and intercept are of the line by least squares, judgement units for a unit of score;
-    `pearson` and `spearman` are correlations, nan where one of the two does not vary.
+    Slope and intercept are of the least-squares line (judgement units per unit of score);
+    `pearson` and `spearman` are correlations, nan if scores or judgements are constant.
     """
     from scipy.stats import linregress
 
@@ -289,7 +290,7 @@ def fits(evaluation: ScoredSentences) -> Iterator[Row]:
         both = ~(np.isnan(scores) | np.isnan(judgements))  # (n_sentences,)
         x, y = scores[both], judgements[both]
         r, slope, intercept = pearson(x, y), math.nan, math.nan
-        if not math.isnan(r):  # else a column does not vary, and no line is the best
+        if not math.isnan(r):  # otherwise a column is constant, and the line is undefined
             line = linregress(x, y)
             slope, intercept = float(line.slope), float(line.intercept)
         yield {
@@ -303,9 +304,9 @@ def fits(evaluation: ScoredSentences) -> Iterator[Row]:
 
 
 def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
-    """Pairs, by number, that meet a criterion under one model and not under another.
+    """Find pairs (row numbers) that meet a criterion under one model and not under another.
 
-    By the criterion, and the models under which they pass and fail; for every two models.
+    Keys are the criterion, the model under which they pass, and the model under which they fail.
     """
     models = tuple(enumerate(evaluation.models))
     return {
@@ -316,9 +317,9 @@ def models_apart(evaluation: AcceptabilityEvaluation) -> Apart:
 
 
 def criteria_apart(evaluation: AcceptabilityEvaluation) -> Apart:
-    """Pairs, by number, that meet the BLiMP criterion and fail the ADC at a δ, or reversely.
+    """Find pairs (row numbers) that meet the BLiMP criterion and not the ADC, or vice versa.
 
-    By the model, and the criteria that they pass and fail.
+    Keys are the model, the criterion that they meet, and the criterion that they fail.
     """
     met = evaluation.met
     return {

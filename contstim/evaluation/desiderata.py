@@ -1,9 +1,9 @@
-"""Desiderata of a scoring rule, which hold of any measure of a sentence's likelihood.
+"""Desiderata of scoring rules: properties of any valid measure of a sentence's likelihood.
 
-Longer sentences should be less likely, frequent words likelier, and masked models should agree with
-causal ones; a word should not gain by being cut into several tokens. A word's score is the sum of
-its own terms under the model's rule in a neutral sentence: what is said about the other words and
-about the end mark does not count, although models that read from both sides see them.
+Longer sentences should be less likely, frequent words more likely, and masked models should agree
+with causal ones. Splitting a word into several tokens should not raise its score. A word's score is
+the sum of its own terms under the model's rule in a neutral sentence. Terms of the other words and
+of the end mark do not count, although bidirectional models read these.
 
 Source: Kauf & Ivanova (2023), *A Better Way to Do Masked Language Model Scoring*, ACL.
 """
@@ -56,25 +56,25 @@ CLAIM = ("model", "finding", "original", "adapted", "low", "high", "verdict")
 
 @dataclass(frozen=True, eq=False)
 class Desiderata(ShownAsTable):
-    """The results, and what they were computed from.
+    """Results of the evaluation, and the data from which they were computed.
 
     Attributes:
-        rows: of desiderata.csv, one for each model. Correlations are of negative score with number
-            of tokens (`length`), of score with the causal model's (`reference`), both over
+        rows: rows of desiderata.csv, one for each model. Correlations are of negative score with
+            number of tokens (`length`) and of score with the causal model's (`reference`), over
             sentences, and of a word's mean score over the carriers with its frequency (Zipf scale).
-            Of splitting: the shares of words, and of running words, that are cut into several
-            tokens; mean scores of words of one token and of several, nats; and how much higher a
-            word of several scores than one of one token that is as frequent, with standard error.
-        by_carrier: of carriers.csv, the correlation with frequency in each carrier.
+            On splitting: the shares of words and of running words that are split into several
+            tokens; mean scores (nats) of words of one token and of several; and the advantage of a
+            split word over an equally frequent word of one token, with standard error.
+        by_carrier: rows of carriers.csv, the correlation with frequency in each carrier.
         models: names of the models.
-        reference: the name of the causal model, or None.
-        carriers: where words stood.
-        scores: sentences × models; the reference is one more column where it is none of them.
-        tokens: (n_sentences, n_models).
-        words: those that every model can score.
-        zipfs: (n_words,), the words' frequencies on the Zipf scale.
-        word_scores: (n_models, n_words, n_carriers), nats.
-        word_tokens: (n_words, n_models), into how many tokens each is cut in the first carrier.
+        reference: name of the causal model, or None.
+        carriers: sentences that contained the words.
+        scores: scores of sentences by model; the reference is an additional column if needed.
+        tokens: numbers of tokens, (n_sentences, n_models).
+        words: words that every model can score.
+        zipfs: the words' frequencies on the Zipf scale, (n_words,).
+        word_scores: scores of words, (n_models, n_words, n_carriers), nats.
+        word_tokens: number of tokens of each word in the first carrier, (n_words, n_models).
         left_out: sentences that a model cannot score.
         words_left_out: words that a model does not know or cannot score, with the reason.
     """
@@ -99,17 +99,17 @@ class Desiderata(ShownAsTable):
 
 
 def with_reference(models: Sequence[str], reference: str | None) -> tuple[list[str], int | None]:
-    """Specifications of all models to load, and the place of the reference among them.
+    """Return the models to load, including the reference, and the index of the reference.
 
-    A model that is evaluated and the reference as well is loaded once.
+    A reference that is one of the models is loaded once.
     """
     from contstim.models.specifications import parse_model
 
     if reference is None:
         return [*models], None
-    for place, named in enumerate(map(parse_model, models)):
-        if reference in (named.name, named.specification, named.text):
-            return [*models], place
+    for index, model in enumerate(map(parse_model, models)):
+        if reference in (model.name, model.specification, model.text):
+            return [*models], index
     return [*models, reference], len(models)
 
 
@@ -124,39 +124,43 @@ def evaluate_desiderata(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> Desiderata:
-    """Correlations of scores with length, word frequency and a causal model (Kauf & Ivanova 2023).
+    """Correlate scores with length, word frequency and a causal model (Kauf & Ivanova 2023).
 
     Sentences that a model cannot score, and words that it does not know, are left out for all.
 
     Args:
-        models: what is evaluated.
-        sentences: for length and reference; repeated ones count once.
-        words: for frequency and splitting.
-        frequencies: of the words.
+        models: models to evaluate.
+        sentences: sentences for length and reference; repeated ones count once.
+        words: words for frequency and splitting.
+        frequencies: frequencies of the words.
         carriers: sentences with a gap for a word.
-        reference: the causal model.
-        store: where scores are kept between runs.
-        progress: told the model and how many sentences more have their score.
+        reference: causal model.
+        store: cache of scores.
+        progress: callback that receives the model and the number of further scored sentences.
 
     Raises:
-        InputError: a carrier has no gap, or fewer than four sentences or words are left.
+        InputError: if a carrier has no gap, or fewer than four sentences or words are left.
         ModelError, ScoreError, StoreError: see `score_sentences` and `score_words`.
     """
     check_carriers(carriers)
-    # the reference is scored once, also where it is one of the models
-    others = [reference] if reference and reference.name not in {m.name for m in models} else []
-    table, left_out = score_readable([*models, *others], sentences, store=store, progress=progress)
-    # a word stays only where every model knows it and can read it in every carrier
+    # The reference is scored once, even if it is one of the models
+    further_models = (
+        [reference] if reference and reference.name not in {m.name for m in models} else []
+    )
+    table, left_out = score_readable(
+        [*models, *further_models], sentences, store=store, progress=progress
+    )
+    # A word must be known to every model, and readable in every carrier
     reasons = unreadable(models, words, carriers)
     usable = [word for word in dict.fromkeys(words) if word not in reasons]
     counts = {
         "sentences": (len(table.log_probs), len(left_out)),
         "words": (len(usable), len(reasons)),
     }
-    for what, (kept, lost) in counts.items():
-        if kept < _FEWEST:
+    for kind, (n_usable, n_left_out) in counts.items():
+        if n_usable < _FEWEST:
             raise InputError(
-                f"A correlation needs {_FEWEST} {what} or more; here are {kept} ({lost} "
+                f"A correlation needs {_FEWEST} {kind} or more; here are {n_usable} ({n_left_out} "
                 f"left out because a model cannot score them)."
             )
     readable = list(table.sentences or ())
@@ -165,7 +169,7 @@ def evaluate_desiderata(
     tokens = np.stack([m.token_counts(readable) for m in models], axis=1).astype(np.float64)
     rows, by_carrier = [], []
     for column, (model, (word_scores, word_tokens)) in enumerate(zip(models, scored, strict=True)):
-        # (n_sentences,), and (n_words,): a word's score is its mean over the carriers
+        # Scores of sentences (n_sentences,), and of words (n_words,), averaged over the carriers
         scores, means = table.column(model.name), word_scores.mean(axis=1)
         row: Row = {"model": model.name, **_cells("length", -scores, tokens[:, column])}
         if reference:
@@ -175,9 +179,9 @@ def evaluate_desiderata(
         split = (share, _split_in_text(model, readable), *splitting)
         row |= _cells("frequency", means, zipfs) | dict(zip(_SPLITTING, split, strict=True))
         rows.append(row)
-        for carrier, each in zip(carriers, word_scores.T, strict=True):
+        for carrier, carrier_scores in zip(carriers, word_scores.T, strict=True):
             about = {"model": model.name, "carrier": carrier}
-            by_carrier.append(about | _cells("frequency", each, zipfs))
+            by_carrier.append(about | _cells("frequency", carrier_scores, zipfs))
     return Desiderata(
         tuple(rows),
         tuple(by_carrier),
@@ -196,7 +200,7 @@ def evaluate_desiderata(
 
 
 def _cells(name: str, x: FloatArray, y: FloatArray) -> Row:
-    """The cells NAME_r, NAME_low, NAME_high and NAME_n of a correlation."""
+    """Compute the cells NAME_r, NAME_low, NAME_high and NAME_n of a correlation."""
     return {f"{name}_{part}": value for part, value in asdict(Correlation.of(x, y)).items()}
 
 
@@ -206,13 +210,13 @@ def sample_items(
     settings: DesiderataSettings = DESIDERATA,
     words: Sequence[str] | None = None,
 ) -> tuple[list[Sentence], list[str]]:
-    """The distinct sentences, or a sample of them in the order given; and words.
+    """Return distinct sentences, or a sample of them in their order; and words.
 
     Args:
-        sentences: of which a sample is drawn.
-        frequencies: of which words are drawn.
-        settings: how many are drawn, and the carriers that words will stand in.
-        words: instead of drawn ones.
+        sentences: sentences to sample from.
+        frequencies: frequencies of the words to sample from.
+        settings: sample sizes, and the carriers.
+        words: fixed words instead of a sample.
 
     Raises:
         InputError: see `check_carriers`.
@@ -227,10 +231,10 @@ def sample_items(
 
 
 def check_carriers(carriers: Sequence[str]) -> None:
-    """Refuse what are no sentences with a gap for one word; the gap alone is not a context.
+    """Refuse carriers that are not sentences with one gap; the gap alone is not a context.
 
     Raises:
-        InputError: there is none, or one has no gap, or several.
+        InputError: if there is no carrier, or one has no gap or several.
     """
     if not carriers:
         raise InputError("Words need a carrier, such as 'My word is _'.")
@@ -243,7 +247,7 @@ def check_carriers(carriers: Sequence[str]) -> None:
 
 
 def in_carrier(carrier: str, words: Sequence[str]) -> tuple[int, list[Sentence]]:
-    """Word position of the gap, from 0; and the sentence with each of some words in it."""
+    """Return the word index of the gap (from 0), and the sentence with each word in the gap."""
     sentence = Sentence.parse(carrier)
     position = sentence.words.index(GAP)
     return position, [sentence.replace(position, word) for word in words]
@@ -257,14 +261,15 @@ def score_words(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> tuple[FloatArray, IntArray]:
-    """Scores of words in carriers, kept in the store as soon as they are known; their tokens.
+    """Score words in carriers, and count their tokens; scores are cached at once.
 
     Returns:
-        (n_words, n_carriers), nats; and (n_words,), into how many tokens each word is cut in the
-        first carrier.
+        Scores, (n_words, n_carriers), nats; and numbers of tokens of each word in the first
+        carrier, (n_words,).
 
     Raises:
-        ModelError: the model has no score for each word (a transform), or cannot score a sentence.
+        ModelError: if the model has no score for each word (a transform), or cannot score a
+            sentence.
     """
     language_model = require_language_model(model, "A score for each word")
     report = progress or (lambda _model, _n: None)
@@ -276,11 +281,11 @@ def score_words(
         scores = store.log_probs(key, texts) if store else np.full(len(texts), np.nan)
         missing = np.flatnonzero(np.isnan(scores))
         report(model, len(texts) - len(missing))
-        # saved block by block: an interrupted run goes on from here
+        # Stored block by block: an interrupted run resumes here
         for start in range(0, len(missing), _BLOCK):
             rows = missing[start : start + _BLOCK]
             terms = language_model.token_log_probs([sentences[row] for row in rows])
-            # of all terms of a sentence those of the word's own tokens
+            # Only the terms of the word's own tokens count
             scores[rows] = [
                 sum(term.log_prob for term in sentence if term.word == position)
                 for sentence in terms
@@ -289,7 +294,7 @@ def score_words(
                 store.save(key, model.convention.json, [texts[row] for row in rows], scores[rows])
             report(model, len(rows))
         columns.append(scores)
-    # a word that begins the sentence may be cut in another way than one after a space
+    # A tokenizer may split a word at the beginning of a sentence differently
     first, _ = in_carrier(carriers[0], ())
     counts = model.tokens_per_word(words, initial=not first)
     return np.stack(columns, axis=1), np.ones(len(words), np.int64) if counts is None else counts
@@ -298,7 +303,7 @@ def score_words(
 def unreadable(
     models: Sequence[Scorer], words: Sequence[str], carriers: Sequence[str]
 ) -> dict[str, str]:
-    """The words that some model cannot score or does not know, each with the reason."""
+    """Return words that a model cannot score or does not know, with the reason."""
     reasons: dict[str, str] = {}
     for model in models:
         for word, is_known in zip(words, model.knows(words), strict=True):
@@ -315,25 +320,27 @@ def unreadable(
 def split_effect(
     scores: FloatArray, zipfs: FloatArray, split: BoolArray
 ) -> tuple[float, float, float, float, float]:
-    """Effect on a word's score of being cut into several tokens.
+    """Estimate the effect of splitting into several tokens on a word's score.
 
     Args:
-        scores: (n_words,).
-        zipfs: (n_words,), their log frequencies.
-        split: (n_words,), whether they are cut.
+        scores: scores of words, (n_words,).
+        zipfs: log frequencies of the words, (n_words,).
+        split: whether words are split, (n_words,).
 
     Returns:
-        The share of words that are cut; mean scores of the others and of these; and the coefficient
-        of being cut in a regression of score on frequency and splitting, with its standard error.
+        The share of split words; mean scores of whole and of split words; and the coefficient of
+        splitting in a regression of score on frequency and splitting, with its standard error.
     """
     share = float(split.mean())
-    single, several = (float(scores[of].mean()) if of.any() else math.nan for of in (~split, split))
+    single, several = (
+        float(scores[mask].mean()) if mask.any() else math.nan for mask in (~split, split)
+    )
     from statsmodels.api import OLS, add_constant
 
-    # (n_words, 3): constant, frequency, 1 for a word that is cut
+    # (n_words, 3): constant, frequency, 1 for a split word
     design = add_constant(np.stack([zipfs, split], axis=1), has_constant="add")
-    # splitting may follow from frequency alone, and all words may be alike; and three coefficients
-    # need a fourth word
+    # Splitting may be collinear with frequency or constant; three coefficients need more than three
+    # words
     if np.linalg.matrix_rank(design) < 3 or len(scores) <= 3:
         return share, single, several, math.nan, math.nan
     fit = OLS(scores, design).fit()
@@ -341,9 +348,9 @@ def split_effect(
 
 
 def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
-    """The share of running words that are several tokens where they stand; 0 for whole words."""
+    """Return the share of running words with several tokens in context; 0 for word-level models."""
     counts: list[int] = []
-    for initial in (True, False):  # a word that begins a sentence may be cut in another way
+    for initial in (True, False):  # initial words may be split differently
         words = [w for s in sentences for w in (s.words[:1] if initial else s.words[1:])]
         if words:
             tokens = model.tokens_per_word(words, initial=initial)
@@ -352,16 +359,16 @@ def _split_in_text(model: Scorer, sentences: Sequence[Sentence]) -> float:
 
 
 def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
-    """Every finding for every checkpoint that was evaluated under both rules.
+    """Test every finding for every checkpoint that was evaluated under both rules.
 
     Kauf & Ivanova (2023) find that `pll-original` correlates less with length, word frequency and a
     causal model than `pll-word-l2r`, and that it inflates the scores of words of several tokens.
 
     Yields:
-        The model, the finding, the numbers under both rules (`original`, `adapted`), `low` and
+        The model, the finding, its values under both rules (`original`, `adapted`), `low` and
         `high` of the 95 % bootstrap interval of their difference over sentences or words, and the
-        verdict: `holds` where the numbers are ordered as in the paper and the interval leaves out
-        zero, `does not hold` where they are ordered otherwise and it does, else `undecided`.
+        verdict: `holds` if the difference has the published sign and the interval excludes zero,
+        `does not hold` if it has the other sign and the interval excludes zero, else `undecided`.
     """
     names = desiderata.models
     for original, name in enumerate(names):
@@ -371,7 +378,7 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
         both = [original, names.index(counterpart)]
         scores = np.stack([desiderata.scores.column(names[row]) for row in both])
         words = desiderata.word_scores[both].mean(axis=2)  # (2, n_words)
-        # longer sentences should be less likely, so that the negative score grows with length
+        # Longer sentences should be less likely, so the negative score should grow with length
         correlated = {
             "correlates less with length": (-scores, desiderata.tokens[:, original]),
             "correlates less with word frequency": (words, desiderata.zipfs),
@@ -383,33 +390,33 @@ def check_claims(desiderata: Desiderata) -> Iterator[dict[str, Any]]:
             rows = np.stack([*columns, target])  # (3, n)
             rows = rows[:, np.isfinite(rows).all(axis=0)]
             defined = rows.shape[1] >= _FEWEST and bool(np.ptp(rows, axis=1).all())
-            checked = _checked(rows, _correlations, defined=defined, published=-1)
-            yield {"model": name, "finding": finding, **checked}
-        # a word of one token has the same score under both rules, and says nothing here
+            result = _test_difference(rows, _correlations, defined=defined, published=-1)
+            yield {"model": name, "finding": finding, **result}
+        # Words of one token have the same score under both rules, so they are uninformative
         rows = words[:, desiderata.word_tokens[:, original] > 1]
-        checked = _checked(rows, _means, defined=rows.shape[1] > 0, published=1)
+        result = _test_difference(rows, _means, defined=rows.shape[1] > 0, published=1)
         finding = "scores words of several tokens higher (nats)"
-        yield {"model": name, "finding": finding, **checked}
+        yield {"model": name, "finding": finding, **result}
 
 
-def _checked(
+def _test_difference(
     rows: FloatArray, measures: Callable[[FloatArray], FloatArray], *, defined: bool, published: int
 ) -> dict[str, Any]:
-    """Two measures, the bootstrap interval of their difference, and the verdict.
+    """Compute two measures, the bootstrap interval of their difference, and the verdict.
 
     Args:
-        rows: (n_rows, n), what is drawn together, so that what both measures share falls out.
-        measures: both and their difference, of rows (n_rows, ..., n).
-        defined: whether there are such measures of these rows.
+        rows: data, (n_rows, n), resampled jointly, so that shared variation cancels out.
+        measures: function of rows (n_rows, ..., n) that returns both measures and their difference.
+        defined: whether the measures are defined for these rows.
         published: sign of the difference in the paper.
     """
     a = b = low = high = math.nan
     if defined:
         a, b, _ = map(float, measures(rows))
         n = rows.shape[1]
-        # rows drawn with replacement, (samples, n); the same for every claim about n rows
-        drawn = np.random.default_rng(_SEED).integers(0, n, (_SAMPLES, n))
-        low, high = map(float, np.nanpercentile(measures(rows[:, drawn])[2], (2.5, 97.5)))
+        # Resamples of columns with replacement, (samples, n); the same for all claims on n columns
+        resamples = np.random.default_rng(_SEED).integers(0, n, (_SAMPLES, n))
+        low, high = map(float, np.nanpercentile(measures(rows[:, resamples])[2], (2.5, 97.5)))
     verdict = "undecided"
     if low > 0 or high < 0:
         verdict = "holds" if published * (a - b) > 0 else "does not hold"
@@ -422,7 +429,7 @@ def _means(rows: FloatArray) -> FloatArray:
 
 
 def _correlations(rows: FloatArray) -> FloatArray:
-    """Pearson's r of the first two rows with the third; nan where a resample does not vary."""
+    """Pearson's r of the first two rows with the third; nan if a resample is constant."""
     *both, target = rows - rows.mean(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         a, b = (

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from contstim.files.arrays import FloatArray
     from contstim.reporting.report import Part
 
-_ACROSS = 5  # models side by side
-_SHOWN = {
+_ACROSS = 5  # models in a row
+_SUMMARY_COLUMNS = {
     "model": "model",
     "length_r": "length",
     "reference_r": "reference",
@@ -49,19 +49,21 @@ _MEANING = {
 
 
 def desiderata_findings(desiderata: Desiderata) -> Findings:
-    """Correlations and published findings as a page, a figure, and tables.
+    """Prepare correlations and published findings as a page, a figure, and tables.
 
-    desiderata  a row each model: correlations with 95 % intervals, what splitting does
+    desiderata  correlations with 95 % intervals and effects of splitting, a row for each model
     claims      whether findings of Kauf & Ivanova (2023) hold
     carriers    the correlation with word frequency in each carrier
     scores      scores of sentences, nats
-    tokens      tokens of sentences
+    tokens      numbers of tokens of sentences
     words       words, their frequencies, tokens and scores in each carrier
-    left_out    sentences and words that are left out, and why
+    left_out    excluded sentences and words, with reasons
     """
     tables = _tables(desiderata)
     columns = tables["desiderata"]
-    summary = page_table(columns, {n: shown for n, shown in _SHOWN.items() if n in columns})
+    summary = page_table(
+        columns, {n: heading for n, heading in _SUMMARY_COLUMNS.items() if n in columns}
+    )
     return Findings(
         "Desiderata of scoring rules",
         summary,
@@ -80,7 +82,7 @@ def _tables(desiderata: Desiderata) -> dict[str, Columns]:
         for carrier, scores in zip(carriers, desiderata.word_scores[column].T, strict=True):
             words[f"{carrier} {model}"] = scores.tolist()
     reasons = {o.sentence: f"{o.model}: {o.reason}" for o in desiderata.left_out}
-    lost = [*reasons.items(), *desiderata.words_left_out.items()]
+    omissions = [*reasons.items(), *desiderata.words_left_out.items()]
     scores = desiderata.scores.columns
     return {
         "desiderata": table_of(desiderata.rows),
@@ -89,8 +91,8 @@ def _tables(desiderata: Desiderata) -> dict[str, Columns]:
         "tokens": {"sentence": scores["sentence"], **dict(zip(models, tokens, strict=True))},
         "words": words,
         "left_out": {
-            "left_out": [text for text, _ in lost],
-            "reason": [reason for _, reason in lost],
+            "left_out": [text for text, _ in omissions],
+            "reason": [reason for _, reason in omissions],
         },
         "claims": table_of(check_claims(desiderata), CLAIM),
     }
@@ -100,8 +102,8 @@ def _parts(desiderata: Desiderata, summary: Table, claims: Columns) -> Iterator[
     carriers = [part for carrier in desiderata.carriers for part in ("; ", code(carrier))]
     sentences = counted(len(desiderata.scores.log_probs), "sentence")
     words = counted(len(desiderata.words), "word")
-    places = counted(len(desiderata.carriers), "carrier")
-    yield Paragraph((f"{sentences}, {words} in {places}: ", *carriers[1:], "."))
+    n_carriers = counted(len(desiderata.carriers), "carrier")
+    yield Paragraph((f"{sentences}, {words} in {n_carriers}: ", *carriers[1:], "."))
     yield Bullets(
         [
             (emphasis(name), f": {meaning.format(desiderata.reference)}")
@@ -125,9 +127,9 @@ def _parts(desiderata: Desiderata, summary: Table, claims: Columns) -> Iterator[
 
 
 def desiderata_figure(desiderata: Desiderata) -> Figure:
-    """A column for each model: length, frequency and, where there is one, the reference.
+    """Draw a column for each model: length, frequency and, if there is one, the reference.
 
-    Of many models, five stand side by side and the next below.
+    Each row of panels has at most five models.
     """
     titles = short_names(desiderata.models)
     reference = short_names([desiderata.reference])[0] if desiderata.reference else ""
@@ -142,8 +144,8 @@ def desiderata_figure(desiderata: Desiderata) -> Figure:
         lengths.set(xlabel="tokens", ylabel="negative score (nats)")
         lengths.set_title(titles[column], fontsize="medium")
         means, split = words.mean(axis=1), desiderata.word_tokens[:, column] > 1
-        for chosen, colour, label in ((~split, BLUE, "one token"), (split, ORANGE, "several")):
-            x, y = desiderata.zipfs[chosen], means[chosen]
+        for mask, colour, label in ((~split, BLUE, "one token"), (split, ORANGE, "several")):
+            x, y = desiderata.zipfs[mask], means[mask]
             by_frequency.plot(x, y, "o", ms=2, color=colour, alpha=0.5, mew=0, label=label)
         by_frequency.legend(loc="lower right", frameon=False, fontsize="x-small", handletextpad=0.1)
         _write_r(by_frequency, row["frequency_r"])
@@ -156,7 +158,7 @@ def desiderata_figure(desiderata: Desiderata) -> Figure:
 
 
 def _scatter(axes: Axes, x: FloatArray, y: FloatArray, r: float) -> None:
-    """Dots, the least-squares line through them, and r."""
+    """Draw dots, the least-squares line, and r."""
     axes.plot(x, y, "o", ms=2, color=BLUE, alpha=0.5, mew=0)
     use = np.isfinite(x) & np.isfinite(y)
     if np.isfinite(r):

@@ -1,4 +1,4 @@
-"""The folder that every evaluation writes: tables, figures, and a page that says what was run."""
+"""The output folder of every evaluation: tables, figures, and a page that documents the run."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Findings:
-    """Findings of an evaluation, ready to be printed and written.
+    """Results of an evaluation, ready to be printed and written.
 
     Attributes:
         title: heading of the page.
-        summary: what a terminal shows.
-        parts: what the page says of the results.
+        summary: table for the terminal.
+        parts: content of the page.
         tables: columns by the table's name; a table without rows is written with its header, one
-            without columns is not.
-        figures: makes the figures, by name.
+            without columns is not written.
+        figures: function that draws the figures, by name.
         facts: seeds, samples, options, counts.
     """
 
@@ -59,22 +59,20 @@ def write_findings(
 ) -> tuple[dict[str, Any], list[Path]]:
     """Write NAME.csv for each table, NAME.png and .pdf for each figure, and the page.
 
-    The page is report.html, which stands alone, and report.md. It ends with the
-    figures and with what was run: every model with rule, context and fingerprint, the versions, the
-    hash of the data and the facts.
+        Both report.html, a standalone file, and report.md contain the page. It ends with the
 
     Args:
-        findings: what is written.
-        folder: made where it is missing; files of the same names are replaced.
-        models: what was scored; none where scores came from a table.
-        data: the files that were read.
-        facts: further ones.
+        findings: results to write.
+        folder: output folder, created when missing; files of the same names are replaced.
+        models: scored models; empty if scores came from a table.
+        data: input files.
+        facts: further facts for page and record.
 
     Returns:
-        Facts for a record, and the files beside the page.
+        Facts for a record, and the written files except the page.
 
     Raises:
-        InputError: a file cannot be written or read.
+        InputError: if a file cannot be written or read.
     """
     folder = Path(folder)
     written: list[Path] = []
@@ -98,7 +96,7 @@ def write_findings(
 
 
 def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]:
-    """What was run: models, command, versions and facts."""
+    """Describe the run: models, command, versions and facts."""
     run = provenance()
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
     lines = [
@@ -112,7 +110,7 @@ def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]
 
 
 def _models_table(models: Sequence[Scorer]) -> Table:
-    """Loading and scoring of each model; specifications only where a model has another name."""
+    """Tabulate the convention of each model; specifications only if they differ from names."""
     header = ["model", "specification", "rule", "context", "unit", "fingerprint"]
     rows = [
         [m.name, m.specification or m.name, c.rule, repr(c.context), c.unit, c.fingerprint]
@@ -124,19 +122,19 @@ def _models_table(models: Sequence[Scorer]) -> Table:
 
 
 def table_of(rows: Iterable[Mapping[str, Any]], header: Iterable[str] = ()) -> Columns:
-    """Rows as columns; a cell that a row lacks is nan.
+    """Convert rows to columns; missing cells are nan.
 
     Args:
-        rows: cells by the name of their column.
-        header: names of the columns that there are in any case, first.
+        rows: cells by column name.
+        header: names of the first columns, included even without rows.
     """
-    listed = list(rows)
-    names = dict.fromkeys((*header, *(name for row in listed for name in row)))
-    return {name: [row.get(name, math.nan) for row in listed] for name in names}
+    row_list = list(rows)
+    names = dict.fromkeys((*header, *(name for row in row_list for name in row)))
+    return {name: [row.get(name, math.nan) for row in row_list] for name in names}
 
 
 def filled(value: Any) -> Any:
-    """A cell: the value, but for nan nothing."""
+    """Return the value of a cell, or an empty text for nan."""
     return "" if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -147,25 +145,25 @@ def page_table(
     most: int | None = None,
     **having: str,
 ) -> Table:
-    """A table as pages and terminals show it.
+    """Format a table for pages and terminals.
 
-    Whole numbers have commas, others three decimals; an accuracy that `NAME: low` and `NAME: high`
-    stand beside has its interval in brackets, `0.480 (0.35-0.61)`.
+    Integers have thousands separators, other numbers three decimals. An accuracy with columns
+    `NAME: low` and `NAME: high` has its interval in brackets, `0.480 (0.35-0.61)`.
 
     Args:
-        columns: of the table.
-        names: headings of the columns to show, by their names; by default all under these.
-        most: number of rows, from the first on; by default all.
-        having: texts that cells of further columns must be.
+        columns: columns of the table.
+        names: names → headings of the columns to show; by default all, with their names.
+        most: maximum number of rows; by default all.
+        having: required values of further columns, to select rows.
     """
-    shown = names or {n: n for n in columns if not n.endswith((": low", ": high"))}
+    headings = names or {n: n for n in columns if not n.endswith((": low", ": high"))}
     n_rows = len(next(iter(columns.values())))
     rows = [r for r in range(n_rows) if all(columns[n][r] == text for n, text in having.items())]
     texts = 0
-    while texts < len(shown) and all(isinstance(c, str) for c in columns[list(shown)[texts]]):
+    while texts < len(headings) and all(isinstance(c, str) for c in columns[list(headings)[texts]]):
         texts += 1
-    cells = [[_page_cell(columns, name, row) for name in shown] for row in rows[:most]]
-    return Table(list(shown.values()), cells, texts)
+    cells = [[_page_cell(columns, name, row) for name in headings] for row in rows[:most]]
+    return Table(list(headings.values()), cells, texts)
 
 
 def _page_cell(columns: Columns, name: str, row: int) -> str:
@@ -179,15 +177,15 @@ def _page_cell(columns: Columns, name: str, row: int) -> str:
 
 
 def data_hash(paths: Iterable[Path]) -> str:
-    """The SHA-256 of files' names and contents, in the order of their names.
+    """Compute the SHA-256 of files' names and contents, in the order of their names.
 
     Raises:
-        InputError: a file cannot be read.
+        InputError: if a file cannot be read.
     """
     digest = hashlib.sha256()
     for path in sorted(paths, key=lambda path: path.name):
         with reading(path):
             content = path.read_bytes()
-        # The null and the length keep a name from running into the content that follows it.
+        # Null byte and length separate a name from the content that follows
         digest.update(f"{path.name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()

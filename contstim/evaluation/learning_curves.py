@@ -1,4 +1,4 @@
-"""Models of one kind after more and more text, for learning curves."""
+"""Models of one kind trained on texts of increasing size, for learning curves."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 def sizes_of(text: str) -> list[int]:
-    """The numbers of sentences that a text such as `1000,10000` names.
+    """Parse numbers of sentences from a text such as `1000,10000`.
 
     Raises:
-        InputError: they are no numbers.
+        InputError: if they are not numbers.
     """
     try:
         return [int(size) for size in text.split(",")]
@@ -53,33 +53,33 @@ def train_on_parts(
     say: Callable[[str], None] = lambda _line: None,
     on_progress: Callable[[str, Progress], None] = lambda _name, _now: None,
 ) -> list[tuple[LanguageModel, list[Sentence]]]:
-    """Train a model on each part of a text, and leave it in the folder.
+    """Train a model on each part of a text, and store it in the folder.
 
-    What an interrupted run has trained is not trained again.
+    A rerun after an interruption does not repeat finished trainings.
 
     Args:
-        text: of which the parts are drawn; see `nested_texts`.
-        settings: sizes of the parts and kind of the model; networks have the sizes that are the
-            defaults of `contstim train`.
-        folder: of the models, each named by its kind and number of sentences.
+        text: complete text; for its parts see `nested_texts`.
+        settings: sizes of the parts and kind of the model; networks have the default sizes of
+            `contstim train`.
+        folder: folder of the models, each named by its kind and number of sentences.
         taken: names of other models.
-        device: where a network is trained, and scores.
-        say: told what happens next.
-        on_progress: told a network's name, and where its training is.
+        device: device for training and scoring networks.
+        say: callback for messages on the next step.
+        on_progress: callback that receives a network's name and the progress of its training.
 
     Returns:
-        Models with what they have read, from the smallest part to the largest.
+        Models with their training texts, from the smallest to the largest.
 
     Raises:
-        InputError: sizes are no numbers, or make no parts; a name is taken.
+        InputError: if sizes are not numbers or give no parts, or a name is taken.
         ModelError, CorpusError: see `train_ngram` and `train_network`.
     """
     sizes = sizes_of(settings.sizes or "")
     if max(sizes) > len(text):
         say(f"The text has {counted(len(text), 'sentence')}, not {max(sizes):,}: all are used.")
     parts = {f"{settings.train}-{len(p)}": p for p in nested_texts(text, sizes, settings.seed)}
-    if both := parts.keys() & taken:
-        raise InputError(f"{min(both)!r} is what a model is called that is trained here.")
+    if duplicates := parts.keys() & taken:
+        raise InputError(f"{min(duplicates)!r} is what a model is called that is trained here.")
     architecture, training = NETWORKS.get(settings.train, (settings.order, TrainingSettings()))
     training = replace(training, seed=settings.seed, epochs=settings.epochs or training.epochs)
     trained = []
@@ -94,20 +94,20 @@ def train_on_parts(
 def nested_texts(
     sentences: Sequence[Sentence], sizes: Sequence[int], seed: int
 ) -> list[list[Sentence]]:
-    """Random parts of a text with so many sentences, ascending, each within the next.
+    """Draw nested random parts of a text with these numbers of sentences, ascending.
 
     A size larger than the text gives the whole text.
 
     Raises:
-        InputError: a size is not positive, or two parts would be the same.
+        InputError: if a size is not positive, or two parts would be identical.
     """
     numbers = sorted(min(size, len(sentences)) for size in sizes)
     if len(set(numbers)) < len(numbers) or min(numbers, default=1) < 1:
-        given = ", ".join(map(str, sizes))
+        text = ", ".join(map(str, sizes))
         raise InputError(
-            f"`sizes` are distinct numbers of the text's {len(sentences):,} sentences, not {given}."
+            f"`sizes` are distinct numbers of the text's {len(sentences):,} sentences, not {text}."
         )
-    # the first n of one random order, so that a smaller text lies within a larger one
+    # The first n of one random order, so that larger parts contain the smaller ones
     order = np.random.default_rng(seed).permutation(len(sentences))
     return [[sentences[i] for i in order[:n]] for n in numbers]
 
@@ -119,13 +119,13 @@ def train_model(
     training: TrainingSettings,
     **run: Any,
 ) -> str:
-    """Train a model, and return its specification; other kinds' libraries are not loaded.
+    """Train a model, and return its specification; libraries of other kinds are not loaded.
 
     Args:
-        text: what it is trained on.
-        out: its folder; of n-grams the file, to whose name `.arpa` is added.
-        architecture: words of the longest n-grams, or a network's.
-        training: of a network.
+        text: training text.
+        out: output folder; for n-grams the file name without `.arpa`.
+        architecture: number of words of the longest n-grams, or settings of a network.
+        training: training settings of a network.
         run: `device`, `precision` and `on_progress` of a network.
 
     Raises:

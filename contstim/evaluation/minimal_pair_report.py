@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-_HOW_TIES_COUNT = {"wrong": "a tie is wrong", "half": "a tie counts one half"}
+_TIE_RULE_TEXTS = {"wrong": "a tie is wrong", "half": "a tie counts one half"}
 _SHOWN = 10
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", BLACK)  # Okabe & Ito (2008)
 _LINES = ("-", "--", ":")
@@ -39,11 +39,11 @@ _ACROSS = 4  # panels of learning curves in a row
 
 
 def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
-    """Accuracies as a page, figures, and tables.
+    """Prepare accuracies as a page, figures, and tables.
 
     Tables: paradigms, phenomena, ties, pairs (every pair under every model), left_out, refusals,
-    contrasts, profile, correlations, people, learning_curves, slopes; some are there, or have rows,
-    for some data only.
+    contrasts, profile, correlations, people, learning_curves, slopes. Some are missing or empty,
+    depending on the data.
     """
     settings, tables = evaluation.settings, _tables(evaluation)
     return Findings(
@@ -64,7 +64,7 @@ def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
 
 
 def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
-    """Every table by its name; tables that there is nothing to tell in have no columns."""
+    """Compute all tables by name; tables that do not apply have no columns."""
     scoring, full = evaluation.scoring, evaluation.full
     models = [model for scores in scoring.by_method for model in scores.models]
     tables = {
@@ -75,10 +75,10 @@ def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
             for name, members in accuracies.groups.items()
         ),
         "ties": table_of(
-            (row for scores in scoring.by_method for row in _ties(scores)),
+            (row for scores in scoring.by_method for row in _tie_rows(scores)),
             dict.fromkeys(["method", "paradigm", "identical", *models]),
         ),
-        "pairs": table_of(row for scores in scoring.by_method for row in _pairs(scores)),
+        "pairs": table_of(row for scores in scoring.by_method for row in _pair_rows(scores)),
         "left_out": columns_of(LeftOut, scoring.left_out),
         "refusals": table_of(
             (
@@ -108,8 +108,8 @@ def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
 def _curve_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
     curves: list[Row] = [
         {"method": method.value} | curve
-        for method, of_method in evaluation.curves.items()
-        for curve in of_method
+        for method, method_curves in evaluation.curves.items()
+        for curve in method_curves
     ]
     points = ("sentences", "words", "accuracy", "accuracy_low", "accuracy_high")
     slopes = ("method", "phenomenon", "slope_per_doubling", "standard_error")
@@ -124,8 +124,8 @@ def _curve_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
     }
 
 
-def _ties(scores: PairScores) -> Iterator[Row]:
-    """Paradigms with ties: of how many pairs both sides are the same text, and under each model."""
+def _tie_rows(scores: PairScores) -> Iterator[Row]:
+    """Yield counts of identical and of tied pairs, for paradigms with ties."""
     identical = Counter(pair.paradigm for pair in scores.identical)
     paradigms = np.array([pair.paradigm for pair in scores.pairs])
     for name in sorted(set(paradigms[scores.ties.any(axis=1)].tolist())):
@@ -134,15 +134,15 @@ def _ties(scores: PairScores) -> Iterator[Row]:
         yield about | dict(zip(scores.models, ties, strict=True))
 
 
-def _pairs(scores: PairScores) -> Iterator[Row]:
+def _pair_rows(scores: PairScores) -> Iterator[Row]:
     for pair, row in zip(scores.pairs, cells_by_name(scores.columns()), strict=True):
-        # a continuation's text has a line break where the prefix ends
+        # A continuation's text has a line break after the prefix
         good, bad = (s.text.replace("\n", " | ") for s in pair.sides(scores.method) or ())
         yield row | {"good": good, "bad": bad}
 
 
 def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:
-    """Accuracy with its interval, and ties, of every model and of people, by method."""
+    """Tabulate accuracy with its interval, and ties, of all models and people, by method."""
     rows: list[Row] = []
     for scores in evaluation.scoring.by_method:
         ties = scores.ties.sum(axis=0).tolist()
@@ -151,7 +151,7 @@ def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:
     columns = table_of(rows)
     del columns["paradigms"]
     table = page_table(columns)
-    # rows become columns
+    # Transpose the table
     (_, *header), *body = zip(table.header, *table.rows, strict=True)
     return Table(["", *map(str, header)], body)
 
@@ -160,7 +160,7 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
     full, left_out = evaluation.full, evaluation.scoring.left_out
     yield Paragraph(
         f"A model is right where the good side of a pair has the higher score; "
-        f"{_HOW_TIES_COUNT[evaluation.settings.ties]}. Pairs whose sides are the same do not "
+        f"{_TIE_RULE_TEXTS[evaluation.settings.ties]}. Pairs whose sides are the same do not "
         f"count. Accuracies of phenomena and overall are "
         f"means over paradigms; in brackets 95 % intervals (Wilson's), for other pairs of the same "
         f"paradigms. Columns without intervals are others' results, on pairs of their own number."
@@ -181,9 +181,9 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
         yield Heading("Left out")
         yield Paragraph(f"Not every model can read {sentences} (left_out.csv).")
         yield page_table(tables["left_out"], most=_SHOWN)
-    judged = evaluation.people.keys() & (full.paradigms if full else ())
-    if judged:
-        people = [evaluation.people[paradigm] for paradigm in sorted(judged)]
+    judged_paradigms = evaluation.people.keys() & (full.paradigms if full else ())
+    if judged_paradigms:
+        people = [evaluation.people[paradigm] for paradigm in sorted(judged_paradigms)]
         individual = float(np.mean([paradigm["individual"] for paradigm in people]))
         majorities = sum(paradigm["majorities"] for paradigm in people)
         items = counted(sum(paradigm["items"] for paradigm in people), "pair")
@@ -202,7 +202,7 @@ def _spaced(name: str) -> str:
 
 
 def minimal_pair_figures(evaluation: MinimalPairEvaluation) -> dict[str, Figure]:
-    """Every figure that the evaluation has data for, by the names of their files."""
+    """Draw every figure for which the evaluation has data, by file name."""
     full = evaluation.full
     figures = {
         f"phenomena-{method}": phenomena_figure(
@@ -210,7 +210,7 @@ def minimal_pair_figures(evaluation: MinimalPairEvaluation) -> dict[str, Figure]
         )
         for method, accuracies in evaluation.accuracies.items()
     }
-    # over two paradigms every correlation is 1 or -1
+    # With two paradigms every correlation is 1 or -1
     if full and len(full.columns) > 1 and len(full.paradigms) > 2:
         figures["correlations"] = correlations_figure(full)
     if evaluation.profile:
@@ -221,21 +221,21 @@ def minimal_pair_figures(evaluation: MinimalPairEvaluation) -> dict[str, Figure]
 
 
 def phenomena_figure(accuracies: Accuracies, title: str) -> Figure:
-    """Accuracy of every column in every phenomenon and overall, in per cent."""
+    """Draw accuracy of every column in every phenomenon and overall, in per cent."""
     names = shortened([_spaced(name) for name in accuracies.groups])
     values = np.stack([accuracies.mean(paradigms) for paradigms in accuracies.groups.values()])
     return heat_map(names, short_names(accuracies.columns), values, title=title, middle=0.5)
 
 
 def correlations_figure(accuracies: Accuracies) -> Figure:
-    """Correlation of accuracies in paradigms between columns, in hundredths."""
+    """Draw correlations between columns of the accuracies in paradigms, in hundredths."""
     names, values = short_names(accuracies.columns), accuracies.correlations()
     title = "Correlation of accuracies in paradigms (hundredths)"
     return heat_map(names, names, values, title=title, middle=0.0, numbers="hundredths")
 
 
 def profile_figure(bins: Sequence[Row]) -> Figure:
-    """A panel for each feature with a line for each model (Warstadt et al. 2020, Fig. 2)."""
+    """Draw a panel for each feature with a line for each model (Warstadt et al. 2020, Fig. 2)."""
     features = [name for name in FEATURES if any(row["feature"] == name for row in bins)]
     models = list(dict.fromkeys(row["model"] for row in bins))
     names = short_names(models)
@@ -247,7 +247,7 @@ def profile_figure(bins: Sequence[Row]) -> Figure:
             axes.plot(
                 [row["mean"] for row in line],
                 [row["accuracy"] for row in line],
-                # every colour once with a solid line, then all of them dashed, then dotted
+                # All colours with solid lines first, then dashed, then dotted
                 linestyle=_LINES[number // len(_COLOURS) % len(_LINES)],
                 color=_COLOURS[number % len(_COLOURS)],
                 marker="o",
@@ -267,11 +267,11 @@ def profile_figure(bins: Sequence[Row]) -> Figure:
 
 
 def curves_figure(curves: Sequence[Row]) -> Figure:
-    """A panel for each phenomenon: accuracy against sentences of text, with the fitted line."""
+    """Draw accuracy against text size, with the fitted line, in a panel for each phenomenon."""
     figure, grid = panels(len(curves), _ACROSS, 1.75, 1.45, sharex=True, sharey=True)
     for axes, curve in zip(grid[0], curves, strict=True):
         sizes, values, slope = curve["sentences"], curve["accuracy"], curve["slope_per_doubling"]
-        # a least-squares line passes through the means of both coordinates
+        # A least-squares line passes through the means of both coordinates
         doublings = np.log2(sizes)
         fitted = values.mean() + slope * (doublings - doublings.mean())
         axes.plot(sizes, fitted, color=ORANGE, lw=0.8)
@@ -281,7 +281,7 @@ def curves_figure(curves: Sequence[Row]) -> Figure:
         plain_log(axes.xaxis)
         title = f"{_spaced(curve['phenomenon'])}\n{slope:+.3f} per doubling"
         axes.set_title(title, loc="left", fontsize="small")
-    # numbers stand under the lowest panel of each column, also where the last row is not full
+    # Tick labels belong to the lowest panel of each column, even if the last row is not full
     for axes in grid[0, -_ACROSS:]:
         axes.tick_params(labelbottom=True)
     figure.supxlabel("sentences of text", fontsize="medium")

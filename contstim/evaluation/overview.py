@@ -1,4 +1,4 @@
-"""Facts about one model on sentences of the embedded English: what it reads, knows and costs."""
+"""Facts about one model on sentences of the embedded English: contexts, vocabulary and speed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
 
 N_SENTENCES = 50
-"""Sentences of the embedded English that a model is tried with."""
+"""Number of sentences of the embedded English for testing a model."""
 
 MAX_SECONDS = 20.0
-"""Seconds after which a slow model is given no further sentences."""
+"""Seconds after which no further sentences are scored."""
 
 WORSE_CONTEXT = 3.0
-"""Nats for a sentence by which another context must be better to be worth a warning."""
+"""Nats per sentence: minimum gain of another context for a warning."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class ContextScore:
 
     Attributes:
         text: the context as `context` takes it.
-        tokens: the tokens that are read.
+        text: context, in the notation of the option `context`.
+        tokens: tokens of the context.
         mean: mean score of the sentences, in the unit of the model.
-        is_read: whether it is the context of the model.
     """
 
     text: str
@@ -47,7 +47,7 @@ class ContextScore:
 
 @dataclass(frozen=True)
 class ContextGain:
-    """How much likelier sentences are after the best context than after the one that is read.
+    """Gain in likelihood of sentences by the best context over the model's context.
 
     Attributes:
         own: the context of the model.
@@ -76,14 +76,14 @@ class ModelOverview:
 
     Attributes:
         n_parameters: number of weights, or of n-grams; None if unknown.
-        convention: how it scores.
-        contexts: the best first; empty if the model reads no context.
-        n_sentences: sentences that were scored, fewer than `N_SENTENCES` for a slow model.
+        convention: scoring convention.
+        contexts: scores by context, the best first; empty if the model reads no context.
+        n_sentences: number of scored sentences, fewer than `N_SENTENCES` for a slow model.
         mean: mean score of these.
-        n_better: sentences with a higher score than their own words in another order.
-        n_words: distinct words of the sentences.
+        n_better: number of sentences with a higher score than their shuffled words.
+        n_words: number of distinct words of the sentences.
         unknown: words that the model does not know.
-        speed: sentences a second.
+        speed: sentences per second.
     """
 
     n_parameters: int | None
@@ -104,10 +104,10 @@ def model_overview(scorer: Scorer) -> ModelOverview:
         ModelError: if the model can score none of the sentences; or see `Scorer.scores`.
     """
     sentences = scorable_sentences(scorer, N_SENTENCES)
-    scorer.scores(sentences[:1])  # the first call of a network takes longer
-    scores, seconds = _scores_within(scorer, sentences, MAX_SECONDS)
+    scorer.scores(sentences[:1])  # warm-up, because a network's first call is slower
+    scores, seconds = _score_within(scorer, sentences, MAX_SECONDS)
     sentences = sentences[: len(scores)]
-    shuffled = [_shuffled(sentence) for sentence in sentences]
+    shuffled = [_shuffle(sentence) for sentence in sentences]
     n_better = int((scores > scorer.scores(shuffled)).sum())
     words = tuple(dict.fromkeys(word for sentence in sentences for word in sentence.words))
     pairs = zip(words, scorer.knows(words), strict=True)
@@ -124,10 +124,10 @@ def model_overview(scorer: Scorer) -> ModelOverview:
     )
 
 
-def _scores_within(
+def _score_within(
     scorer: Scorer, sentences: Sequence[Sentence], seconds: float
 ) -> tuple[FloatArray, float]:
-    """Scores of the first sentences, as many as the time allows, and the seconds they took."""
+    """Score as many sentences as the time allows, and return the seconds used."""
     blocks: list[FloatArray] = []
     began, done, size = perf_counter(), 0, 2
     while done < len(sentences) and perf_counter() - began < seconds:
@@ -137,10 +137,10 @@ def _scores_within(
 
 
 def scorable_sentences(scorer: Scorer, n: int) -> list[Sentence]:
-    """Return those of n sentences of the embedded English that a model can score.
+    """Generate n sentences of the embedded English, and return those that a model can score.
 
     Raises:
-        ModelError: if there is none.
+        ModelError: if it can score none of them.
     """
     from contstim.english import generate
 
@@ -162,8 +162,8 @@ def context_scores(
 
     Args:
         scorer: the model; its own context is among the candidates.
-        sentences: what to score.
-        seconds: time after which no context but the own and the default one is tried.
+        sentences: sentences to score.
+        seconds: time limit, after which only the own and the default context are scored.
     """
     began, scores = perf_counter(), dict[tuple[str, ...], ContextScore]()
     candidates = scorer.candidate_contexts()
@@ -172,13 +172,13 @@ def context_scores(
         if len(scores) > 1 and perf_counter() - began > seconds:
             break
         try:
-            twin = scorer.with_context(text) if number else scorer
+            variant = scorer.with_context(text) if number else scorer
         except ModelError:  # such as a token that the network has no row for
             continue
-        tokens = twin.convention.context_tokens
+        tokens = variant.convention.context_tokens
         if tokens not in scores:
-            mean = float(twin.scores(sentences).mean())
-            context = twin.convention.context
+            mean = float(variant.scores(sentences).mean())
+            context = variant.convention.context
             scores[tokens] = ContextScore(context, tokens, mean, is_read=number == 0)
     return tuple(sorted(scores.values(), key=lambda score: -score.mean))
 
@@ -189,7 +189,7 @@ def context_gain(scorer: Scorer, *, n: int, seconds: float) -> ContextGain | Non
     Args:
         scorer: the model.
         n: number of sentences of the embedded English to score.
-        seconds: time after which no context but the own and the default one is tried.
+        seconds: time limit, after which only the own and the default context are scored.
 
     Raises:
         ModelError: see `model_overview`.
@@ -197,12 +197,12 @@ def context_gain(scorer: Scorer, *, n: int, seconds: float) -> ContextGain | Non
     if not scorer.candidate_contexts():
         return None
     best, *others = context_scores(scorer, scorable_sentences(scorer, n), seconds=seconds)
-    own = next(score for score in (best, *others) if score.is_read)
-    return ContextGain(own.text, best.text, best.mean - own.mean)
+    current = next(score for score in (best, *others) if score.is_read)
+    return ContextGain(current.text, best.text, best.mean - current.mean)
 
 
-def _shuffled(sentence: Sentence) -> Sentence:
-    """The same words in another order, if there is one."""
+def _shuffle(sentence: Sentence) -> Sentence:
+    """Return the same words in another order, if there is one."""
     words, rng = list(sentence.words), random.Random(0)
     while tuple(words) == sentence.words and len(set(words)) > 1:
         rng.shuffle(words)

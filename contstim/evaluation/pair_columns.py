@@ -1,4 +1,4 @@
-"""Columns of tables of minimal pairs that no known collection has: one row or two rows a pair.
+"""Columns of tables of minimal pairs from unknown collections: one or two rows for each pair.
 
 good          bad             phenomenon        a row for each pair: two columns of sentences
 The dog is.   The dog are.    agreement
@@ -47,7 +47,7 @@ _LABEL = (
 _ITEM = ("pair_id", "pairid", "pair", "item_id", "itemid", "item", "item_number", "item_nr", "id")
 _PARADIGM = ("uid", "paradigm", "pid", "phenomenon", "category", "linguistic_phenomenon")
 _PHENOMENON = ("phenomenon", "linguistic_phenomenon", "linguistics_term", "category")
-_GOOD, _BAD, _PAIR = "good sentence", "bad sentence", "pair"  # of rows put together
+_GOOD, _BAD, _PAIR = "good sentence", "bad sentence", "pair"  # columns of joined rows
 _REMEDY = (
     "Name the columns: `good_column` and `bad_column`, or, for a row for each sentence, "
     "`sentence_column`, `label_column` and `pair_column`"
@@ -56,14 +56,14 @@ _REMEDY = (
 
 @dataclass(frozen=True)
 class PairTable:
-    """Rows of pairs, and the columns that hold their parts.
+    """Rows of pairs, and their columns.
 
     Attributes:
-        rows: one for each pair.
-        columns: of the acceptable sentence, the other one, the paradigm, the phenomenon and the
-            pair's name; an empty text if there is no such column.
-        form: the collection, or the columns in words.
-        is_known: whether it is in the form of a known collection.
+        rows: rows, one for each pair.
+        columns: names of the columns of the acceptable sentence, the other one, the paradigm, the
+            phenomenon and the pair's name; empty if there is no such column.
+        form: name of the collection, or a description of the columns.
+        is_known: whether the table has the columns of a known collection.
     """
 
     rows: Sequence[Row]
@@ -86,31 +86,31 @@ def find_pairs(file: Path, rows: Sequence[Row], settings: MinimalPairSettings) -
     """
     paradigm = settings.paradigm_column
     if paradigm is None:
-        paradigm = next(iter(_columns(rows, None, _PARADIGM)), "")
+        paradigm = next(iter(_matching_columns(rows, None, _PARADIGM)), "")
     phenomenon = settings.phenomenon_column
     if phenomenon is None:
-        phenomenon = next(iter(_columns(rows, None, _PHENOMENON)), "")
+        phenomenon = next(iter(_matching_columns(rows, None, _PHENOMENON)), "")
     about = f"paradigms under {paradigm}" if paradigm else "the file's name as paradigm"
-    if sides := _sides(file, rows, settings):
+    if sides := _find_sides(file, rows, settings):
         form = f"acceptable sentences under {sides[0]}, unacceptable ones under {sides[1]}"
         columns = (*sides, paradigm, phenomenon, settings.pair_column or "")
         return PairTable(rows, columns, f"{form}, {about}")
-    sentences = _columns(rows, settings.sentence_column, _SENTENCE)
-    labels = _columns(rows, settings.label_column, _LABEL)
+    sentences = _matching_columns(rows, settings.sentence_column, _SENTENCE)
+    labels = _matching_columns(rows, settings.label_column, _LABEL)
     if not sentences or not any(verdict(rows[0].get(label)) is not None for label in labels):
         return None
-    joined, form = _pairs_of_rows(file, rows, settings, paradigm)
+    joined, form = _join_rows(file, rows, settings, paradigm)
     return PairTable(joined, (_GOOD, _BAD, paradigm, phenomenon, _PAIR), f"{form}, {about}")
 
 
-def _sides(
+def _find_sides(
     file: Path, rows: Sequence[Row], settings: MinimalPairSettings
 ) -> tuple[str, str] | None:
-    """The columns of the two sentences; None if there are no two columns of them."""
+    """Find the columns of the two sentences; None if there are no such columns."""
     good, bad = settings.good_column, settings.bad_column
     if good is not None and bad is not None:
         return good, bad
-    columns = {_plain(name): name for name in rows[0]}
+    columns = {_normalise(name): name for name in rows[0]}
     candidates = [
         (columns[first], columns[second])
         for first, second in _SIDES
@@ -124,32 +124,36 @@ def _sides(
     return candidates[0] if candidates else None
 
 
-def _pairs_of_rows(
+def _join_rows(
     file: Path, rows: Sequence[Row], settings: MinimalPairSettings, paradigm: str
 ) -> tuple[Sequence[Row], str]:
-    """A row for each pair, from two rows each, and the columns in words."""
-    sentence = _only(file, "sentences", _columns(rows, settings.sentence_column, _SENTENCE))
-    labels = _columns(rows, settings.label_column, _LABEL)
+    """Join two rows to a row for each pair, and describe the columns."""
+    sentence = _require_one(
+        file, "sentences", _matching_columns(rows, settings.sentence_column, _SENTENCE)
+    )
+    labels = _matching_columns(rows, settings.label_column, _LABEL)
     verdicts_by_label: dict[str, list[bool | None]] = {}
     for name in labels:
         verdicts = [verdict(row.get(name)) for row in rows]
-        # Columns that say the same are one
+        # Columns with the same verdicts count as one
         if {*verdicts} == {True, False} and verdicts not in verdicts_by_label.values():
             verdicts_by_label[name] = verdicts
-    label = _only(file, "verdicts (1 and 0, grammatical and ungrammatical, …)", verdicts_by_label)
+    label = _require_one(
+        file, "verdicts (1 and 0, grammatical and ungrammatical, …)", verdicts_by_label
+    )
     items = [
         name
-        for name in _columns(rows, settings.pair_column, _ITEM)
+        for name in _matching_columns(rows, settings.pair_column, _ITEM)
         if name != label and len({str(row.get(name)) for row in rows}) < len(rows)
     ]
-    conditions = [name for name in _columns(rows, None, _CONDITION) if name != label][:1]
+    conditions = [name for name in _matching_columns(rows, None, _CONDITION) if name != label][:1]
     pairs: list[_Pairs] = []
     for item in items:
-        # A condition is part of the name only if items are paired in each
+        # A condition is part of the pair's name only if each condition has its own pair
         for key in ([item], [item, *conditions]):
-            if (paired := _pairs(rows, [paradigm, *key], label)) is not None:
-                if paired not in pairs:
-                    pairs.append(paired)
+            if (candidate := _group_pairs(rows, [paradigm, *key], label)) is not None:
+                if candidate not in pairs:
+                    pairs.append(candidate)
                     columns = " and ".join(key)
                 break
     if not items and verdicts_by_label[label] == [True, False] * (len(rows) // 2):
@@ -158,9 +162,9 @@ def _pairs_of_rows(
     if len(pairs) > 1:
         raise _ambiguous(file, "names of pairs", items)
     if not pairs:
-        named = f"the columns {listed(items)}" if items else "no column of items"
+        columns = f"the columns {listed(items)}" if items else "no column of items"
         raise InputError(
-            f"{file} has {len(rows):,} rows of single sentences, and {named} that would put each "
+            f"{file} has {len(rows):,} rows of single sentences, and {columns} that would put each "
             f"acceptable one together with one other under {label}. Name the column of pairs "
             "(`pair_column`) and that of paradigms (`paradigm_column`)."
         )
@@ -171,8 +175,8 @@ def _pairs_of_rows(
     return joined, f"sentences under {sentence}, verdicts under {label}, pairs under {columns}"
 
 
-def _pairs(rows: Sequence[Row], key: Sequence[str], label: str) -> _Pairs | None:
-    """Name and rows of each pair; None unless all groups are one row of each verdict."""
+def _group_pairs(rows: Sequence[Row], key: Sequence[str], label: str) -> _Pairs | None:
+    """Return name and rows of each pair; None unless each group has one row of each verdict."""
     groups: dict[tuple[str, ...], dict[bool | None, list[int]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -187,30 +191,30 @@ def _pairs(rows: Sequence[Row], key: Sequence[str], label: str) -> _Pairs | None
     ]
 
 
-def _columns(rows: Sequence[Row], named: str | None, names: Iterable[str]) -> list[str]:
-    """The named column, or all that have one of these names."""
+def _matching_columns(rows: Sequence[Row], named: str | None, names: Iterable[str]) -> list[str]:
+    """Return the named column, or all columns with one of these names."""
     if named:
         return [named]
-    columns = {_plain(name): name for name in rows[0]}
+    columns = {_normalise(name): name for name in rows[0]}
     return [columns[name] for name in names if name in columns]
 
 
-def _only(file: Path, what: str, columns: Collection[str]) -> str:
+def _require_one(file: Path, content: str, columns: Collection[str]) -> str:
     if len(columns) > 1:
-        raise _ambiguous(file, what, columns)
+        raise _ambiguous(file, content, columns)
     if not columns:
-        raise InputError(f"{file} has no column of {what} in every row. {_REMEDY}.")
+        raise InputError(f"{file} has no column of {content} in every row. {_REMEDY}.")
     return next(iter(columns))
 
 
-def _ambiguous(file: Path, what: str, columns: Iterable[str]) -> InputError:
+def _ambiguous(file: Path, content: str, columns: Iterable[str]) -> InputError:
     return InputError(
-        f"{file} has several columns that may hold {what}: {'; '.join(columns)}. {_REMEDY}."
+        f"{file} has several columns that may hold {content}: {'; '.join(columns)}. {_REMEDY}."
     )
 
 
-def _plain(name: str) -> str:
-    """The name of a column without case, spaces and signs."""
+def _normalise(name: str) -> str:
+    """Return a column's name in lower case, with spaces and signs replaced by underscores."""
     return re.sub(r"\W+", "_", name.strip().lower())
 
 

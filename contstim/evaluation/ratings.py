@@ -45,7 +45,7 @@ class RatingEvaluation:
 
     Attributes:
         judgements: sentences with their ratings, without pairs.
-        scores: of these sentences.
+        scores: scores of these sentences.
     """
 
     judgements: Judgements
@@ -107,15 +107,15 @@ class RatingEvaluation:
 
 
 def _interval(value: float, variance: float) -> tuple[float, float]:
-    """The 95 % interval of a coefficient, normal after Fisher's transformation."""
-    with np.errstate(divide="ignore"):  # a coefficient of 1 has an interval without width
+    """Compute the 95 % interval of a coefficient, normal after Fisher's transformation."""
+    with np.errstate(divide="ignore"):  # the interval of a coefficient of 1 has no width
         distance = _NORMAL_QUANTILE * math.sqrt(variance)
         low, high = np.tanh(np.arctanh(value) + np.array([-distance, distance]))
     return float(low), float(high)
 
 
 def evaluate_ratings(judgements: Judgements, scores: JudgedScores) -> RatingEvaluation:
-    """Put scores and ratings of the same sentences together.
+    """Combine scores and ratings of the same sentences.
 
     Raises:
         InputError: if fewer than three sentences have a rating and a score under every model.
@@ -131,11 +131,11 @@ def evaluate_ratings(judgements: Judgements, scores: JudgedScores) -> RatingEval
 
 
 def rating_findings(evaluation: RatingEvaluation) -> Findings:
-    """Correlations as a page, a scatter plot, and tables.
+    """Prepare correlations as a page, a figure, and tables.
 
     correlations    coefficients and intervals by model
-    sentences       each sentence's rating and scores
-    left_out        sentences without a score, and why
+    sentences       rating and scores of each sentence
+    left_out        sentences without a score, with reasons
     """
     judgements = evaluation.judgements
     scores = zip(evaluation.models, evaluation.sentence_scores.T.tolist(), strict=True)

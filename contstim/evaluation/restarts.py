@@ -1,4 +1,4 @@
-"""Performance of classifiers that differ in their seeds: alone, and by majority."""
+"""Performance of classifiers that differ in their seeds: individually, and by majority."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class JudgedSet:
-    """Probabilities that classifiers give to a set of labelled sentences.
+    """Probabilities of classifiers for a set of labelled sentences.
 
     Attributes:
-        name: of the set.
-        sentences: those that every classifier can read.
-        probabilities: (n_sentences, n_classifiers) of the label acceptable.
-        left_out: the sentences that one cannot read.
-        features: by name, which sentences have it, (n_sentences,).
+        name: name of the set.
+        sentences: sentences that every classifier can read.
+        probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).
+        left_out: sentences that a classifier cannot read.
+        features: feature → mask of the sentences that have it, (n_sentences,).
     """
 
     name: str
@@ -47,7 +47,7 @@ class JudgedSet:
 
     @property
     def labels(self) -> BoolArray:
-        """Mask of the sentences that experts accept, (n_sentences,)."""
+        """Mask of the sentences that experts judge acceptable, (n_sentences,)."""
         return np.array([sentence.acceptable for sentence in self.sentences], np.bool_)
 
 
@@ -57,9 +57,9 @@ def judge(
     classifiers: Sequence[ClassifierModel],
     features: Mapping[str, Sequence[bool]] | None = None,
 ) -> JudgedSet:
-    """Ask classifiers about labelled sentences; what one cannot read is left out for all."""
+    """Classify labelled sentences; those that a classifier cannot read are left out for all."""
     plain = [sentence.plain for sentence in sentences]
-    # every classifier judges the same sentences, so that their correlations can be compared
+    # All classifiers judge the same sentences, so that their correlations can be compared
     rows, left_out = readable_by(classifiers, plain)
     readable = [plain[row] for row in rows]
     return JudgedSet(
@@ -72,52 +72,52 @@ def judge(
 
 
 def matthews(labels: BoolArray, predicted: BoolArray) -> float:
-    """Matthews correlation of two classes; 0 where either has one value only, as is customary."""
-    yes, no = predicted[labels], predicted[~labels]  # of acceptable and of unacceptable sentences
+    """Matthews correlation of two classes; by convention 0 if one has a single value only."""
+    yes, no = predicted[labels], predicted[~labels]  # acceptable and unacceptable sentences
     tp, fn, fp, tn = (int(n) for n in (yes.sum(), (~yes).sum(), no.sum(), (~no).sum()))
-    # Python's integers: the product of four counts may exceed 64 bits from 110,000 sentences on
+    # Python integers: the product of four counts may exceed 64 bits for 110,000 sentences or more
     product = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
     return (tp * tn - fp * fn) / product**0.5 if product else 0.0
 
 
 def majority(probabilities: FloatArray) -> BoolArray:
-    """Majority vote of the classifiers, (n_sentences,); where they tie, the surer side wins.
+    """Majority vote of the classifiers, (n_sentences,); mean probability breaks ties.
 
     Args:
-        probabilities: (n_sentences, n_classifiers) of the label acceptable.
+        probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).
     """
-    # an even number of classifiers may tie; a probability of one half counts as a vote against
+    # An even number of classifiers may tie; a probability of one half is a vote against
     votes = np.sign((probabilities > 0.5) - 0.5).sum(axis=1)  # 1 for acceptable, -1 against
-    surer = (probabilities - 0.5).sum(axis=1) > 0
-    chosen: BoolArray = np.where(votes == 0, surer, votes > 0)
-    return chosen
+    mean_accepts = (probabilities - 0.5).sum(axis=1) > 0
+    decisions: BoolArray = np.where(votes == 0, mean_accepts, votes > 0)
+    return decisions
 
 
 def spread(labels: BoolArray, probabilities: FloatArray) -> Row:
-    """Mean, sample standard deviation, maximum and majority of Matthews correlation.
+    """Mean, sample standard deviation, maximum and majority of Matthews correlations.
 
-    The deviation of one classifier is nan.
+    The deviation of a single classifier is nan.
 
     Args:
-        labels: (n_sentences,), whether experts accept a sentence.
-        probabilities: (n_sentences, n_classifiers) of the label acceptable.
+        labels: whether experts judge sentences acceptable, (n_sentences,).
+        probabilities: probabilities of the label acceptable, (n_sentences, n_classifiers).
     """
-    each = [matthews(labels, column > 0.5) for column in probabilities.T]
+    correlations = [matthews(labels, column > 0.5) for column in probabilities.T]
     return {
         "sentences": len(labels),
-        "mean": float(np.mean(each)),
-        "sd": float(np.std(each, ddof=1)) if len(each) > 1 else float("nan"),
-        "maximum": max(each),
+        "mean": float(np.mean(correlations)),
+        "sd": float(np.std(correlations, ddof=1)) if len(correlations) > 1 else float("nan"),
+        "maximum": max(correlations),
         "majority": matthews(labels, majority(probabilities)),
     }
 
 
 def restart_tables(sets: Sequence[JudgedSet], names: Sequence[str]) -> dict[str, Columns]:
-    """Every table by its name; that of features has no columns where no sentence has any.
+    """Compute all tables by name; that of features has no columns if no sentence has any.
 
     Args:
-        sets: what was judged.
-        names: of the classifiers.
+        sets: judged sets of sentences.
+        names: names of the classifiers.
     """
     return {
         "restarts": table_of(
@@ -156,11 +156,11 @@ def restart_tables(sets: Sequence[JudgedSet], names: Sequence[str]) -> dict[str,
 
 
 def restart_findings(sets: Sequence[JudgedSet], classifiers: Sequence[ClassifierModel]) -> Findings:
-    """Performance of classifiers as a page, a figure, and tables.
+    """Prepare the performance of classifiers as a page, a figure, and tables.
 
     restarts     Matthews correlation and accuracy of each classifier on each set
     summary      their mean, standard deviation, maximum, and that of the majority
-    features     the same for the sentences with each feature, where annotations are given
+    features     the same for the sentences with each feature, if there are annotations
     predictions  probability of acceptable under each classifier, and the majority
     left_out     sentences that are too long
     """
@@ -185,14 +185,14 @@ def restart_findings(sets: Sequence[JudgedSet], classifiers: Sequence[Classifier
 
 
 def _figure(sets: Sequence[JudgedSet]) -> Figure:
-    """A dot a restart, a bar for the majority, a row a set."""
+    """Draw a dot for each restart and a bar for the majority, in a row for each set."""
     figure = new_figure(4.0, 0.9 + 0.3 * len(sets))
     axes = figure.subplots()
     for row, judged in enumerate(sets):
-        each = [matthews(judged.labels, column > 0.5) for column in judged.probabilities.T]
-        axes.plot(each, [row] * len(each), "o", ms=4, color=BLUE, alpha=0.6, mew=0)
-        together = matthews(judged.labels, majority(judged.probabilities))
-        axes.plot(together, row, "|", ms=12, color=ORANGE, mew=2)
+        correlations = [matthews(judged.labels, column > 0.5) for column in judged.probabilities.T]
+        axes.plot(correlations, [row] * len(correlations), "o", ms=4, color=BLUE, alpha=0.6, mew=0)
+        majority_correlation = matthews(judged.labels, majority(judged.probabilities))
+        axes.plot(majority_correlation, row, "|", ms=12, color=ORANGE, mew=2)
     axes.set_yticks(range(len(sets)), [judged.name for judged in sets])
     axes.set_ylim(-0.6, len(sets) - 0.4)
     axes.set_xlabel("Matthews correlation (dots: restarts; bar: their majority)")

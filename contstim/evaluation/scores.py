@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A sentence that a model cannot score, for instance because it exceeds the window."""
+    """A sentence that a model cannot score, for example because it exceeds the window."""
 
     sentence: str
     model: str
@@ -41,9 +41,9 @@ class LeftOut:
 def readable_by(
     models: Sequence[Scorer], sentences: Sequence[Sentence]
 ) -> tuple[list[int], list[LeftOut]]:
-    """Places of the sentences that every model can score; and what some model refuses.
+    """Return indices of the sentences that every model can score, and the refused sentences.
 
-    The latter is in the order of the models, then of the sentences.
+    The latter are in the order of the models, then of the sentences.
     """
     left_out = [
         LeftOut(sentence.text, model.name, reason)
@@ -62,21 +62,21 @@ def score_readable(
     store: Store | None = None,
     progress: Callable[[Scorer, int], None] | None = None,
 ) -> tuple[ScoreTable, list[LeftOut]]:
-    """Scores of the distinct sentences that every model can score, and what was left out.
+    """Score the distinct sentences that every model can score, and list the others.
 
     A sentence that one model refuses is left out for all, so that models are compared on the same
     sentences.
 
     Args:
-        models: one column each.
-        sentences: in any order, repeated or not; rows follow their first occurrence.
+        models: models, one for each column.
+        sentences: sentences, in any order; rows follow their first occurrence.
         store: see `score_sentences`.
         progress: see `score_sentences`.
 
     Raises:
         ModelError, ScoreError, StoreError: see `score_sentences`.
     """
-    # asked before anything is scored, so that no time is spent on what is left out
+    # Checked before scoring, so that no time is spent on sentences that are left out
     distinct = list(dict.fromkeys(sentences))
     rows, left_out = readable_by(models, distinct)
     readable = [distinct[row] for row in rows]
@@ -88,9 +88,9 @@ class PairScores(MinimalPairScores):
     """Scores of both sides of pairs by one method.
 
     Attributes:
-        pairs: those that every model can read.
-        method: what is compared.
-        unread: how many pairs of each paradigm were left out, because a model cannot read them.
+        pairs: pairs that every model can read.
+        method: method of comparison.
+        unread: number of pairs of each paradigm that a model cannot read, so they are left out.
     """
 
     pairs: tuple[MinimalPair, ...]
@@ -98,22 +98,22 @@ class PairScores(MinimalPairScores):
     unread: Counter[str] = field(default_factory=Counter)
 
     def columns(self) -> dict[str, Any]:
-        """The columns of the table, with the method, so that `read` takes full sentences only."""
+        """Columns of the table, with the method, so that `read` accepts full sentences only."""
         return {"method": [self.method.value] * len(self.pairs)} | super().columns()
 
     @cached_property
     def decisions(self) -> BoolArray:
-        """Mask of pairs whose sides differ, (n_pairs,); in others there is nothing to decide."""
+        """Mask of pairs whose sides differ, (n_pairs,); other pairs are not counted."""
         sides = (pair.sides(self.method) or ("", None) for pair in self.pairs)
         return np.array([good != bad for good, bad in sides], np.bool_)
 
     @property
     def identical(self) -> list[MinimalPair]:
-        """Pairs whose sides are the same, which count neither as right nor as wrong."""
+        """Pairs with identical sides, which count neither as correct nor as wrong."""
         return [*compress(self.pairs, ~self.decisions)]
 
     def correct(self, ties: TieRule = "wrong") -> FloatArray:
-        """1 where the good side has the higher score, else 0; a tie is wrong, or counts one half.
+        """1 if the good side has the higher score, else 0; a tie is wrong, or counts one half.
 
         Shape (n_pairs, n_models).
         """
@@ -128,8 +128,8 @@ class PairScoring:
     """Scores of pairs by every method.
 
     Attributes:
-        by_method: those of each method that can be used.
-        refusals: why a model cannot be asked by a method, by both.
+        by_method: scores of each method that can be used.
+        refusals: model and method → reason why the model does not support the method.
         left_out: sentences that a model cannot read.
     """
 
@@ -146,20 +146,20 @@ def score_pairs(
     store: Store | None = None,
     progress: Callable[[int, str], Progress | None] = lambda _n_texts, _method: None,
 ) -> PairScoring:
-    """Score both sides of pairs by each method that they and the models allow.
+    """Score both sides of pairs by each method that pairs and models support.
 
-    A sentence is scored once, however many pairs hold it. A pair with a sentence that one model
-    cannot read is left out for all of them.
+    A sentence is scored once, even if several pairs contain it. A pair with a sentence that one
+    model cannot read is left out for all models.
 
     Args:
-        models: who is asked.
+        models: models to evaluate.
         pairs: minimal pairs.
-        methods: what to compare; those that apply to no pair are passed over.
-        store: where scores are kept between runs.
-        progress: makes what is told of scores, from the number of texts and the method.
+        methods: methods of comparison; those that apply to no pair are skipped.
+        store: cache of scores.
+        progress: function of the number of texts and the method that returns a progress callback.
 
     Raises:
-        InputError: there is nothing to compare.
+        InputError: if there is nothing to compare.
         ModelError, ScoreError, StoreError: see `score_sentences`.
     """
     by_method: list[PairScores] = []
@@ -169,33 +169,33 @@ def score_pairs(
         sides = {pair: both for pair in pairs if (both := pair.sides(method))}
         if method not in methods or not sides:
             continue
-        refused = {model.name: why for model in models if (why := _refusal(model, method))}
+        refused = {model.name: why for model in models if (why := _refusal_reason(model, method))}
         refusals |= {(model, method): why for model, why in refused.items()}
         able = [model for model in models if model.name not in refused]
         if not able:
             continue
-        # each side once, in the order of the pairs
+        # Distinct sides, in the order of the pairs
         texts: Any = list(dict.fromkeys(side for both in sides.values() for side in both))
-        places, unread = readable_by(able, [getattr(side, "sentence", side) for side in texts])
+        indices, unread = readable_by(able, [getattr(side, "sentence", side) for side in texts])
         left_out += unread
-        texts = [texts[place] for place in places]
+        texts = [texts[index] for index in indices]
         rows = {side: row for row, side in enumerate(texts)}
         readable = [pair for pair, both in sides.items() if all(side in rows for side in both)]
         if not readable:
             continue
-        told = progress(len(texts), str(method))
+        report = progress(len(texts), str(method))
         if method is Method.FULL_SENTENCE:
-            scores = score_sentences(able, texts, store=store, progress=told).log_probs
+            scores = score_sentences(able, texts, store=store, progress=report).log_probs
         else:
-            scores = score_continuations(able, texts, store=store, progress=told)
+            scores = score_continuations(able, texts, store=store, progress=report)
         scores = scores[[rows[side] for pair in readable for side in sides[pair]]]
         names = tuple(model.name for model in able)
-        both_sides = scores.reshape(len(readable), 2, len(names))  # good and bad ones in turn
-        all_pairs, read = (Counter(p.paradigm for p in some) for some in (sides, readable))
+        both_sides = scores.reshape(len(readable), 2, len(names))  # good and bad side
+        all_pairs, read = (Counter(p.paradigm for p in selected) for selected in (sides, readable))
         columns = (tuple(readable), names, both_sides)
         by_method.append(PairScores(*columns, method=method, unread=all_pairs - read))
     if not by_method:
-        # The first reason is enough: with nothing to compare, all methods mostly share it.
+        # One reason is enough: usually it applies to all methods
         reasons = [*refusals.values(), *(omission.reason for omission in left_out)]
         reason = next(iter(reasons), "No pair has the fields that the method compares.")
         raise InputError(f"Nothing could be compared. {reason}")
@@ -205,11 +205,11 @@ def score_pairs(
 def pair_scores_from_table(
     table: ScoreTable, pairs: Sequence[MinimalPair], methods: Iterable[Method] = ()
 ) -> PairScoring:
-    """Full sentences, scored before.
+    """Read pair scores from a table of full sentences.
 
     Raises:
-        InputError: another method is asked for.
-        ScoreError: the table lacks sentences (lists the first ones).
+        InputError: if another method is requested.
+        ScoreError: if the table lacks sentences (lists the first ones).
     """
     if set(methods) - {Method.FULL_SENTENCE}:
         raise InputError("A table of scores holds full sentences: prefix methods need models.")
@@ -218,12 +218,12 @@ def pair_scores_from_table(
     return PairScoring((PairScores(tuple(pairs), table.models, sides),), {}, ())
 
 
-def _refusal(model: Scorer, method: Method) -> str:
-    """Why a model cannot be asked by a method; empty where it can."""
+def _refusal_reason(model: Scorer, method: Method) -> str:
+    """Return why a model does not support a method; empty if it does."""
     if method is not Method.FULL_SENTENCE:
         try:
             language_model = require_language_model(model, f"The method {method}")
-            language_model.continuation_log_probs(())  # raises where the model reads from both ends
+            language_model.continuation_log_probs(())  # raises if the model is bidirectional
         except ModelError as error:
             return str(error)
     return ""

@@ -1,4 +1,4 @@
-"""Settings of evaluations: what may be chosen, said once at the fields themselves."""
+"""Settings of evaluations, with the help texts of their options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MinimalPairSettings:
-    """Options of an evaluation on minimal pairs; columns are by default a known collection's."""
+    """Options of an evaluation on minimal pairs; default columns are those of the collection."""
 
     method: Annotated[tuple[Method, ...], Help("What to compare. By default all.")] = ()
     ties: Annotated[TieRule, Help("How a tie counts.")] = "wrong"
@@ -60,7 +60,7 @@ class AcceptabilitySettings:
         0.5,
         1.0,
         5.0,
-    )  # those of Vázquez Martínez (2021)
+    )  # values of Vázquez Martínez (2021)
     scores_as_given: Annotated[bool, Help("The scores are z-scores already.")] = False
     human_z_scores: Annotated[bool, Help("Turn the judgements into z-scores too.")] = False
     allow_missing: Annotated[bool, Help("Leave out what a table of scores lacks.")] = False
