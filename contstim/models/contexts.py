@@ -87,6 +87,11 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
                 f"context must have tokens that the network of {location} reads, got {sign!r} in "
                 f"{text!r}, which is number {token:,} of {config.vocab_size:,}. Give another text."
             )
+    if tokenizer.unk_token_id in ids and str(tokenizer.unk_token) not in text:
+        raise ModelError(
+            f"context must have characters that the tokenizer of {location} knows, got {text!r}, "
+            f"in which it reads {tokenizer.unk_token!r}. Give another text."
+        )
     before = _added_before(tokenizer)
     if any(_fault(token, tokenizer, config, added=True) for token in before):
         before = ()

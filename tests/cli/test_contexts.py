@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import re
+from contextlib import chdir
 from typing import TYPE_CHECKING
 
 import pytest
 
 from contstim.models.catalog import load_model
+from contstim.store.times import times_beside
+from contstim.study.places import STORE
 from contstim.study.planning import plan_study
+from contstim.study.probe import probe
 from contstim.study.study_file import read_study
 from contstim.words.sentence import Sentence
 from tests.cli.running import run
@@ -118,21 +122,26 @@ def test_a_model_that_cannot_be_tried(folder: Path, arguments: list[str]) -> Non
 
 
 def test_a_plan_warns_of_a_context_that_is_much_worse(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("contstim.evaluation.overview.WORSE_CONTEXT", 1e-6)
-    study = folder / "study.toml"
-    study.write_text(
+    path = folder / "study.toml"
+    path.write_text(
         '[texts]\nnatural = "natural.txt"\n[models]\na = "hf:gpt2"\n'
         'b = { model = "hf:gpt2", context = ". " }\n[sentences]\nfile = "natural.txt"\n[scores]\n',
         encoding="utf-8",
     )
-
-    def warned(*, measure: bool) -> list[str]:
-        cautions = plan_study(read_study(study), measure=measure).cautions
-        return [text for text in cautions if "nats likelier" in text]
-
-    assert warned(measure=False) == []
-    # One of two contexts is better than the other; a later plan knows it without measuring again
-    assert len(warned(measure=True)) == 1
-    assert len(warned(measure=False)) == 1
+    study = read_study(path)
+    with chdir(folder):
+        probe(study, tmp_path, 10.0)
+    measured = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    facts = {line["context"]: line["facts"] for line in measured if "context" in line}
+    # One of two contexts is better than the other
+    assert sorted(gain["nats"] > 0 for gain in facts.values()) == [False, True]
+    (folder / "results").mkdir(exist_ok=True)
+    times = times_beside(folder / STORE)
+    for specification, gain in facts.items():
+        times.add_context(specification, gain)
+    times.save()
+    monkeypatch.setattr("contstim.evaluation.overview.WORSE_CONTEXT", 1e-6)
+    cautions = plan_study(study, measure=False).cautions
+    assert len([text for text in cautions if "nats likelier" in text]) == 1

@@ -276,9 +276,10 @@ def test_a_text_is_read_as_special_tokens_and_nothing_twice(
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "<bos>", "The <|endoftext|>", "[CLS]", "<|im_start|>user", "<｜User｜>"]
+    "text",
+    ["", " ", "<bos>", "The <|endoftext|>", "[CLS]", "<|im_start|>user", "<｜User｜>", "The zebra"],
 )
-def test_a_blank_text_and_tokens_of_others_are_refused(tmp_path: Path, text: str) -> None:
+def test_texts_that_are_blank_or_unknown_are_refused(tmp_path: Path, text: str) -> None:
     tokenizer = _saved(tmp_path, ["<s>"], bos="<s>")
     with pytest.raises(ModelError, match="context must"):
         context_of(tokenizer, _config(), text, "here")
