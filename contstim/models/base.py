@@ -1,4 +1,4 @@
-"""The contracts of scorers and of language models, however they compute their scores."""
+"""Interfaces of scorers and language models."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ if TYPE_CHECKING:
 
 
 NATS = "nats"
-"""The unit of log-probabilities of sentences; scores in any other unit are something else."""
+"""Unit of log-probabilities; scores in any other unit are not log-probabilities."""
 
 FLOAT32 = "float32"
-"""The precision in which scores are comparable to the last digits."""
+"""Precision in which scores are reproducible up to rounding."""
 
 ROUNDING = 1e-6
-"""The share of a score by which it may differ between batches in float32."""
+"""Relative difference that a float32 score may have between batches."""
 
 
 def short_hash(text: str) -> str:
-    """The first 24 digits of a text's SHA-256, of which fingerprints consist."""
+    """Return the first 24 hexadecimal digits of a text's SHA-256, for fingerprints."""
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def weights_of(network: Any) -> int:
-    """Return the number of weights of a network of PyTorch; tied weights count once."""
+    """Return the number of weights of a PyTorch network; tied weights count once."""
     return sum(int(weight.numel()) for weight in network.parameters())
 
 
 @dataclass(frozen=True)
 class Convention:
-    """Convention of a score: written beside every score table and part of every cache key.
+    """Convention of a score; part of the record of each score table and of each cache key.
 
     Attributes:
         rule: name of the scoring rule, such as `log-likelihood`.
-        context: the text or tokens before the first word.
+        context: text or tokens before the first word.
         end_scored: whether the end of the sentence is part of the score.
-        fingerprint: changes whenever weights, tokenizer, rule or context change.
-        sampling: how the score is estimated where it is not exact; empty for exact rules.
-        unit: nats where scores are log-probabilities; transforms and classifiers have others.
-        precision: of the network's weights, such as `bfloat16`; log-probabilities are normalised in
-            float32 whatever it is.
-        tolerance: the share of a score by which it may differ between batches, measured where the
-            precision is less than float32; never less than 1e-4 nats.
-        context_tokens: the tokens that a causal model reads before the first word; empty for other
+        fingerprint: hash that changes with weights, tokenizer, rule or context.
+        sampling: sampling method of an estimated score; empty for exact rules.
+        unit: unit of the scores; nats if they are log-probabilities.
+        precision: precision of the network's weights, such as `bfloat16`; log-probabilities are
+            always normalised in float32.
+        tolerance: relative difference that a score may have between batches, at least 1e-4 nats;
+            measured if the precision is below float32.
+        context_tokens: tokens that a causal model reads before the first word; empty for other
             models.
     """
 
@@ -74,7 +74,7 @@ class Convention:
 
     @property
     def json(self) -> str:
-        """The convention as one line of JSON."""
+        """Convention as one line of JSON."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @property
@@ -83,14 +83,14 @@ class Convention:
         return self.unit == NATS
 
     def require_log_probability(self, name: str, purpose: str) -> None:
-        """Refuse a model whose scores can be ranked, but are not log-probabilities.
+        """Refuse a model whose scores are not log-probabilities.
 
         Args:
-            name: of the model.
-            purpose: the work that needs log-probabilities, a noun phrase that begins a sentence.
+            name: name of the model.
+            purpose: task that needs log-probabilities, as a noun phrase for the message.
 
         Raises:
-            ModelError: the scores have another unit; names it.
+            ModelError: if the scores have another unit.
         """
         if not self.is_log_probability:
             raise ModelError(
@@ -102,18 +102,18 @@ class Convention:
 
 @dataclass(frozen=True, eq=False)
 class Replacements:
-    """Cheap knowledge about each candidate word at one position of a sentence.
+    """Exact scores, estimates and bounds of each candidate word at one position.
 
-    All arrays are (n_words,), about the log-probability, in nats, of the whole sentence with each
-    word in place.
+    All arrays have shape (n_words,). They refer to the log-probability, in nats, of the whole
+    sentence with each word at the position.
 
     Attributes:
-        exact: the log-probability; nan if unknown.
-        estimate: a number that correlates with it, to be calibrated by regression.
-        upper_bound: a number that it never exceeds; +inf if unknown.
-        prefix_log_prob: log-probability of the words before the position, of a model that reads
-            from left to right. Its upper bounds are this plus the log-probability of the word
-            given these words. nan for other models.
+        exact: log-probability; nan if unknown.
+        estimate: value that correlates with the log-probability; calibrated later by regression.
+        upper_bound: upper bound of the log-probability; +inf if unknown.
+        prefix_log_prob: log-probability of the words before the position, for a model that reads
+            from left to right; nan for other models. The upper bounds are this value plus the
+            log-probability of the word given the words before.
     """
 
     exact: FloatArray
@@ -123,14 +123,13 @@ class Replacements:
 
     @classmethod
     def all_exact(cls, log_probs: FloatArray) -> Replacements:
-        """From the exact log-probabilities, (n_words,), nats."""
+        """Create replacements from exact log-probabilities, (n_words,), nats."""
         return cls(exact=log_probs, estimate=log_probs, upper_bound=log_probs)
 
     @classmethod
     def unknown(cls, n_words: int) -> Replacements:
-        """From a model that only scores whole sentences: all candidates are alike."""
-        # nan: no exact value; 0 for all: an estimate that tells none apart; inf: a bound that
-        # bounds nothing
+        """Create replacements for a model that only scores whole sentences."""
+        # No exact values; equal estimates; no bounds
         return cls(np.full(n_words, np.nan), np.zeros(n_words), np.full(n_words, np.inf))
 
     @property
@@ -149,8 +148,8 @@ class TokenScore(NamedTuple):
 
     Attributes:
         word: 0-based position of its word, -1 for the end of the sentence.
-        token: as the model writes it.
-        log_prob: nats.
+        token: text of the token in the model's vocabulary.
+        log_prob: log-probability of the token, nats.
     """
 
     word: int
@@ -159,44 +158,44 @@ class TokenScore(NamedTuple):
 
 
 class Continuation(NamedTuple):
-    """The words of a sentence from a 0-based position on, given the words before it."""
+    """Words of a sentence from a 0-based position on, given the words before it."""
 
     sentence: Sentence
     start: int
 
     @property
     def text(self) -> str:
-        """The words before and the words that follow, set apart by a line break."""
+        """Words before the continuation and its words, separated by a line break."""
         words = self.sentence.words
-        # No word holds a line break, so that the text tells where the continuation starts
+        # Words contain no line breaks, so the text is unambiguous
         return f"{' '.join(words[: self.start])}\n{' '.join(words[self.start :])}"
 
 
 class Scorer(ABC):
-    """A model that gives sentences a score: a language model, a transform of it, a classifier.
+    """Model that scores sentences: a language model, a transform of one, or a classifier.
 
-    Scores can be ranked and compared. Work that needs log-probabilities in nats or replacements
-    takes a `LanguageModel`; see `require_language_model`.
+    Scores can be ranked and compared. Functions that need log-probabilities in nats or replacements
+    require a `LanguageModel`; see `require_language_model`.
 
-    An implementation guarantees, and `contstim.testing.ScorerContract` proves:
+    An implementation guarantees, and `contstim.testing.ScorerContract` tests:
 
     * Scores are float64 and never nan.
-    * Scoring a batch equals scoring one by one, up to rounding: other sentences in a batch may move
-      a float32 score by a millionth of it.
-    * An empty list, an unknown word, a 200-word sentence and non-ASCII text have a defined answer
-      or raise a `ContstimError`, of which `unscorable` warns.
-    * Answers depend on nothing but weights, rule, context and seed.
+    * Scores in a batch equal scores of single sentences up to rounding: a float32 score may change
+      by a millionth with the other sentences of a batch.
+    * An empty list, an unknown word, a 200-word sentence and non-ASCII text have a defined result
+      or raise a `ContstimError`, which `unscorable` predicts.
+    * Results depend only on weights, rule, context and seed.
     """
 
     name: str
-    """Names columns, files and trials; stable between runs."""
+    """Name in columns, files and trials; the same in each run."""
 
     specification: str = ""
-    """Its specification, see `contstim.models.specifications`; empty for a model made in code."""
+    """Specification, see `contstim.models.specifications`; empty if the model has none."""
 
     training_text: Path | None = None
-    """Hashes of the sentences that it was trained on, which stand beside the files of models that
-    contstim trained; None if they are not recorded."""
+    """File with hashes of the training sentences, stored with models trained by contstim; None if
+    there is no such file."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
@@ -204,20 +203,20 @@ class Scorer(ABC):
     @property
     @abstractmethod
     def convention(self) -> Convention:
-        """Convention by which the scores are computed, and their unit."""
+        """Convention and unit of the scores."""
 
     @abstractmethod
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Scores of sentences, (n_sentences,), in the convention's unit; higher is better.
+        """Return scores of sentences, (n_sentences,), in the convention's unit; higher is better.
 
         Raises:
-            ModelError: a sentence cannot be scored, for instance because it is too long.
+            ModelError: if a sentence cannot be scored, for instance because it is too long.
         """
 
     def for_another_search(self) -> Self:
-        """The same scorer with nothing read, for a search beside others in this process.
+        """Return a copy with an empty cache; use one per concurrent search in a process.
 
-        It shares what searches do not change: weights, and what has been found out about words.
+        The copy shares weights and cached tokens of words, which searches do not change.
         """
         return copy(self)
 
@@ -240,18 +239,18 @@ class Scorer(ABC):
         )
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
-        """Why each sentence cannot be scored, (n_sentences,); None where it can.
+        """Return the reason why each sentence cannot be scored, (n_sentences,); None if it can.
 
-        Costs no pass of a network, so that long work can drop such sentences beforehand.
+        No network is run, so such sentences can be dropped before long computations.
         """
         return [None] * len(sentences)
 
     def exact(self, sentences: Sequence[Sentence]) -> BoolArray:
-        """Mask of the scores that involve no sampling, (n_sentences,)."""
+        """Return a mask of the scores without sampling, (n_sentences,)."""
         return np.ones(len(sentences), np.bool_)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Standard errors of sampled scores, (n_sentences,), in their unit; 0 for exact scores.
+        """Return standard errors of scores, (n_sentences,), in their unit; 0 for exact scores.
 
         Raises:
             ModelError: see `scores`.
@@ -259,10 +258,10 @@ class Scorer(ABC):
         return np.zeros(len(sentences))
 
     def lower_bounds(self, sentences: Sequence[Sentence]) -> FloatArray | None:
-        """Lower bounds of scores that are the log of a mean over orders, (n_sentences,), nats.
+        """Return lower bounds of scores, (n_sentences,), nats.
 
-        They are the mean of the logs over the same orders, the evidence lower bound of such a
-        model. None for all other rules.
+        If the score is the log of a mean over orders, the bound is the mean of the logs over the
+        same orders (evidence lower bound). None for all other rules.
 
         Raises:
             ModelError: see `scores`.
@@ -270,35 +269,35 @@ class Scorer(ABC):
         return None
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """Mask of the words that the model tells apart, (n_words,); all unless overridden.
+        """Return a mask of the words that the model distinguishes, (n_words,); by default all.
 
-        A word-level model scores all words outside its vocabulary alike, which a search would
-        exploit; sub-word models know every word.
+        A word-level model gives all words outside its vocabulary the same score, which a search
+        would exploit. Sub-word models know every word.
         """
         return np.ones(len(words), np.bool_)
 
     def vocabulary(self, min_count: int) -> Vocabulary | None:
-        """The words with at least that count in the training text; None for sub-word models.
+        """Return words with at least this count in the training text; None for sub-word models.
 
         Raises:
-            ModelError: the model is word-level, but has no counts.
+            ModelError: if a word-level model has no counts.
         """
         return None
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray | None:
-        """Number of tokens that each word is read as, (n_words,); None for word-level models.
+        """Return the number of tokens of each word, (n_words,); None for word-level models.
 
         Args:
-            words: the words.
-            initial: whether they start a sentence or stand inside it.
+            words: words to tokenize.
+            initial: whether they are the first word of a sentence.
         """
         return None
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """Number of tokens that the rule scores in each sentence, (n_sentences,).
+        """Return the number of tokens that the rule scores in each sentence, (n_sentences,).
 
         Raises:
-            ModelError: the score is not a sum over tokens.
+            ModelError: if the score is not a sum over tokens.
         """
         raise self._no_token_scores()
 
@@ -310,67 +309,66 @@ class Scorer(ABC):
 
 
 class LanguageModel(Scorer):
-    """A scorer whose scores are log-probabilities of sentences, in nats.
+    """Scorer whose scores are log-probabilities of sentences, in nats.
 
-    A new adapter needs `name`, `convention` and `log_probs`; everything else has a default that is
-    true of any model. A search is faster with a model that has cheap `replacements`.
+    A new adapter needs `name`, `convention` and `log_probs`; all other members have defaults that
+    are valid for any model. Searches are faster with cheap `replacements`.
 
-    Beyond a `Scorer`, an implementation guarantees, and `contstim.testing.LanguageModelContract`
-    proves:
+    In addition to a `Scorer`, an implementation guarantees, and
+    `contstim.testing.LanguageModelContract` tests:
 
     * Scores are natural logs, finite or -inf, and not positive.
     * `replacement_log_probs` equals `log_probs` of the rewritten sentences; `exact` and
-      `upper_bound` are true; `continuation_log_probs` is the sum of the log-probabilities of words
-      given the words before them, or always refused, even for an empty list. In float32 on the
-      CPU: within the larger of 1e-4 nats and 1e-6 of the score.
-    * After `forget_prefixes`, equal calls cost equally many passes.
+      `upper_bound` are correct. `continuation_log_probs` is the sum of the log-probabilities of
+      words given the words before them, or it always raises an error, even for an empty list. In
+      float32 on the CPU, the error is at most the larger of 1e-4 nats and 1e-6 of the score.
+    * After `forget_prefixes`, equal calls need the same number of passes.
     """
 
     cheap_replacements: bool = False
-    """Whether exact scores of all words at a position cost next to nothing, as with n-gram models.
+    """Whether exact scores of all words at a position are cheap, as with n-gram models.
 
-    Between such models, a search scores all words of a position exactly at every visit.
+    If all models are cheap, a search scores all words exactly at each visit of a position.
     """
 
     reports_passes: bool = False
-    """Whether `models.costs` is told of all its passes, so that few of them mean little work.
+    """Whether the model reports all its passes to `models.costs`; without a network, it has none.
 
-    A model without a network has none. A search does no more than it must under a model that does
-    not report.
+    If a model does not report its passes, a search does only the necessary work.
     """
 
     is_black_box: bool = False
-    """Whether a search is to learn from scores of whole sentences what to expect of others.
+    """Whether a search must predict scores from the scores of other whole sentences.
 
-    So it does for a model behind a server, which tells nothing else: with the help of
-    `tokens_per_word`, and of a draft where there is one. What `replacements` tells is not used.
+    This is the case for a model on a server. The search then uses `tokens_per_word` and an optional
+    draft, but not `replacements`.
     """
 
     @abstractmethod
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Log-probabilities of sentences, (n_sentences,), nats.
+        """Return log-probabilities of sentences, (n_sentences,), nats.
 
         Raises:
-            ModelError: a sentence cannot be scored, for instance because it is too long.
+            ModelError: if a sentence cannot be scored, for instance because it is too long.
         """
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """The log-probabilities; see `log_probs`."""
+        """Return the log-probabilities; see `log_probs`."""
         return self.log_probs(sentences)
 
     def float32_log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """The same with all weights as float32 numbers, whatever precision the model scores in.
+        """Return log-probabilities with all weights converted to float32.
 
         Raises:
-            ModelError: see `log_probs`; or the memory does not hold them.
+            ModelError: see `log_probs`; or if there is not enough memory.
         """
         return self.log_probs(sentences)
 
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
-        """Cheap knowledge about the sentence with each word at a 0-based position; by default none.
+        """Return cheap scores, estimates and bounds of words at a 0-based position, if any.
 
         Raises:
-            SentenceError: the sentence has no such position.
+            SentenceError: if the sentence has no such position.
         """
         sentence.check_position(position)
         return Replacements.unknown(len(words))
@@ -378,50 +376,50 @@ class LanguageModel(Scorer):
     def replacement_log_probs(
         self, sentence: Sentence, position: int, words: Sequence[str]
     ) -> FloatArray:
-        """Exact log-probabilities, (n_words,), nats, of the sentence with each word in place.
+        """Return exact log-probabilities of the sentence with each word, (n_words,), nats.
 
         Raises:
-            SentenceError: the sentence has no such position.
+            SentenceError: if the sentence has no such position.
         """
         sentence.check_position(position)
         return self.log_probs([sentence.replace(position, word) for word in words])
 
     def forget_prefixes(self) -> None:
-        """Give up what was read of earlier sentences and remembered to spare passes.
+        """Clear the cache of processed prefixes.
 
-        Scores stay; what later calls cost no longer depends on earlier ones. Nothing to do for a
-        model that reads every sentence anew.
+        Scores do not change. The cost of later calls no longer depends on earlier calls. By default
+        there is no cache.
         """
 
     def draft(self, effort: int = 1) -> LanguageModel | None:
-        """A model whose scores estimate this one's at a fraction of the cost.
+        """Return a cheaper model whose scores estimate the scores of this model.
 
         None if exact scores are cheap.
 
         Args:
-            effort: how much a draft may cost, from 0; higher efforts give better drafts.
+            effort: cost level of the draft, from 0; higher levels give better drafts.
         """
         return None
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """The terms whose sum is each sentence's log-probability, in reading order.
+        """Return the terms that sum to each sentence's log-probability, in reading order.
 
         Raises:
-            ModelError: the rule's score is not a sum over tokens.
+            ModelError: if the rule's score is not a sum over tokens.
         """
         raise self._no_token_scores()
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
-        """`token_log_probs` in which each word's terms add up to the word's, its end included.
+        """Return `token_log_probs` corrected so that each word includes its end.
 
-        Where tokens mark the beginning of words, that a word is complete is told by the token after
-        it: p(word) is the product of its tokens' probabilities, times the probability that a word
-        ends after it, divided by that before it (Pimentel & Meister 2024; Oh & Schuler 2024). The
-        first word begins, and the last token ends, for sure, so that a sentence's terms have the
-        same sum.
+        If tokens mark the beginning of words, only the next token shows that a word is complete. So
+        p(word) is the product of its tokens' probabilities, times the probability that a word ends
+        after it, divided by the probability that a word ends before it (Pimentel & Meister 2024; Oh
+        & Schuler 2024). The first word begins and the last token ends with probability 1, so the
+        sum of a sentence's terms does not change.
 
         Raises:
-            ModelError: the model does not read from left to right, or knows no words.
+            ModelError: if the model does not read from left to right, or has no word boundaries.
         """
         raise ModelError(
             f"{self.name} with rule {self.convention.rule} has no word boundaries to correct; "
@@ -429,17 +427,17 @@ class LanguageModel(Scorer):
         )
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
-        """See `Scorer.token_counts`: the number of terms of `token_log_probs`."""
+        """See `Scorer.token_counts`; counts the terms of `token_log_probs`."""
         return np.array([len(terms) for terms in self.token_log_probs(sentences)], np.int64)
 
     def continuation_log_probs(self, continuations: Sequence[Continuation]) -> FloatArray:
-        """Log p(words | the words before them), (n_continuations,), nats.
+        """Return log p(words | the words before them), (n_continuations,), nats.
 
-        Neither the end mark nor the end of the sentence counts, and word boundaries are not
-        enforced, whatever the rule for sentences.
+        The end mark and the end of the sentence are not scored. Word boundaries are not enforced,
+        not even if the rule for sentences does so.
 
         Raises:
-            ModelError: the model does not read from left to right, or cannot read that many tokens.
+            ModelError: if the model does not read from left to right, or the window is too small.
         """
         raise ModelError(
             f"{self.name} with rule {self.convention.rule} scores whole sentences, not words given "
@@ -450,15 +448,15 @@ class LanguageModel(Scorer):
 def require_language_model(
     model: Scorer, purpose: str = "A function that loads a language model"
 ) -> LanguageModel:
-    """The same model, refused if its scores are not log-probabilities.
+    """Return the model if its scores are log-probabilities.
 
     Args:
         model: any scorer.
-        purpose: the work that needs log-probabilities, a noun phrase that begins a sentence.
+        purpose: task that needs log-probabilities, as a noun phrase for the message.
 
     Raises:
-        ModelError: see `Convention.require_log_probability`; or its scores are in nats, but it is
-            not a `LanguageModel`.
+        ModelError: see `Convention.require_log_probability`; or if the model is not a
+            `LanguageModel`.
     """
     model.convention.require_log_probability(model.name, purpose)
     if not isinstance(model, LanguageModel):
@@ -469,12 +467,12 @@ def require_language_model(
 
 
 def conventions(models: Iterable[Scorer]) -> dict[str, dict[str, object]]:
-    """The entries of models in the record of an output, by their names."""
+    """Return the models' entries in the record of an output, by name."""
     return {model.name: record_entry(model.specification, model.convention) for model in models}
 
 
 def record_entry(specification: str, convention: Convention) -> dict[str, object]:
-    """A model's entry in a record: its convention, and its specification if it has one."""
+    """Return a model's entry in a record: its convention and its specification, if any."""
     origin: dict[str, object] = {"specification": specification} if specification else {}
-    # Lists for tuples, so that an entry equals that of a record that was read
+    # Lists instead of tuples, so that the entry equals one that was read from JSON
     return origin | asdict(convention) | {"context_tokens": [*convention.context_tokens]}

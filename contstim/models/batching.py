@@ -1,8 +1,7 @@
 """Rows of tokens through a network: deduplicated, sorted by length, packed by a token budget.
 
-A GPU works while the host prepares what comes next, unless the host waits for it. So a batch's ids
-go there from pinned memory, and its results come back together with those of other batches: within
-a batch nothing waits.
+A GPU computes while the host prepares the next batch, unless the host waits for the GPU. So ids are
+copied from pinned memory, and the results of several batches are copied back together.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ if TYPE_CHECKING:
 
 _BACKENDS: Any = torch.backends
 _LOCK = threading.Lock()
-_restores: list[Callable[[], None]] = []  # one for each statement that has begun
-_FLOAT32 = ("ieee", "none")  # none: nothing was set, which means float32
+_restores: list[Callable[[], None]] = []  # one for each active statement
+_FLOAT32 = ("ieee", "none")  # none: not set, which means float32
 
 
 class SmallerBatches(UserWarning):
-    """Memory ran out in a batch, and the work goes on in smaller ones."""
+    """Warning that memory was insufficient, so that batches are now smaller."""
 
 
 @dataclass
 class Budget:
-    """Budget of tokens, padding included, that pass through a network at once.
+    """Maximum number of tokens in a batch, padding included.
 
-    On a CPU larger batches are slower: their activations no longer fit its caches. A GPU is faster
-    with large ones. When memory runs out the budget is lowered for all later calls, and the first
-    time a warning says so.
+    A CPU is slower with large batches, since their activations do not fit its caches. A GPU is
+    faster with them. When memory runs out, the budget is lowered for all later calls, and a warning
+    is issued once.
     """
 
     tokens: int
@@ -56,15 +55,17 @@ class Budget:
 
     @classmethod
     def for_device(cls, device: torch.device | str) -> Budget:
-        """A budget that suits the device."""
+        """Return a budget suitable for the device."""
         return cls(1024 if torch.device(device).type == "cpu" else 16_384, device)
 
     def lower(self, n_rows: int, length: int, *, width: int = 1) -> None:
-        """Halve what was tried, which may be less than the budget allowed: memory ran out.
+        """Set the budget to half the size of a batch that did not fit into memory.
+
+        The batch may have been smaller than the budget.
 
         Args:
-            n_rows: rows of the batch that was tried.
-            length: tokens of its longest row.
+            n_rows: number of rows of the batch.
+            length: number of tokens of its longest row.
             width: see `forward_in_batches`.
         """
         if torch.device(self.device).type == "cuda":
@@ -88,41 +89,41 @@ def forward_in_batches(
     budget: Budget,
     width: int = 1,
 ) -> None:
-    """Hand rows of token ids to `run` in batches of similar length, the longest first.
+    """Pass rows of token ids to `run` in batches of similar length, the longest first.
 
     Rows are padded on the right. `run` is called in inference mode with the ids (b, l), the
-    attention mask (b, l) and the numbers (b,) of the rows. It writes its results to their places,
-    or returns a function that copies them from the device and writes them; on a GPU, which would
-    wait for each copy, such functions are called for many batches at once. When memory runs out,
-    the budget is halved, for later calls too, and the same rows are tried again: until it has
-    succeeded, `run` must add nothing to what other batches wrote.
+    attention mask (b, l) and the indices (b,) of the rows. It stores its results, or returns a
+    function that copies them from the device and stores them. Since a GPU would wait for each copy,
+    such functions are called for many batches together. When memory runs out, the budget is halved,
+    also for later calls, and the same rows are retried. So `run` must not modify results before it
+    succeeds.
 
     Args:
         rows: token ids, one sequence for each row, of any lengths.
-        run: the function for a batch.
-        pad: token id to pad with.
-        budget: tokens a batch, padding included; a longer row goes alone; and the device.
-        width: how many tokens the network reads for each token of a row.
+        run: function that processes a batch.
+        pad: token id for padding.
+        budget: device, and maximum number of tokens of a batch; a longer row is a batch by itself.
+        width: number of tokens that the network reads for each token of a row.
 
     Raises:
-        ModelError: a single row does not fit into memory.
+        ModelError: if a single row does not fit into memory.
     """
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    # Longest first: memory runs out in the first batch or in none, and rows of a batch need little
-    # padding
+    # Longest first: then memory runs out in the first batch or in none. Similar lengths need little
+    # padding.
     order = np.argsort(-lengths, kind="stable")
     start = 0
     writes: list[Write] = []
     device = budget.device
-    at_once = writes_at_once(device)
+    n_pending_writes = writes_at_once(device)
     while start < len(order):
         longest = int(lengths[order[start]])
-        tokens_a_row = width * max(1, longest)  # rows come longest first, and are padded to it
+        tokens_a_row = width * max(1, longest)  # rows are padded to the longest, which is first
         chosen = order[start : start + max(1, budget.tokens // tokens_a_row)]
         ids, present = padded([rows[row] for row in chosen], pad)
         write, fits = None, True
         try:
-            # Ids (b, l) and attention (b, l) on the device; `chosen` (b,) are the rows' numbers
+            # Ids (b, l) and attention (b, l) on the device; `chosen` (b,) are indices of rows
             with computing():
                 attention = to_device(present.astype(np.int64), device)
                 write = run(to_device(ids, device), attention, chosen)
@@ -132,36 +133,38 @@ def forward_in_batches(
             if len(chosen) == 1:
                 raise ModelError(does_not_fit(longest, device)) from error
             fits = False
-        if not fits:  # outside the handler: the error would hold the tensors of the failed pass
+        if (
+            not fits
+        ):  # outside the handler, where the error still holds the tensors of the failed pass
             budget.lower(len(chosen), longest, width=width)
             continue
         count(len(chosen), int(lengths[chosen].sum()))
         start += len(chosen)
         if write is not None:
             writes.append(write)
-        if start == len(order) or len(writes) == at_once:
-            with computing():  # a GPU is waited for here, which is part of its work
-                for each in writes:
-                    each()
+        if start == len(order) or len(writes) == n_pending_writes:
+            with computing():  # the wait for the GPU counts as its computing time
+                for write_results in writes:
+                    write_results()
             writes.clear()
 
 
 def writes_at_once(device: torch.device | str) -> int:
-    """After how many batches their results are written; small beside activations, they may wait."""
+    """Return the number of batches whose results are written together."""
     return 1 if torch.device(device).type == "cpu" else 32
 
 
 def to_device(indices: IntArray | Tensor, device: torch.device | str) -> Tensor:
-    """Indices on a device, copied to a GPU without waiting for what it computes."""
+    """Copy indices to a device; the host does not wait for a GPU."""
     tensor = torch.as_tensor(indices)
     if torch.device(device).type == "cpu":
         return tensor.to(device)
-    # From ordinary memory, the copy would wait until the GPU has done all that it was given
+    # From unpinned memory, the copy would wait until the GPU has finished all its work
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def does_not_fit(n_tokens: int, device: torch.device | str) -> str:
-    """The refusal of an input that cannot be made smaller."""
+    """Return the error message for a single input that does not fit into memory."""
     return (
         f"A single input of {n_tokens} tokens does not fit into the memory of {device}. Use dtype "
         f"bfloat16, quantize int8 or int4, device_map auto, or a smaller model."
@@ -169,20 +172,20 @@ def does_not_fit(n_tokens: int, device: torch.device | str) -> str:
 
 
 def single_input(n_tokens: int, device: torch.device | str) -> AbstractContextManager[None]:
-    """Within a `with` statement one input is computed, which no smaller batch could help.
+    """Return a context manager for computing one input, which cannot be split into batches.
 
     Raises:
-        ModelError: the memory does not hold it.
+        ModelError: if the input does not fit into memory.
     """
     return fitting_memory(does_not_fit(n_tokens, device))
 
 
 @contextmanager
 def fitting_memory(refusal: str) -> Iterator[None]:
-    """Within a `with` statement, a lack of memory is a ModelError with this text.
+    """Convert out-of-memory errors in a `with` statement to a ModelError with this message.
 
     Raises:
-        ModelError: see above.
+        ModelError: if memory runs out.
     """
     try:
         yield
@@ -192,7 +195,7 @@ def fitting_memory(refusal: str) -> Iterator[None]:
         raise ModelError(refusal) from error
 
 
-_NO_MEMORY = (
+_OUT_OF_MEMORY_SIGNS = (
     "out of memory",
     "can't allocate memory",
     "cannot allocate memory",
@@ -200,30 +203,30 @@ _NO_MEMORY = (
     "could not create a memory object",
     "std::bad_alloc",
     "_alloc_failed",
-)  # of CUDA and Apple's GPUs, the CPU's allocator, oneDNN, and of cuBLAS, cuDNN and their kin
+)  # messages of CUDA, Apple's GPUs, the CPU's allocator, oneDNN, cuBLAS, cuDNN and others
 
 
 def out_of_memory(error: Exception) -> bool:
-    """True if a network failed because memory ran out, whichever library says so."""
+    """Return True if a library's error means that memory ran out."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     message = str(error).lower()
-    return any(sign in message for sign in _NO_MEMORY)
+    return any(sign in message for sign in _OUT_OF_MEMORY_SIGNS)
 
 
 @contextmanager
 def float32_products() -> Iterator[None]:
-    """Within a `with` statement, products of float32 numbers are float32 numbers in this process.
+    """Compute products of float32 numbers in full float32 within a `with` statement.
 
-    To be quick, PyTorch may round the factors of float32 products to ten bits (TF32) or to seven
-    (bfloat16): GPUs those of recurrent layers unless told otherwise, and both GPUs and processors
-    all of them where a program asks for it. It can be asked in two ways, of which each hides what
-    the other has set: `allow_tf32` and `set_float32_matmul_precision`, and since PyTorch 2.9
-    `fp32_precision`, kind of operation by kind of operation.
+    For speed, PyTorch may round the factors of float32 products to ten bits (TF32) or to seven
+    (bfloat16). GPUs do so by default for recurrent layers; GPUs and CPUs do so for all products if
+    a program enables it. There are two interfaces, and each hides the settings of the other:
+    `allow_tf32` and `set_float32_matmul_precision`, and since PyTorch 2.9 `fp32_precision` for each
+    kind of operation.
 
-    The settings are those of all threads: the first statement that begins makes them, and when the
-    last one has ended, a program finds its own again. What cuDNN has by default counts as set then,
-    and is no longer changed by a wider setting.
+    The settings apply to all threads. The first active statement changes them, and the last one to
+    end restores them. Afterwards, cuDNN's default counts as an explicit setting, which a more
+    general setting no longer changes.
     """
     with _LOCK:
         _restores.append((lambda: None) if _restores else _set_float32())
@@ -231,31 +234,31 @@ def float32_products() -> Iterator[None]:
         yield
     finally:
         with _LOCK:
-            _restores.pop()()  # whoever ends last undoes the settings of the first
+            _restores.pop()()  # the last statement restores the settings changed by the first
 
 
 def _set_float32() -> Callable[[], None]:
-    """Have float32 products computed as such; returns what undoes it."""
+    """Enable full float32 products; return a function that restores the settings."""
     kinds = _kinds_of_operations()
-    before = [kind.fp32_precision for kind in kinds]
+    old_precisions = [kind.fp32_precision for kind in kinds]
     try:
         older = torch.get_float32_matmul_precision(), _BACKENDS.cudnn.allow_tf32
-    except RuntimeError:  # a program has set the newer ones, which the older ones cannot tell
+    except RuntimeError:  # a program used the newer interface, which the older one cannot read
         older = None
     if older is not None:
         torch.set_float32_matmul_precision("highest")
         _BACKENDS.cudnn.allow_tf32 = False
     for kind in kinds:
-        if kind.fp32_precision not in _FLOAT32:  # by a newer setting
+        if kind.fp32_precision not in _FLOAT32:  # set by the newer interface
             kind.fp32_precision = "ieee"
 
     def restore() -> None:
         if older is not None:
             torch.set_float32_matmul_precision(older[0])
             _BACKENDS.cudnn.allow_tf32 = older[1]
-        for kind, precision in zip(kinds, before, strict=True):
+        for kind, precision in zip(kinds, old_precisions, strict=True):
             if kind.fp32_precision != precision:
-                kind.fp32_precision = "none"  # which is enough where it was inherited
+                kind.fp32_precision = "none"  # sufficient if it was inherited
             if kind.fp32_precision != precision:
                 kind.fp32_precision = precision
 
@@ -263,7 +266,7 @@ def _set_float32() -> Callable[[], None]:
 
 
 def _kinds_of_operations() -> list[Any]:
-    """Kinds of operations with a precision of their own; none before PyTorch 2.9."""
+    """Return the kinds of operations with separate precisions; none before PyTorch 2.9."""
     if not hasattr(_BACKENDS.cuda.matmul, "fp32_precision"):
         return []
     cudnn, onednn = _BACKENDS.cudnn, _BACKENDS.mkldnn
@@ -274,7 +277,7 @@ def _kinds_of_operations() -> list[Any]:
 
 @contextmanager
 def computing() -> Iterator[None]:
-    """Within a `with` statement networks are not trained, float32 means float32, and time counts.
+    """Use inference mode and full float32, and measure time, within a `with` statement.
 
     See `float32_products`.
     """
@@ -283,8 +286,8 @@ def computing() -> Iterator[None]:
 
 
 def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:
-    """The distinct rows in order of first appearance, and the number among them of each row."""
-    # Bytes hash faster than tuples of ids, and are the rows themselves when read back
+    """Return the distinct rows in order of first appearance, and the index of each row."""
+    # Bytes hash faster than tuples of ids and can be converted back to rows
     numbers: dict[bytes, int] = {}
     inverse = [
         numbers.setdefault(np.asarray(row, np.int64).tobytes(), len(numbers)) for row in rows
@@ -293,13 +296,13 @@ def unique_rows(rows: Iterable[Row]) -> tuple[list[IntArray], IntArray]:
 
 
 def log_softmax32(logits: Tensor) -> Tensor:
-    """Log-probabilities over the last axis, in float32 or better whatever the logits are."""
+    """Return log-probabilities over the last axis, in float32 or higher precision."""
     precise = torch.promote_types(logits.dtype, torch.float32)
     return torch.log_softmax(logits, dim=-1, dtype=precise)
 
 
 def padded(rows: Sequence[Row], pad: int = 0) -> tuple[IntArray, BoolArray]:
-    """Rows as one array (b, l), padded on the right, and a mask (b, l) of the rows."""
+    """Return rows as one array (b, l), padded on the right, and a mask of their tokens (b, l)."""
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     present: BoolArray = np.arange(lengths.max()) < lengths[:, None]
     ids = np.full(present.shape, pad, np.int64)

@@ -1,10 +1,10 @@
-"""Tokens that may stand where a word begins (or ends), and probabilities among those alone.
+"""Classes of tokens at word boundaries, and probabilities normalised within a class.
 
-A sub-word model spreads its probability over word beginnings and continuations alike. Where a
-sentence must consist of given words, each token's probability is renormalised over the tokens that
-could stand there without joining or splitting a word (Golan et al., 2023, Methods): the class to
-which the observed token belongs. For one fixed number of tokens per word, the model then defines a
-distribution over sentences of exactly these words.
+A sub-word model distributes its probability over tokens that begin a word and tokens that continue
+one. If the words of a sentence are fixed, only some tokens can occur at a position without joining
+or splitting words. These tokens are the class of the observed token, and its probability is
+renormalised over the class (Golan et al., 2023, Methods). For a fixed number of tokens per word,
+the model then defines a distribution over sentences of exactly these words.
 """
 
 from __future__ import annotations
@@ -26,37 +26,36 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, IntArray
 
 CLASSES_VERSION = 2
-"""Number of the definition of classes, a part of the fingerprints of rules that use them."""
+"""Version of the definition of classes; part of the fingerprints of rules that use them."""
 
 NO_CLASS = -1
 WITHIN = 0
 BOUNDARY = 1
 
-_CONTINUES = "##"
-_BEGINS = ("Ġ", "▁")
-_ENDS = "</w>"
-_BLANKS = ("\n", "\t", "\r", "Ċ", "ĉ", "č")  # the latter as byte-level BPE writes them
+_CONTINUATION_MARK = "##"
+_BEGINNING_MARKS = ("Ġ", "▁")
+_ENDING_MARK = "</w>"
+_BLANKS = ("\n", "\t", "\r", "Ċ", "ĉ", "č")  # the last three are bytes of byte-level BPE
 
 
 def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
-    """The class of each token, (n_tokens,): `BOUNDARY`, `WITHIN` or `NO_CLASS`.
+    """Return the class of each token, (n_tokens,): `BOUNDARY`, `WITHIN` or `NO_CLASS`.
 
-    Where tokens mark the beginning of a word (WordPiece, byte-level BPE, SentencePiece), `BOUNDARY`
-    holds the word-initial tokens and the end marks of all scripts, alone or with closing signs.
-    Where they mark its end (`</w>`), it holds the word-final tokens except the end marks. Special
-    tokens, the unknown token among them, and outputs that no token of the tokenizer uses belong to
-    no class.
+    If tokens mark the beginning of a word (WordPiece, byte-level BPE, SentencePiece), `BOUNDARY`
+    contains the word-initial tokens and the end marks of all scripts, with or without closing
+    signs. If they mark its end (`</w>`), it contains the word-final tokens except the end marks.
+    Special tokens (including the unknown token) and outputs without a token have no class.
 
-    The kind of tokenizer follows from its vocabulary: of `##`, `Ġ`, `▁` and `</w>`, the mark that
-    most tokens have. Of the vocabulary `[CLS] dog ##s sleep .`, where `##` marks continuations,
-    `dog`, `sleep` and `.` are `BOUNDARY`, `##s` is `WITHIN` and `[CLS]` is of no class.
+    The kind of tokenizer is the most frequent mark in its vocabulary: `##`, `Ġ`, `▁` or `</w>`.
+    Example: in the vocabulary `[CLS] dog ##s sleep .`, `##` marks continuations. So `dog`, `sleep`
+    and `.` are `BOUNDARY`, `##s` is `WITHIN` and `[CLS]` has no class.
 
     Args:
-        tokenizer: a `transformers` tokenizer.
+        tokenizer: `transformers` tokenizer.
         n_tokens: number of outputs of the model, which may exceed the tokenizer's vocabulary.
 
     Raises:
-        ModelError: no token is marked, so that words cannot be told apart.
+        ModelError: if no token has a mark, so that word boundaries are unknown.
     """
     vocabulary = _trained_tokens(tokenizer, n_tokens)
     mark, marked = _word_mark(vocabulary)
@@ -69,14 +68,14 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
     ends = {
         id_
         for token, id_ in vocabulary.items()
-        if is_end(texts.get(token, token).removesuffix(_ENDS))
+        if is_end(texts.get(token, token).removesuffix(_ENDING_MARK))
     }
-    # In WordPiece the unmarked tokens begin words; elsewhere the marked ones begin or end them
-    if mark == _CONTINUES:
+    # In WordPiece, tokens without a mark begin words; elsewhere, marked tokens begin or end them
+    if mark == _CONTINUATION_MARK:
         boundary = set(vocabulary.values()) - marked | ends
     else:
-        boundary = marked - ends if mark == _ENDS else marked | ends
-    # In this order: outputs without a token keep no class, and special tokens lose theirs again
+        boundary = marked - ends if mark == _ENDING_MARK else marked | ends
+    # The order matters: outputs without a token keep NO_CLASS, and special tokens get it at the end
     classes = np.full(n_tokens, NO_CLASS, np.int64)
     classes[list(vocabulary.values())] = WITHIN
     classes[list(boundary)] = BOUNDARY
@@ -87,21 +86,21 @@ def token_classes(tokenizer: Any, n_tokens: int) -> IntArray:
 
 
 def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
-    """Mask of the tokens that, coming next, say that the word before is complete, (n_tokens,).
+    """Return a mask of the tokens before which a word is complete, (n_tokens,).
 
-    Those that begin a word, end marks, white space, special tokens, and outputs without a token:
-    all but those that go on with the word. For tokenizers that mark where words begin.
+    They are all tokens that do not continue a word: word-initial tokens, end marks, white space,
+    special tokens and outputs without a token. The tokenizer must mark where words begin.
 
     Args:
-        tokenizer: a `transformers` tokenizer.
+        tokenizer: `transformers` tokenizer.
         n_tokens: number of outputs of the model.
 
     Raises:
-        ModelError: the tokenizer marks where words end, or neither.
+        ModelError: if the tokenizer marks the ends of words, or has no marks.
     """
     vocabulary = _trained_tokens(tokenizer, n_tokens)
     mark, _ = _word_mark(vocabulary)
-    if mark == _ENDS:
+    if mark == _ENDING_MARK:
         raise ModelError(
             "The tokenizer marks where words end (</w>): a word's surprisal needs no correction."
         )
@@ -111,82 +110,86 @@ def word_completing(tokenizer: Any, n_tokens: int) -> BoolArray:
 
 
 def _trained_tokens(tokenizer: Any, n_tokens: int) -> dict[str, int]:
-    everything: dict[str, int] = tokenizer.get_vocab()
-    return {token: i for token, i in everything.items() if i < n_tokens}  # some were never trained
+    vocabulary: dict[str, int] = tokenizer.get_vocab()
+    # Tokens beyond the outputs were never trained
+    return {token: i for token, i in vocabulary.items() if i < n_tokens}
 
 
 def _word_mark(vocabulary: Mapping[str, int]) -> tuple[str, set[int]]:
-    """The mark of words that most tokens have, and those tokens."""
+    """Return the most frequent word mark, and the ids of tokens with it."""
     marks = {
-        _CONTINUES: [t for t in vocabulary if t.startswith(_CONTINUES)],
-        **{mark: [t for t in vocabulary if t.startswith(mark)] for mark in _BEGINS},
-        _ENDS: [t for t in vocabulary if t.endswith(_ENDS)],
+        _CONTINUATION_MARK: [t for t in vocabulary if t.startswith(_CONTINUATION_MARK)],
+        **{mark: [t for t in vocabulary if t.startswith(mark)] for mark in _BEGINNING_MARKS},
+        _ENDING_MARK: [t for t in vocabulary if t.endswith(_ENDING_MARK)],
     }
     mark = max(marks, key=lambda m: len(marks[m]))
     return mark, {vocabulary[token] for token in marks[mark]}
 
 
 class Normaliser:
-    """Log-probabilities from logits, over the whole vocabulary or within classes of tokens.
+    """Function from logits to log-probabilities, over the whole vocabulary or within classes.
 
     A token without a class, such as the unknown token, is normalised over the whole vocabulary.
 
     Args:
-        classes: the class of each token, (n_tokens,); None for no restriction.
-        device: where the logits are.
+        classes: class of each token, (n_tokens,); None for no classes.
+        device: device of the logits.
     """
 
     def __init__(self, classes: IntArray | None, device: torch.device | str = "cpu") -> None:
         self.classes = classes
         self._logits_at_once = _LOGITS_AT_ONCE[torch.device(device).type != "cpu"]
-        # The tokens of each class, and the place of each token among those of its class
+        # The tokens of each class, and the index of each token within its class
         self._members: dict[int, Tensor] = {}
         if classes is not None:
-            self._place = np.arange(len(classes))
+            self._index_in_class = np.arange(len(classes))
             for c in (WITHIN, BOUNDARY):
                 members = np.flatnonzero(classes == c)
-                self._place[members] = np.arange(len(members))
-                # Kept on the device: made once for a model, used in every pass
+                self._index_in_class[members] = np.arange(len(members))
+                # On the device, since every pass uses them
                 self._members[c] = torch.from_numpy(members).to(device)
 
     def log_probs(self, logits: Tensor, rows: IntArray, tokens: IntArray) -> Tensor:
-        """Log p of each token (q,) in a row (q,) of the logits (k, n_tokens), within its class.
+        """Return log p of tokens (q,) in rows (q,) of the logits (k, n_tokens), within their class.
 
-        In nats, of float32 or better, as float64.
+        Values are in nats, computed in float32 or higher precision, returned as float64.
         """
         result = torch.empty(len(rows), dtype=torch.float64, device=logits.device)
         kind_of = np.full(len(rows), NO_CLASS) if self.classes is None else self.classes[tokens]
-        # A few rows at a time, whose log-probabilities stay in a processor's cache
+        # A few rows at a time, so that their log-probabilities fit into a processor's cache
         step = max(1, self._logits_at_once // logits.shape[1])
         slice_of = rows // step
-        for number in np.unique(slice_of).tolist():
-            for kind in np.unique(kind_of[slice_of == number]).tolist():
-                # The questions about tokens of one class, the rows that they are about, and the
-                # index among these rows
-                questions = np.flatnonzero((slice_of == number) & (kind_of == kind))
-                used, index = np.unique(rows[questions], return_inverse=True)
-                part, token = logits[number * step : (number + 1) * step], tokens[questions]
+        for i in np.unique(slice_of).tolist():
+            for kind in np.unique(kind_of[slice_of == i]).tolist():
+                # Queries for tokens of one class, their distinct rows, and each query's index
+                # among these rows
+                queries = np.flatnonzero((slice_of == i) & (kind_of == kind))
+                used, index = np.unique(rows[queries], return_inverse=True)
+                part, token = logits[i * step : (i + 1) * step], tokens[queries]
                 if len(used) < len(part):
-                    part = logits.index_select(0, self._there(used, logits))
+                    part = logits.index_select(0, self._on_device(used, logits))
                 if kind != NO_CLASS:
-                    # Not `part[:, members]`, which takes four times as long
-                    part, token = part.index_select(1, self._members[kind]), self._place[token]
+                    # `part[:, members]` would take four times as long
+                    part, token = (
+                        part.index_select(1, self._members[kind]),
+                        self._index_in_class[token],
+                    )
                 log_probs = log_softmax32(part)
-                there = log_probs[self._there(index, logits), self._there(token, logits)]
-                result[self._there(questions, logits)] = there.double()
+                values = log_probs[self._on_device(index, logits), self._on_device(token, logits)]
+                result[self._on_device(queries, logits)] = values.double()
         return result
 
     def log_softmax(self, logits: Tensor) -> Tensor:
-        """Log p of every token within its class, (..., n_tokens), in float32 or better."""
+        """Return log p of each token within its class, (..., n_tokens), in float32 or higher."""
         result = log_softmax32(logits)
         for members in self._members.values():
             result[..., members] = log_softmax32(logits.index_select(-1, members))
         return result
 
     @staticmethod
-    def _there(indices: IntArray, logits: Tensor) -> Tensor:
+    def _on_device(indices: IntArray, logits: Tensor) -> Tensor:
         return to_device(indices.reshape(-1), logits.device)
 
 
-# On a CPU, whose caches hold 4 MB rather than 200 MB, and on a GPU, which is faster with many
+# For a CPU, whose caches hold about 4 MB, and for a GPU, which is faster with many logits
 _LOGITS_AT_ONCE = (2**20, 2**28)

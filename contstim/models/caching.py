@@ -1,7 +1,7 @@
-"""A cache of results that is bounded by their sizes, not by their number.
+"""A cache bounded by the total size of its results, not by their number.
 
-A cache of a fixed number of results would drop a vocabulary's tokens, which take seconds, after a
-few calls about three words each.
+A cache with a fixed number of results would drop the tokens of a vocabulary, which take seconds to
+compute, after a few calls for three words each.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 WORDS = 500_000
-"""Words whose results a cache holds: those of every place of two large vocabularies."""
+"""Number of words whose results a cache holds: two large vocabularies at all kinds of positions."""
 
-_MIN_SIZE = 16  # of a result: the key of an empty one takes room as well
+_MIN_SIZE = 16  # of a result, since the key of an empty result also takes memory
 
 
 class SizedCache(Generic[P, Result]):
-    """A function with a cache that drops the results used least recently.
+    """Function with a cache that drops the least recently used results.
 
-    The result of the last call stays, whatever its size.
+    The result of the last call is always cached, even if it exceeds the limit.
 
     Args:
-        function: a function of hashable arguments; equal ones must have equal results.
-        size_of: the size of a result.
-        most: the size of all results together.
+        function: function of hashable arguments; equal arguments must give equal results.
+        size_of: function that returns the size of a result.
+        most: maximum total size of the results.
     """
 
     def __init__(
@@ -40,15 +40,15 @@ class SizedCache(Generic[P, Result]):
         self._size = 0
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Result:
-        """Result of the function, computed anew or kept from a call with equal arguments."""
-        # Keywords in another order are another key: a result computed twice, never a wrong one
+        """Return the cached result for equal arguments, or compute it."""
+        # Keywords in another order are another key, so the result may be computed twice
         key = args, tuple(kwargs.items())
         if key in self._results:
             self._results.move_to_end(key)
             return self._results[key]
         result = self._results[key] = self._function(*args, **kwargs)
         self._size += max(_MIN_SIZE, self._size_of(result))
-        # From the front, where the results used least recently are
+        # The least recently used results are at the front
         while self._size > self._most and len(self._results) > 1:
             _, dropped = self._results.popitem(last=False)
             self._size -= max(_MIN_SIZE, self._size_of(dropped))
@@ -56,5 +56,5 @@ class SizedCache(Generic[P, Result]):
 
 
 def as_tuple(words: Sequence[str]) -> tuple[str, ...]:
-    """Words as a key of a cache; a tuple stays itself: a vocabulary's computes its hash once."""
+    """Return words as a hashable tuple; a tuple, such as `WordTuple`, is returned unchanged."""
     return words if isinstance(words, tuple) else tuple(words)

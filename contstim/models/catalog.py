@@ -1,9 +1,8 @@
-"""Load models by their specifications: one, several, or one after the other.
+"""Loading of models by their specifications: one, several, or one at a time.
 
-See `specifications` for how models are named. Families load lazily: naming one imports nothing.
+See `specifications` for the names of models. Families are imported only when a model is loaded.
 
-Records name the files and commits that models are loaded from, and so notice that a model has
-become another one.
+Records contain the files and commits of models, so that a changed model is detected.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ if TYPE_CHECKING:
 
 
 def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> None:
-    """Refuse within a moment a model whose files are missing or unreadable.
+    """Check quickly that the files of a model exist and are readable.
 
-    Reads the configuration only: no weights, no tokenizer, nothing on the hub.
+    Only the configuration is read: no weights, no tokenizer, nothing on the hub.
 
     Raises:
-        ModelError: the file or folder is missing, or its configuration damaged.
+        ModelError: if the file or folder is missing, or its configuration is damaged.
     """
     family = family_named(model.family)
     if family.checker:
@@ -65,26 +64,26 @@ def load_scorer(
     context: str | None = None,
     **options: Any,
 ) -> Scorer:
-    """Load whatever a specification names: a language model, a transform of one, a classifier.
+    """Load a scorer: a language model, a transform of one, or a classifier.
 
     Args:
         specification: `[NAME=]SPECIFICATION`, see `contstim.models.specifications`.
-        loading: how it is loaded.
-        name: what to call it; by default the name before `=`, or the specification. With a name,
-            a `=` in the specification belongs to it.
-        context: a text that a causal model reads before the first word; by default that of the
+        loading: options for loading.
+        name: name of the model; by default the part before `=`, or the specification. With a name,
+            a `=` in the specification is part of the specification.
+        context: text that a causal model reads before the first word; by default that of the
             specification.
         options: fields of `Loading` by name, such as `device="cpu"`.
 
     Raises:
-        ModelError: see `parse_model`, or the model is missing, broken, or has no such rule.
+        ModelError: see `parse_model`; or if the model is missing, broken, or has no such rule.
     """
     model = parse_model(specification, name)
     if context is not None:
         model = with_context(model, context)
     loading = replace(loading, **options)
     family = family_named(model.family)
-    # A loader gets what its family says it takes: n-gram models know no device
+    # A loader gets only the options of its family: n-gram models have no device
     case, end_mark = word_rule(model.rule)
     sources = {
         "loading": loading,
@@ -103,7 +102,7 @@ def load_scorer(
         scorer = InLetterCase(require_language_model(scorer, f"@{model.rule}"), case)
     if model.transform:
         scorer = transformed(scorer, model)
-    # Without the name, so that a record says how to load the model again
+    # Without the name, so that a record contains the specification to reload the model
     scorer.specification = model.specification
     return scorer
 
@@ -111,15 +110,15 @@ def load_scorer(
 def load_scorers(
     specifications: Models, loading: Loading = DEFAULT_LOADING, **options: Any
 ) -> list[Scorer]:
-    """Load one scorer or several, refusing repeated ones before any is loaded.
+    """Load one or more scorers; repeated ones are refused before loading.
 
     Args:
         specifications: `[NAME=]SPECIFICATION`, one text or several.
-        loading: how they are loaded.
+        loading: options for loading.
         options: see `load_scorer`.
 
     Raises:
-        ModelError: a name or a model is given twice, or see `load_scorer`.
+        ModelError: if a name or a model is given twice; or see `load_scorer`.
     """
     return [load_scorer(model, loading, **options) for model in parse_models(specifications)]
 
@@ -132,10 +131,10 @@ def load_model(
     context: str | None = None,
     **options: Any,
 ) -> LanguageModel:
-    """Load a language model, which searches take; see `load_scorer` for the arguments.
+    """Load a language model; see `load_scorer` for the arguments.
 
     Raises:
-        ModelError: see `load_scorer`; or the scores are not log-probabilities.
+        ModelError: see `load_scorer`; or if the scores are not log-probabilities.
     """
     return require_language_model(
         load_scorer(specification, loading, name=name, context=context, **options)
@@ -145,10 +144,10 @@ def load_model(
 def load_models(
     specifications: Models, loading: Loading = DEFAULT_LOADING, **options: Any
 ) -> list[LanguageModel]:
-    """Load one language model or several, refusing repeated ones before any is loaded.
+    """Load one or more language models; repeated ones are refused before loading.
 
     Raises:
-        ModelError: see `load_scorers`; or the scores of one are not log-probabilities.
+        ModelError: see `load_scorers`; or if the scores of a model are not log-probabilities.
     """
     scorers = (load_scorer(model, loading, **options) for model in parse_models(specifications))
     return [*map(require_language_model, scorers)]
@@ -157,49 +156,49 @@ def load_models(
 def one_at_a_time(
     models: Sequence[Specification], loading: Loading = DEFAULT_LOADING
 ) -> Iterator[list[Scorer]]:
-    """Each model alone in a list, which is emptied before the next model is loaded.
+    """Yield each model in a list, which is emptied before the next model is loaded.
 
-    Files and configurations of all are checked before the first is loaded. Neighbours that share a
-    checkpoint, such as two rules, share its network.
+    Files and configurations of all models are checked before the first is loaded. Successive models
+    with the same checkpoint, such as two rules, share its network.
 
     Args:
-        models: parsed; who works with them must not hold them.
-        loading: how they are loaded.
+        models: parsed specifications; the caller must not keep references to yielded models.
+        loading: options for loading.
 
     Raises:
         ModelError: see `load_scorer`.
     """
     for model in models:
         check_model(model, loading)
-    previous: list[Scorer] = []  # kept alive while the next model shares its network
+    previous: list[Scorer] = []  # referenced while the next model shares its network
     for model, following in zip_longest(models, models[1:]):
         loaded = [load_scorer(model, loading)]
         yield loaded
         source = (model.family, model.location)
         shares = following is not None and source == (following.family, following.location)
         previous[:] = loaded if shares else []
-        # Before the next is loaded: two networks at once may not fit
+        # Free memory before the next model is loaded, since two networks may not fit
         loaded.clear()
         free_memory()
 
 
 def free_memory() -> None:
-    """Give a dropped network's memory back at once, also to other workers on the same GPU."""
+    """Free the memory of a deleted network, also for other workers on the same GPU."""
     gc.collect()
-    # Where no network was loaded, PyTorch is not imported for it
+    # Do not import PyTorch if no network was loaded
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.cuda.empty_cache()
 
 
 def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ...]:
-    """Files and folders that models are loaded from, also those of transforms.
+    """Return existing files and folders of models and of their transforms.
 
-    With word counts and hashes of training sentences beside them, as far as they are there.
+    Includes the files of word counts and of hashes of training sentences.
 
     Args:
-        specifications: parsed, or without names; an empty one, of a model that was made in Python,
-            has no origin.
+        specifications: parsed ones, or texts without names; an empty one, of a model created in
+            Python, has no files.
 
     Raises:
         ModelError: see `parse_model`.
@@ -209,7 +208,7 @@ def model_files(specifications: Iterable[str | Specification]) -> tuple[Path, ..
 
 
 def hub_commits(specifications: Iterable[str | Specification]) -> dict[str, str]:
-    """Commits of models in the local cache of the Hugging Face hub, by name and revision.
+    """Return commits of models in the local cache of the Hugging Face hub, by name and revision.
 
     Raises:
         ModelError: see `parse_model`.
@@ -219,7 +218,7 @@ def hub_commits(specifications: Iterable[str | Specification]) -> dict[str, str]
 
 
 def with_neighbours(paths: Iterable[Path]) -> Iterator[Path]:
-    """Files, and where word counts and hashes of training sentences stand beside a model's file."""
+    """Yield paths of models, of their word counts and of hashes of training sentences."""
     for path in paths:
         yield path
         yield counts_path(path)
@@ -227,10 +226,10 @@ def with_neighbours(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def hub_commit(location: str) -> str:
-    """The commit of a model in the local cache of the hub; empty where it is not there.
+    """Return the commit of a model in the local cache of the hub; empty if it is not there.
 
     Args:
-        location: its name on the hub, with its revision if it has one.
+        location: name on the hub with an optional revision.
     """
     # …/models--NAME/snapshots/COMMIT/config.json
     path = _cached_file(location, "config.json")
@@ -249,7 +248,7 @@ def _cached_file(location: str, file: str) -> Path | None:
 
 
 def parameter_count(location: str) -> int:
-    """Number of weights of a network in a folder or in the local cache of the hub; 0 if unknown."""
+    """Return the number of weights in a folder or in the local cache of the hub; 0 if unknown."""
     from safetensors import safe_open
 
     local = Path(location) / "model.safetensors"
@@ -262,14 +261,14 @@ def parameter_count(location: str) -> int:
 
 
 def _locations(specifications: Iterable[str | Specification]) -> Iterator[str]:
-    for given in specifications:
-        if not given:
+    for model in specifications:
+        if not model:
             continue
-        parsed = parse_model(given, given) if isinstance(given, str) else given
+        parsed = parse_model(model, model) if isinstance(model, str) else model
         if parsed.family == "server":
             from contstim.models.server.address import parse_address
 
-            # Of what a server computes its answers tell; what is read here can change
+            # The server's network is identified by its answers; only these files are local
             address = parse_address(parsed.location)
             yield address.tokenizer
             yield from _locations([address.draft or ""])

@@ -1,4 +1,4 @@
-"""Acceptability of a sentence to a fine-tuned classifier, as a score: no log-probability."""
+"""Acceptability scores from fine-tuned classifiers; they are not log-probabilities."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LABELS = ("unacceptable", "acceptable")
 
 _YES = frozenset({"acceptable", "grammatical", "correct", "1"})
 _NO = frozenset({"unacceptable", "ungrammatical", "incorrect", "0"})
-_NAMELESS = re.compile(r"label_([01])")
+_GENERIC_LABEL = re.compile(r"label_([01])")
 
 
 def load_classifier(location: str, *, name: str, loading: Loading) -> ClassifierModel:
@@ -52,19 +52,18 @@ def load_classifier(location: str, *, name: str, loading: Loading) -> Classifier
 
 
 class ClassifierModel(Scorer):
-    """The probability of the likelier label, negative where that label is unacceptable.
+    """Classifier whose score is the probability of the predicted label, negative if unacceptable.
 
     This is Eqs. 3-5 of Vázquez Martínez (2021): the softmax over both labels, its maximum, and the
-    sign of the predicted label. Scores lie in [-1, -0.5] and [0.5, 1]: they are not
-    log-probabilities, and belong where scores are ranked, compared within a pair or turned into
-    z-scores.
+    sign of the predicted label. Scores are in [-1, -0.5] and [0.5, 1]. They are not
+    log-probabilities; they can be ranked, compared within a pair or converted to z-scores.
 
     Args:
-        checkpoint: a classifier with two labels, which reads the whole text.
-        name: the model's name, by default the checkpoint's location.
+        checkpoint: classifier with two labels, which reads the whole text.
+        name: name of the model, by default the checkpoint's location.
 
     Raises:
-        ModelError: the checkpoint is not a classifier, or its labels do not name acceptability.
+        ModelError: if the checkpoint is not a classifier, or its labels do not name acceptability.
     """
 
     def __init__(self, checkpoint: Checkpoint, *, name: str | None = None) -> None:
@@ -79,7 +78,7 @@ class ClassifierModel(Scorer):
 
     @cached_property
     def convention(self) -> Convention:
-        """The rule `signed-confidence`; the unit says that it is not a log-probability."""
+        """Convention with the rule `signed-confidence` and its own unit."""
         digest = short_hash(f"{self.checkpoint.fingerprint} {self._acceptable}")
         return Convention(
             rule=CLASSIFIER_RULES[0],
@@ -90,30 +89,30 @@ class ClassifierModel(Scorer):
         )
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Signed confidences, (n_sentences,); see `Scorer.scores` for what it raises."""
+        """Return signed confidences, (n_sentences,); see `Scorer.scores`."""
         acceptable = self.probabilities(sentences)
         return np.where(acceptable > 0.5, acceptable, acceptable - 1)
 
     def probabilities(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """Probability of the label acceptable, (n_sentences,).
+        """Return the probability of the label acceptable, (n_sentences,).
 
         Raises:
-            ModelError: a sentence is too long or holds a special token.
+            ModelError: if a sentence is too long or holds a special token.
         """
         rows = self._encode(sentences)
         probabilities = np.empty(len(rows))
 
-        def run(ids: Tensor, attention: Tensor, places: IntArray) -> Write:
+        def run(ids: Tensor, attention: Tensor, indices: IntArray) -> Write:
             logits = self.checkpoint.model(input_ids=ids, attention_mask=attention).logits
-            # float64, since a sure network's probability is closer to 1 than float32 can say
+            # float64, since float32 cannot represent probabilities very close to 1
             softmax = torch.softmax(logits.double(), dim=-1)  # (b, 2)
-            return partial(write, places, softmax[:, self._acceptable])
+            return partial(write, indices, softmax[:, self._acceptable])
 
-        def write(places: IntArray, of_label: Tensor) -> None:
-            probabilities[places] = of_label.cpu().numpy()
+        def write(indices: IntArray, label_probs: Tensor) -> None:
+            probabilities[indices] = label_probs.cpu().numpy()
 
         pad = self.checkpoint.model.config.pad_token_id
-        # GPT-2 as published does not know where a padded text ends
+        # Published GPT-2 has no padding token, so it cannot find the end of a padded text
         budget = Budget(1, self.checkpoint.device) if pad is None else self._budget
         forward_in_batches(rows, run, pad=pad or 0, budget=budget)
         return probabilities
@@ -127,7 +126,7 @@ class ClassifierModel(Scorer):
         return unscorable(self._encode, sentences)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `Scorer.knows`: all but special tokens, and those with the unknown one."""
+        """See `Scorer.knows`: all words without special or unknown tokens."""
         return readable(self.checkpoint.tokenizer, words)
 
     def _encode(self, sentences: Sequence[Sentence]) -> list[list[int]]:
@@ -157,20 +156,20 @@ def _check_padding(checkpoint: Checkpoint) -> None:
 
 
 def acceptable_label(location: str, config: Any) -> int:
-    """The number of the label that means acceptable; without names, 1 as in CoLA.
+    """Return the index of the label that means acceptable; without names, 1 as in CoLA.
 
     Args:
-        location: where the checkpoint came from.
-        config: a `transformers` configuration.
+        location: location of the checkpoint.
+        config: `transformers` configuration.
 
     Raises:
-        ModelError: there are not two labels, or their names do not tell.
+        ModelError: if there are not two labels, or their names are unknown.
     """
     names: Mapping[int, str] = config.id2label
-    plain = {n: _NAMELESS.sub(r"\1", str(name).lower()) for n, name in names.items()}
-    yes = [number for number, name in plain.items() if name in _YES]
-    no = [number for number, name in plain.items() if name in _NO]
-    if len(plain) != 2 or len(yes) != 1 or len(no) != 1:
+    plain_names = {n: _GENERIC_LABEL.sub(r"\1", str(name).lower()) for n, name in names.items()}
+    yes = [number for number, name in plain_names.items() if name in _YES]
+    no = [number for number, name in plain_names.items() if name in _NO]
+    if len(plain_names) != 2 or len(yes) != 1 or len(no) != 1:
         raise ModelError(
             f"{location} has the labels {', '.join(map(str, names.values()))}; a classifier of "
             f"acceptability has two: unacceptable and acceptable. 'contstim train acceptability' "

@@ -1,15 +1,15 @@
-"""The tokens that a causal model reads before the first word of a sentence.
+"""Tokens that a causal model reads before the first word of a sentence.
 
-Candidates for the default, the first that is usable:
+The default is the first usable candidate of this list:
 
-    1. what the tokenizer puts before every text           `[gMASK]<sop>` (GLM), `<s>` (Llama)
+    1. tokens that the tokenizer puts before each text     `[gMASK]<sop>` (GLM), `<s>` (Llama)
     2. the beginning-of-sequence token                      `<|endoftext|>` (GPT-2)
     3. the end-of-sequence token, which separates documents `<|endoftext|>` (Qwen's base models)
     4. any other token that separates documents             `<|endoftext|>` (models tuned to chat)
 
-A token is usable if it is a special token of the vocabulary and no chat mark. A chat mark opens or
-closes a turn of a conversation, such as ChatML's `<|im_start|>`: after it a model expects the name
-of a speaker, and gives the first words of a sentence far too little probability.
+A token is usable if it is a special token of the vocabulary and not a chat mark. A chat mark opens
+or closes a turn of a conversation, such as ChatML's `<|im_start|>`. After it, a model expects the
+name of a speaker and assigns far too little probability to the first words of a sentence.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _default(tokenizer: Any, config: Any, location: str) -> Tokens:
 
 
 def _declared(tokenizer: Any, config: Any) -> Iterator[tuple[str, int]]:
-    """The tokens that a tokenizer and a configuration call the beginning and the end of texts."""
+    """Yield the beginning and end tokens of texts in a tokenizer and a configuration."""
     for role in ("bos_token_id", "eos_token_id"):
         for source in (tokenizer, config):
             value = getattr(source, role, None)
@@ -161,7 +161,7 @@ def _declared(tokenizer: Any, config: Any) -> Iterator[tuple[str, int]]:
 
 
 def _separators(tokenizer: Any) -> list[int]:
-    """Special tokens that separate documents, by their names."""
+    """Return special tokens whose names mean that they separate documents."""
     special = sorted(_special_tokens(tokenizer).items())
     return [i for i, sign in special if sign == "</s>" or _SEPARATOR.fullmatch(_name(sign))]
 
@@ -195,7 +195,7 @@ def _fault(token: int, tokenizer: Any, config: Any, *, added: bool = False) -> s
 
 
 def _special_tokens(tokenizer: Any) -> dict[int, str]:
-    """The special tokens of a tokenizer by their ids; a plain word that is called one is none."""
+    """Map ids to special tokens of a tokenizer; plain words declared as special are left out."""
     added = tokenizer.added_tokens_decoder.items()
     signs = {i: token.content for i, token in added if token.special}
     for sign in map(str, tokenizer.all_special_tokens):
@@ -206,7 +206,7 @@ def _special_tokens(tokenizer: Any) -> dict[int, str]:
 
 
 def _added_before(tokenizer: Any) -> Tokens:
-    """The tokens that a tokenizer puts before every text, such as GLM's `[gMASK]<sop>`."""
+    """Return the tokens that a tokenizer puts before each text, such as GLM's `[gMASK]<sop>`."""
     framed, plain = (tokenizer("a", add_special_tokens=s)["input_ids"] for s in (True, False))
     starts = range(len(framed) - len(plain) + 1)
     start = next((i for i in starts if framed[i : i + len(plain)] == plain), 0)
@@ -218,9 +218,9 @@ def _name(sign: str) -> str:
 
 
 def _signs_of_turns(tokenizer: Any) -> set[str]:
-    """The special tokens that a tokenizer's chat template puts before, between and after turns.
+    """Return the special tokens that a chat template puts before, between and after turns.
 
-    Those that occur once, before everything else, begin the text and not a turn.
+    Tokens that occur once, at the start, begin the text and not a turn.
     """
     if not tokenizer.chat_template:
         return set()
@@ -228,7 +228,7 @@ def _signs_of_turns(tokenizer: Any) -> set[str]:
     pattern = re.compile("|".join(map(re.escape, signs)) or r"(?!)")
     try:
         text = str(tokenizer.apply_chat_template(_CONVERSATION, tokenize=False))
-    except Exception:  # a template is code of others, and may want what only its authors know
+    except Exception:  # third-party code, which may fail on an unexpected conversation
         return set(pattern.findall(str(tokenizer.chat_template)))
     numbers = Counter(pattern.findall(text))
     leading = re.match(rf"(?:\s*(?:{pattern.pattern}))*", text)

@@ -1,6 +1,6 @@
-"""Cost of computing: every sequence that passed through a network, counted where it happens.
+"""Cost of computation: number of sequences that passed through networks, and computing time.
 
-So are the seconds that networks took. They are no part of a `Cost`, which is the same in every run.
+Time is not part of a `Cost`, which is the same in each run.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cost:
-    """Work done by a network; models without one, such as n-gram models, cost nothing.
+    """Work of a network; models without a network, such as n-gram models, have no cost.
 
     Attributes:
-        rows: sequences passed through the network.
-        tokens: tokens in them, without padding and without what was read before and remembered.
-        calls: batches.
+        rows: number of sequences passed through the network.
+        tokens: number of their tokens, without padding and cached prefixes.
+        calls: number of batches.
     """
 
     rows: int = 0
@@ -34,14 +34,13 @@ class Cost:
 
 
 class Tally:
-    """A running total of costs.
+    """Running total of costs.
 
     Attributes:
-        total: what networks computed.
-        seconds: how long they took, from their inputs to log-probabilities, or a server from the
-            first request to the last answer; of a batch that several searches share, each one's
-            share.
-        others_seconds: how long other searches of this process ran meanwhile; see `merging`.
+        total: total cost of networks.
+        seconds: computing time, from inputs to log-probabilities, or from the first request to a
+            server to the last response; a batch of several searches is split between them.
+        others_seconds: time in which other searches of this process ran; see `merging`.
     """
 
     def __init__(self) -> None:
@@ -50,15 +49,15 @@ class Tally:
         self.others_seconds = 0.0
 
     def add(self, cost: Cost) -> None:
-        """Count what networks compute."""
+        """Add a cost to the total."""
         self.total += cost
 
 
 class ReportingTally(Tally):
-    """A tally that reports every batch, such as to a progress bar.
+    """Tally that reports each batch, for example to a progress bar.
 
     Args:
-        report: called after each batch.
+        report: function called after each batch.
     """
 
     def __init__(self, report: Callable[[], None]) -> None:
@@ -71,18 +70,18 @@ class ReportingTally(Tally):
         self._report()
 
 
-# A context variable, so that jobs in several threads do not count into each other's tallies
+# A context variable, so that each thread has separate tallies
 _ACTIVE: ContextVar[tuple[Tally, ...]] = ContextVar("tallies", default=())
 
 
 @contextmanager
 def counting(tally: Tally) -> Iterator[Tally]:
-    """Add to a tally what networks compute within a `with` statement.
+    """Add the costs of networks within a `with` statement to a tally.
 
-    Such statements nest; a tally that is already counting counts once all the same.
+    Such statements can be nested; a tally that is already active counts each cost once.
     """
     active = _ACTIVE.get()
-    # Once each: a part of a search may count into the tally of the whole, which is active already
+    # A part of a search may use the tally of the whole search, which is already active
     token = _ACTIVE.set(active if tally in active else (*active, tally))
     try:
         yield tally
@@ -91,14 +90,14 @@ def counting(tally: Tally) -> Iterator[Tally]:
 
 
 def count(rows: int, tokens: int, calls: int = 1) -> None:
-    """Report what passes through a network."""
+    """Report sequences passed through a network to the active tallies."""
     for tally in _ACTIVE.get():
         tally.add(Cost(rows, tokens, calls))
 
 
 @contextmanager
 def timed() -> Iterator[None]:
-    """Report how long a network computes within a `with` statement."""
+    """Report the computing time of a `with` statement to the active tallies."""
     start = perf_counter()
     try:
         yield
@@ -109,7 +108,7 @@ def timed() -> Iterator[None]:
 
 
 def waited(others: float) -> None:
-    """Report seconds, within a `timed` statement, in which other searches ran instead."""
+    """Report seconds within a `timed` statement in which other searches ran."""
     for tally in _ACTIVE.get():
         tally.seconds -= others
         tally.others_seconds += others

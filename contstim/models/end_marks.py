@@ -1,14 +1,14 @@
 """End marks that are words of a word-level model.
 
-Most word-level models are made from text without punctuation marks and never see the end mark of a
-sentence. Others are made from tokenised text, in which the full stop is a word:
+Most word-level models are trained on text without punctuation and have no end marks. Others are
+trained on tokenised text, in which the full stop is a word:
 
     model                   The dog sleeps.  is read as
     has no word `.`         <s> The dog sleeps </s>
     has the word `.`        <s> The dog sleeps . </s>
 
-Such a model reads the first character of each sentence's end as one more word if it is in its
-vocabulary. `@no-end-mark` after the file prevents this.
+Such a model reads the first character of a sentence's end as an additional word if it is in the
+vocabulary. `@no-end-mark` after the file name disables this.
 """
 
 from __future__ import annotations
@@ -25,42 +25,43 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 NO_END_MARK = "no-end-mark"
-"""The rule of word-level models under which no end mark is a word."""
+"""Rule of word-level models that ignores end marks."""
 
 _SUFFIX = "end-mark"
-_LAST_MARK = 0x20000  # no script has an end mark from here on
+_LAST_MARK = 0x20000  # no script has an end mark at or after this code point
 
 
 @dataclass(frozen=True)
 class EndMarks:
-    """The end marks that a model reads as words.
+    """End marks that a model reads as words.
 
     Attributes:
-        marks: single characters; none for most models.
+        marks: single characters; empty for most models.
     """
 
     marks: frozenset[str] = frozenset()
 
     @classmethod
     def known_to(cls, holds: Callable[[str], bool]) -> EndMarks:
-        """The end marks of all scripts that a model has as words."""
+        """Return the end marks, of all scripts, that are words of a model."""
         return cls(frozenset(filter(holds, _all_marks())))
 
     def read(self, sentence: Sentence) -> Sentence:
-        """The sentence as the model reads it: with its end mark as the last word, or as it is."""
+        """Return the sentence with its end mark as the last word, if the model reads it."""
         mark = sentence.end[0]
         return Sentence((*sentence.words, mark), sentence.end) if mark in self.marks else sentence
 
     def read_all(self, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
-        """`read` for several sentences."""
+        """Apply `read` to several sentences."""
         return [self.read(sentence) for sentence in sentences] if self.marks else sentences
 
     def terms(self, sentence: Sentence, log_probs: Iterable[float]) -> list[TokenScore]:
-        """The terms of a sentence's score: its words, its end mark if read, and perhaps `</s>`.
+        """Return the terms of a sentence's score: words, end mark if read, `</s>` if scored.
 
         Args:
-            sentence: as given, without its end mark as a word.
-            log_probs: of the words of `read`, nats, and of the end of the sentence if scored.
+            sentence: sentence without its end mark as a word.
+            log_probs: log-probabilities of the words of `read` and, if scored, of the end of the
+                sentence, nats.
         """
         tokens = (*self.read(sentence).words, "</s>")
         n_words = len(sentence)
@@ -70,7 +71,7 @@ class EndMarks:
         ]
 
     def convention(self, plain: Convention) -> Convention:
-        """The convention of the model, with the end mark in its rule and fingerprint if read."""
+        """Return the convention; if end marks are read, rule and fingerprint include this."""
         if not self.marks:
             return plain
         rule, fingerprint = f"{plain.rule}@{_SUFFIX}", f"{plain.fingerprint}-{_SUFFIX}"
@@ -78,12 +79,12 @@ class EndMarks:
 
 
 def reads_end_mark(rule: str) -> bool:
-    """True if the rule of a convention says that end marks are words."""
+    """Return True if a convention's rule includes end marks as words."""
     return f"@{_SUFFIX}" in rule
 
 
 def end_mark_note(name: str, rule: str) -> str:
-    """A line for users on a model that reads end marks as words; empty for all other models."""
+    """Return a note for users if a model reads end marks as words; otherwise empty."""
     if not reads_end_mark(rule):
         return ""
     return (
@@ -94,7 +95,7 @@ def end_mark_note(name: str, rule: str) -> str:
 
 @cache
 def _all_marks() -> tuple[str, ...]:
-    """Every single character that is the end mark of a sentence, after two Greek letters."""
+    """Return all single characters that end a sentence, tested after two Greek letters."""
     characters = (chr(code) for code in range(_LAST_MARK))
     punctuation = (sign for sign in characters if unicodedata.category(sign) == "Po")
     return tuple(sign for sign in punctuation if Sentence.parse(f"αα{sign}").end == sign)

@@ -1,13 +1,13 @@
-"""Families of models: the built-in ones, and those of installed packages.
+"""Families of models: built-in ones, and those of installed packages.
 
-A package adds a family by an entry point in the group `contstim.models` whose name is the family's
-and whose value is a `Family`:
+A package adds a family by an entry point in the group `contstim.models`. Its name is the family's
+name, and its value is a `Family`:
 
     [project.entry-points."contstim.models"]
     mine = "my_package:FAMILY"
 
-Then `--model mine:location` works wherever a command takes a model. Entry points are looked up only
-for names that are not built in, and where families are listed.
+Then all commands accept `--model mine:location`. Entry points are loaded only for names that are
+not built in, and to list families.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contstim.models.masked.rules import RULES
 from contstim.models.transforms import WORD_RULES
 
 GROUP = "contstim.models"
-"""The group of entry points that name a `Family`."""
+"""Group of the entry points of families."""
 
 CAUSAL_RULES = ("log-likelihood", "chain")
 CLASSIFIER_RULES = ("signed-confidence",)
@@ -29,21 +29,21 @@ CLASSIFIER_RULES = ("signed-confidence",)
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of model.
+    """Kind of model.
 
     Attributes:
-        name: what a specification begins with; small letters and digits.
-        summary: a noun phrase for lists and messages.
-        loader: `module:attribute`, a function of the location, `name` and its options that
+        name: first part of a specification; lower-case letters and digits.
+        summary: noun phrase for lists and messages.
+        loader: `module:attribute` of a function of the location, `name` and its options that
             returns a `Scorer`.
         rules: scoring rules; the first is the default unless the loader chooses by checkpoint.
             The `WORD_RULES` of word-level models are not passed to the loader.
-        options: which of `loading`, `family`, `rule`, `context`, `end_mark` and the fields of
-            `Loading` the loader takes. Only families with `context` read one before the first word.
-        endings: endings of file names that imply this family where a specification names none.
-        is_path: whether the location is a file or a folder, which must exist; not so for services.
-        checker: `module:attribute`, a function of the location and `trust_remote_code` that
-            refuses within a moment what cannot be loaded.
+        options: options of the loader: `loading`, `family`, `rule`, `context`, `end_mark` and
+            fields of `Loading`. Only families with `context` read one before the first word.
+        endings: file endings that imply this family if a specification names none.
+        is_path: whether the location is a file or folder, which must exist; False for services.
+        checker: `module:attribute` of a function of the location and `trust_remote_code` that
+            quickly refuses models that cannot be loaded.
     """
 
     name: str
@@ -97,12 +97,12 @@ FAMILIES: dict[str, Family] = {
         *(
             Family(
                 name=kind,
-                summary=f"{what} from a folder that contstim trained",
+                summary=f"{noun} from a folder that contstim trained",
                 loader="contstim.models.recurrent.folder:load_recurrent",
                 rules=(rule, *WORD_RULES),
                 options=("family", "device", "end_mark"),
             )
-            for kind, what, rule in (
+            for kind, noun, rule in (
                 ("rnn", "recurrent network of words", "log-likelihood"),
                 ("lstm", "long short-term memory of words", "log-likelihood"),
                 ("bilstm", "LSTM that reads from both sides", "pseudo-log-likelihood"),
@@ -113,27 +113,27 @@ FAMILIES: dict[str, Family] = {
 
 
 def families() -> list[Family]:
-    """All families, first the built-in ones.
+    """Return all families, built-in ones first.
 
     Raises:
-        ModelError: two packages have a family of the same name, or one cannot be loaded.
+        ModelError: if two packages have a family of the same name, or one cannot be loaded.
     """
-    # a built-in family cannot be replaced by a package's of the same name
-    added = [_added_family(name) for name in plugin_names(GROUP) if name not in FAMILIES]
-    return [*FAMILIES.values(), *filter(None, added)]
+    # A package cannot replace a built-in family of the same name
+    package_families = [_added_family(name) for name in plugin_names(GROUP) if name not in FAMILIES]
+    return [*FAMILIES.values(), *filter(None, package_families)]
 
 
 def family_named(name: str, model: str = "") -> Family:
-    """The family of that name, built in or of an installed package.
+    """Return the built-in or installed family of a name.
 
     Args:
-        name: its name; empty for none.
-        model: a specification, for the message.
+        name: name of the family; may be empty.
+        model: specification, for the message.
 
     Raises:
-        ModelError: there is no such family; or see `families`.
+        ModelError: if there is no such family; or see `families`.
     """
-    # Built-in families first: no package is looked up for them, nor can it take their names
+    # Built-in families first, since packages cannot replace them
     family = FAMILIES.get(name) or _added_family(name)
     if family is None:
         known = "; ".join(f"{f.name}: ({f.summary})" for f in families())

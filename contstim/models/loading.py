@@ -1,4 +1,4 @@
-"""Loading of models: one value carries what a user chose from the surface to the network."""
+"""Options for loading models."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from contstim.errors import ModelError
 from contstim.options import Help
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
-"""Device of a network; `auto` is a GPU where there is one."""
+"""Device of a network; `auto` is a GPU if available."""
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
-"""The numbers that a network computes in; `auto` is float32."""
+"""Precision of a network's computations; `auto` is float32."""
 Quantization: TypeAlias = Literal["int8", "int4"]
-"""Bits that a weight is rounded to, for networks that do not fit otherwise."""
+"""Number of bits per weight, for networks that otherwise do not fit into memory."""
 
 if TYPE_CHECKING:
     DeviceMap: TypeAlias = Literal["auto"] | Mapping[str, str | int]
 else:
-    DeviceMap = Literal["auto"]  # all that commands and study files can say
-"""`auto` fills the GPUs, then the memory, then the disk; in Python also a device for the name of
-each part, such as `{"transformer": 0, "lm_head": "cpu"}`."""
+    DeviceMap = Literal["auto"]  # the only value in commands and study files
+"""`auto` fills the GPUs, then memory, then disk. In Python also a mapping from names of parts to
+devices, such as `{"transformer": 0, "lm_head": "cpu"}`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,19 +41,19 @@ class Loading:
         bool, Help("Let transformers run Python code that comes with a checkpoint. Read it first.")
     ] = False
 
-    weights: bool = True  # without them, tokenizers tell how models read words, and nothing scores
+    weights: bool = True  # False: load only tokenizers and shapes, which cannot score
 
     @property
     def without_weights(self) -> Loading:
-        """The same for tokenizers and lists of words alone, which tell how models read words."""
+        """These options without weights, to load only tokenizers and lists of words."""
         return replace(self, weights=False)
 
     def resolved(self) -> Loading:
-        """The same with the names of the device and of the precision in place of `auto`.
+        """Return the options with `auto` replaced by the names of the device and the precision.
 
         Raises:
-            ModelError: there is no such device, precision or quantization; a device is given
-                beside a map; or a package is missing.
+            ModelError: if there is no such device, precision or quantization; if both a device and
+                a map are given; or if a package is missing.
         """
         _check_choice("dtype", self.dtype, Precision)
         if self.quantize is not None:
@@ -76,10 +76,10 @@ DEFAULT_LOADING = Loading()
 
 
 def resolve_device(name: str) -> Device:
-    """The device that a name stands for, `cpu` or `cuda`.
+    """Return the device of a name, `cpu` or `cuda`.
 
     Raises:
-        ModelError: there is no such device.
+        ModelError: if there is no such device.
     """
     import torch
 
@@ -98,15 +98,15 @@ def _check_choice(field: str, value: str, choices: Any) -> None:
 
 
 def require_packages(user: str, extra: str, *packages: str) -> None:
-    """Refuse to go on without packages of an extra.
+    """Check that packages of an extra are installed.
 
     Args:
-        user: what needs them, for the message.
-        extra: the extra of contstim that installs them.
-        packages: their names.
+        user: option or file that needs them, for the message.
+        extra: extra of contstim that installs them.
+        packages: names of the packages.
 
     Raises:
-        ModelError: if one of them is not installed.
+        ModelError: if a package is not installed.
     """
     if not all(map(find_spec, packages)):
         raise ModelError(f"{user} needs {' and '.join(packages)}: pip install 'contstim[{extra}]'.")

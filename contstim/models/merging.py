@@ -1,17 +1,16 @@
-"""Calls of a network by several searches, answered in common batches.
+"""Batches of network calls from several searches.
 
-On a GPU a small batch takes as long as a larger one. So searches that run beside each other in one
-process each wait where they need a network, until what all of them need is computed at once.
+On a GPU, a small batch takes as long as a larger one. So concurrent searches in one process wait
+when they need a network, until one batch computes the calls of all of them.
 
     search 0    Python  call .                 Python  call .
     search 1                   Python  call .                 Python  call .
     networks                                 batch                         batch
 
-A call is a `NetworkCall`. Where a network is needed and the code runs under a `runner` and within
-`merged`, `answer` leaves one to the runner; elsewhere it is computed at once. Only searches are
-within `merged`: what is stored and compared, such as the score of a sentence by itself, is computed
-`alone`, so that it does not depend on who runs beside. So is what another search would wait for
-while this one waits, such as a property that holds a lock.
+A call is a `NetworkCall`. Within `runner` and `merged`, `answer` passes it to the runner; otherwise
+it is computed immediately. Only searches run within `merged`. Stored scores are computed `alone`,
+so that they do not depend on other searches. Code that another search may wait for, such as a
+property that holds a lock, also runs `alone`.
 """
 
 from __future__ import annotations
@@ -38,18 +37,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NetworkCall:
-    """A batch of rows for a network; calls of one network can be merged.
+    """Batch of rows for a network; calls of one network can be merged.
 
     Attributes:
-        network: the network.
-        budget: how many tokens pass through it at once, in merged batches too, and where.
-        ids: (b, l)
-        attention: (b, l), or None where nothing is padded, which the library would else find out by
-            a question to the device, for whose answer the host waits.
-        compute: computes this call by itself.
-        compute_together: computes several calls of the network in one batch; the result of each is
-            that of `compute`, up to rounding.
-        about: what else this function needs.
+        network: network to run.
+        budget: device, and maximum number of tokens of a batch, merged or not.
+        ids: token ids, (b, l).
+        attention: attention mask, (b, l); None without padding, so that the library does not check
+            for padding on the device, for which the host would wait.
+        compute: function that computes this call alone.
+        compute_together: function that computes several calls of the network in one batch; each
+            result equals that of `compute`, up to rounding.
+        about: further arguments for `compute_together`.
         before: tokens that a merged batch reads before each row.
     """
 
@@ -64,13 +63,13 @@ class NetworkCall:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows, and the most tokens that each of them has in a merged batch."""
+        """Number of rows, and maximum number of tokens of a row in a merged batch."""
         return self.ids.shape[0], len(self.before) + self.ids.shape[1]
 
 
 Answer: TypeAlias = "tuple[Any, Exception | None, float]"
-"""The result of a call, None where it failed; why it failed; its share of the seconds of the batch,
-by rows."""
+"""Result of a call (None if it failed), its error (or None), and its share of the batch's seconds,
+proportional to its rows."""
 
 
 _RUNNER: ContextVar[Callable[[NetworkCall], Answer] | None] = ContextVar("runner", default=None)
@@ -78,17 +77,17 @@ _MERGED: ContextVar[bool] = ContextVar("merged", default=False)
 
 
 def runner(run: Callable[[NetworkCall], Answer]) -> AbstractContextManager[None]:
-    """Within a `with` statement, this function answers the calls that are made within `merged`."""
+    """Use a function for calls within `merged`, for the duration of a `with` statement."""
     return _within(_RUNNER, run)
 
 
 def merged() -> AbstractContextManager[None]:
-    """Within a `with` statement, network calls may be answered in batches with those of others."""
+    """Allow merging of network calls with those of other searches in a `with` statement."""
     return _within(_MERGED, True)
 
 
 def alone() -> AbstractContextManager[None]:
-    """Within a `with` statement, network calls are computed at once and by themselves."""
+    """Compute network calls immediately and separately within a `with` statement."""
     return _within(_MERGED, False)
 
 
@@ -102,21 +101,21 @@ def _within(variable: ContextVar[Any], value: object) -> Iterator[None]:
 
 
 def is_merged() -> bool:
-    """True if a runner answers calls, in batches with those of others."""
+    """Return True if a runner merges calls with those of other searches."""
     return _MERGED.get() and _RUNNER.get() is not None
 
 
 def answer(call: NetworkCall) -> Any:
-    """The result of a call in a batch with others; asked only where `is_merged`.
+    """Return the result of a call computed in a merged batch; requires `is_merged`.
 
     Raises:
-        Exception: whatever the network raises.
+        Exception: if the network raises an error; it is raised unchanged.
     """
     run = _RUNNER.get()
     assert run is not None
     start = perf_counter()
     value, error, seconds = run(call)
-    # The clock went on while others ran, whose work is not this one's
+    # Time in which other searches ran does not count for this one
     waited(perf_counter() - start - seconds)
     if error is not None:
         raise error
@@ -124,10 +123,10 @@ def answer(call: NetworkCall) -> Any:
 
 
 def stacked(calls: Sequence[NetworkCall], *, fill: int = 0) -> tuple[Tensor, Tensor | None]:
-    """Rows of several calls in one batch, each after the tokens before it, padded on the right.
+    """Combine the rows of several calls, with the tokens before them, padded on the right.
 
     Returns:
-        The rows, and their attention mask, None where nothing is padded.
+        The rows and their attention mask; None without padding.
     """
     import torch
     from torch.nn.functional import pad
@@ -137,37 +136,37 @@ def stacked(calls: Sequence[NetworkCall], *, fill: int = 0) -> tuple[Tensor, Ten
     longest = max(call.shape[1] for call in calls)
     rows, masks = [], []
     for call in calls:
-        before = to_device(np.array(call.before, np.int64), call.ids.device)
-        before = before.expand(len(call.ids), -1)
-        own = torch.ones_like(call.ids) if call.attention is None else call.attention
+        prefix = to_device(np.array(call.before, np.int64), call.ids.device)
+        prefix = prefix.expand(len(call.ids), -1)
+        attention = torch.ones_like(call.ids) if call.attention is None else call.attention
         gap = (0, longest - call.shape[1])
-        rows.append(pad(torch.cat([before, call.ids], dim=1), gap, value=fill))
-        masks.append(pad(torch.cat([torch.ones_like(before), own], dim=1), gap))
-    whole = all(call.attention is None and call.shape[1] == longest for call in calls)
-    return torch.cat(rows), None if whole else torch.cat(masks)
+        rows.append(pad(torch.cat([prefix, call.ids], dim=1), gap, value=fill))
+        masks.append(pad(torch.cat([torch.ones_like(prefix), attention], dim=1), gap))
+    is_unpadded = all(call.attention is None and call.shape[1] == longest for call in calls)
+    return torch.cat(rows), None if is_unpadded else torch.cat(masks)
 
 
 def compute_all(calls: Sequence[NetworkCall]) -> list[Answer]:
-    """Answer calls of one network, in as few batches as its budget allows.
+    """Compute calls of one network in as few batches as its budget allows.
 
-    A batch that fails is computed again in halves, until each call has its own result or error;
-    where memory runs out, the budget is lowered as `forward_in_batches` does.
+    A failed batch is retried in halves until each call has a result or an error. When memory runs
+    out, the budget is lowered as in `forward_in_batches`.
     """
     answers: dict[int, Answer] = {}
-    # Rows of a batch are padded to the longest, so that calls of like lengths go together
-    waiting = sorted(range(len(calls)), key=lambda number: -calls[number].shape[1])
+    # Sort by length, since rows of a batch are padded to the longest
+    waiting = sorted(range(len(calls)), key=lambda index: -calls[index].shape[1])
     while waiting:
-        length, most = calls[waiting[0]].shape[1], calls[waiting[0]].budget.tokens
-        sizes = np.cumsum([calls[number].shape[0] for number in waiting]) * length
-        size = max(1, int((sizes <= most).sum()))
+        length, budget = calls[waiting[0]].shape[1], calls[waiting[0]].budget.tokens
+        sizes = np.cumsum([calls[index].shape[0] for index in waiting]) * length
+        size = max(1, int((sizes <= budget).sum()))
         batch, waiting = waiting[:size], waiting[size:]
-        results = _compute([calls[number] for number in batch])
+        results = _compute([calls[index] for index in batch])
         answers.update(zip(batch, results, strict=True))
-    return [answers[number] for number in range(len(calls))]
+    return [answers[index] for index in range(len(calls))]
 
 
 def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
-    """Answer calls of one network."""
+    """Compute calls of one network in one batch, or in halves if it fails."""
     from contstim.models.batching import computing, out_of_memory
 
     first, n_rows = calls[0], sum(len(call.ids) for call in calls)
@@ -182,7 +181,7 @@ def _compute(calls: Sequence[NetworkCall]) -> list[Answer]:
         if len(calls) == 1:
             return [(None, error, perf_counter() - start)]
         no_memory = out_of_memory(error)
-    # Outside the handler: within it the error would still hold the tensors of the failed pass
+    # Outside the handler, where the error still holds the tensors of the failed pass
     if no_memory:
         first.budget.lower(n_rows, max(call.shape[1] for call in calls))
     half = len(calls) // 2

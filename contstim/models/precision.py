@@ -1,8 +1,7 @@
-"""The precision of a network: its name, its scatter between batches, and full float32.
+"""Precision of a network: its name, variation between batches, and conversion to float32.
 
-In less than float32 (bfloat16, float16) a sentence's score depends on the batch that it is in by
-tenths of a nat, and TF32, which GPUs use for recurrent networks unless told otherwise, rounds
-products of float32 numbers to ten bits.
+Below float32 (bfloat16, float16), a sentence's score varies with its batch by tenths of a nat. GPUs
+use TF32 for recurrent networks by default, which rounds products of float32 numbers to ten bits.
 """
 
 from __future__ import annotations
@@ -29,13 +28,14 @@ _PROBES = tuple(
     Sentence(tuple(text.split()))
     for text in ("We go", "She reads a book", "The dog never sleeps here", "Go home now")
 )
-_MARGIN = 4.0  # the sentences above are few: others may scatter more
+_MARGIN = 4.0  # safety factor, since the sentences above are few and others may vary more
 
 
 def precision_of(network: torch.nn.Module) -> str:
-    """The coarsest precision among a network's weights, such as `bfloat16`.
+    """Return the coarsest precision of a network's weights, such as `bfloat16`.
 
-    Of a quantized network its quantization and what it computes in, such as `int8 with float32`.
+    For a quantized network, return its quantization and the precision of its computations, such as
+    `int8 with float32`.
     """
     quantization = quantization_of(network)
     computes_in = str(_coarsest(network)).removeprefix("torch.")
@@ -43,7 +43,7 @@ def precision_of(network: torch.nn.Module) -> str:
 
 
 def quantization_of(network: Any) -> str:
-    """Quantization of a network's weights, such as `int8` or `gptq`; empty for none."""
+    """Return the quantization of a network's weights, such as `int8` or `gptq`; empty for none."""
     settings = getattr(getattr(network, "config", None), "quantization_config", None)
     if settings is None:
         return ""
@@ -63,39 +63,39 @@ def _coarsest(network: torch.nn.Module) -> torch.dtype:
 def tolerance_of(
     network: torch.nn.Module, log_probs: Callable[[Sequence[Sentence]], FloatArray]
 ) -> float:
-    """The share of a score by which it may differ between batches.
+    """Return the relative difference that a score may have between batches.
 
-    In float32 a constant. In less precision, and of quantized networks, four times the largest
-    difference between the scores of a few sentences alone and in one batch, and never less than the
-    rounding of the precision.
+    It is constant in float32. Below float32 and for quantized networks, it is four times the
+    largest difference between scores of single sentences and of one batch, for a few sentences. It
+    is at least the rounding error of the precision.
 
     Args:
-        network: the network.
-        log_probs: the function that scores sentences, nats.
+        network: network to test.
+        log_probs: function that scores sentences, nats.
     """
     coarse = any(_is_coarse(tensor.dtype) for tensor in network.parameters())
     if not coarse and not quantization_of(network):
         return ROUNDING
-    # a sentence alone and in a batch: the network rounds sums in another order
-    with alone():  # nor in a batch with those of searches that run beside
-        together = log_probs(_PROBES)
-        each = np.array([log_probs([sentence])[0] for sentence in _PROBES])
-    scatter = float(np.max(np.abs(each - together) / np.abs(together)))
-    return max(_MARGIN * scatter, torch.finfo(_coarsest(network)).eps if coarse else ROUNDING)
+    # In a batch, the network sums in another order and rounds differently
+    with alone():  # without calls of concurrent searches
+        batch_scores = log_probs(_PROBES)
+        single_scores = np.array([log_probs([sentence])[0] for sentence in _PROBES])
+    deviation = float(np.max(np.abs(single_scores - batch_scores) / np.abs(batch_scores)))
+    return max(_MARGIN * deviation, torch.finfo(_coarsest(network)).eps if coarse else ROUNDING)
 
 
 @contextmanager
 def in_float32(network: torch.nn.Module) -> Iterator[None]:
-    """Within a `with` statement, the network with its weights as float32 numbers.
+    """Convert a network's weights to float32 within a `with` statement.
 
-    Weights are cast in place and back, which loses nothing: there is no second copy in memory, but
-    the weights take twice the room meanwhile. Earlier results of the network, such as keys and
-    values of a prefix, must not be used within. Quantized weights stay as they are, and what they
-    are multiplied with is a float32 number in int4, and rounded to eight bits in int8.
+    Weights are converted in place and back without loss. There is no second copy, but the weights
+    need twice the memory meanwhile. Earlier results of the network, such as keys and values of a
+    prefix, must not be used within the statement. Quantized weights do not change; their inputs
+    are float32 for int4, and rounded to eight bits for int8.
 
     Raises:
-        ModelError: the memory does not hold them, or some are neither on a GPU nor in memory that
-            computes; the network is as before.
+        ModelError: if memory is insufficient, or a device map has put weights on disk or away from
+            the GPUs; the network is unchanged then.
     """
     tensors = (*network.parameters(), *network.buffers())
     coarse = [(tensor, tensor.dtype) for tensor in tensors if _is_coarse(tensor.dtype)]
@@ -104,7 +104,7 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
             "Scores of results are computed in float32, to which weights cannot be cast that a "
             "device map has put on disk or away from the GPUs. Use dtype float32."
         )
-    # Layers of four bits name the precision of their products themselves
+    # Four-bit layers have an attribute for the precision of their products
     modules: list[Any] = list(network.modules())
     kinds = ((module, getattr(module, "compute_dtype", None)) for module in modules)
     layers = [(module, kind) for module, kind in kinds if isinstance(kind, torch.dtype)]
@@ -114,7 +114,7 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
         f"suffice. Use a smaller model, or a device with more memory."
     )
     try:
-        # Searches that run beside this one have the same weights
+        # `alone`, since concurrent searches share the weights
         with fitting_memory(refusal), alone():
             for layer, _ in layers:
                 layer.compute_dtype = torch.float32
@@ -122,8 +122,7 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
                 tensor.data = tensor.data.to(torch.float32)
             yield
     finally:
-        # Whatever happened: a model left in float32 would give other scores and fill twice the
-        # memory
+        # Also after errors, since a float32 model has other scores and uses twice the memory
         for tensor, precision in coarse:
             tensor.data = tensor.data.to(precision)
         for layer, computed_in in layers:

@@ -1,7 +1,7 @@
-"""Models that are loaded in other processes: what is asked of them is asked of workers.
+"""Models that are loaded in other processes, so that workers execute their methods.
 
-A benchmark takes models; these behave like the ones that the workers hold. Long lists are cut into
-chunks, so that several workers share them.
+A remote model behaves like the model loaded by the workers. Long lists are split into chunks, so
+that several workers share them.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from contstim.words.vocabulary import Vocabulary
 
 CHUNK = 200
-"""How many items are asked about at a time: what is lost at most when a worker is killed."""
+"""Number of items in a call; at most so many results are lost if a worker is killed."""
 
 _Method = TypeVar("_Method", bound="Callable[..., object]")
 
 
 @dataclass(frozen=True, eq=False)
 class ModelCall:
-    """A method of a model to be called; a value that can be sent to another process.
+    """Call of a model's method, as a value that can be sent to another process.
 
     Attributes:
-        model: its specification.
-        method: its name.
-        arguments: by position.
-        keywords: by name.
+        model: specification of the model.
+        method: name of the method.
+        arguments: positional arguments.
+        keywords: keyword arguments.
     """
 
     model: str
@@ -46,17 +46,17 @@ class ModelCall:
 
 
 Answer: TypeAlias = "Callable[[Iterable[ModelCall], Callable[[ModelCall, Any], None]], None]"
-"""A function of workers that has every call answered, in whatever order, and tells a function the
-call and its answer as they come. Calls of a model that fails are given up; it raises the failure
-when all calls of other models are answered."""
+"""Function that lets workers execute calls in any order. It passes each call and its result to a
+callback. After an error, the remaining calls of that model are dropped; the error is raised after
+all calls of other models."""
 
 
-def _asked(method: _Method) -> _Method:
-    """The method as workers answer it: of many items, to an array, a list or None."""
+def _remote_method(method: _Method) -> _Method:
+    """Return a method executed by workers, from a list of items to an array, a list or None."""
     name = method.__name__
 
     def ask(self: RemoteModel, items: Sequence[Any], **keywords: Any) -> Any:
-        # An empty list is asked about too: a model may refuse a method by itself
+        # An empty list is also sent, since a model may refuse the method itself
         chunks = range(0, max(len(items), 1), CHUNK)
         answers = self.ask(
             ModelCall(self.specification, name, (tuple(items[i : i + CHUNK]),), keywords)
@@ -73,15 +73,15 @@ def _asked(method: _Method) -> _Method:
 
 
 class RemoteModel(LanguageModel):
-    """A model that workers hold, any scorer; its convention says if it is a language model.
+    """Scorer loaded by workers; its convention shows if it is a language model.
 
-    It is meant for scoring: a search would wait for a worker at every step.
+    It is intended for scoring, since a search would wait for a worker at each step.
 
     Args:
-        model: parsed.
-        convention: how its scores come about, as a worker told.
-        training_text: hashes of the sentences that it was trained on, where they are known.
-        answer: the workers that answer for it.
+        model: parsed specification.
+        convention: convention of the model, as reported by a worker.
+        training_text: file with hashes of the training sentences; None if unknown.
+        answer: function that lets workers execute calls.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class RemoteModel(LanguageModel):
         return self._convention
 
     def ask(self, calls: Iterable[ModelCall]) -> list[Any]:
-        """The answers to calls of this model, in their order."""
+        """Execute calls of this model and return their results in order."""
         calls = list(calls)
         answers: dict[ModelCall, Any] = {}
         self.answer(calls, answers.__setitem__)
@@ -111,16 +111,16 @@ class RemoteModel(LanguageModel):
         (words,) = self.ask([ModelCall(self.specification, "vocabulary", (min_count,))])
         return cast("Vocabulary | None", words)
 
-    scores = _asked(Scorer.scores)
-    unscorable = _asked(Scorer.unscorable)
-    exact = _asked(Scorer.exact)
-    standard_errors = _asked(Scorer.standard_errors)
-    lower_bounds = _asked(Scorer.lower_bounds)
-    knows = _asked(Scorer.knows)
-    tokens_per_word = _asked(Scorer.tokens_per_word)
-    token_counts = _asked(Scorer.token_counts)
-    log_probs = _asked(LanguageModel.log_probs)
-    float32_log_probs = _asked(LanguageModel.float32_log_probs)
-    token_log_probs = _asked(LanguageModel.token_log_probs)
-    completed_word_log_probs = _asked(LanguageModel.completed_word_log_probs)
-    continuation_log_probs = _asked(LanguageModel.continuation_log_probs)
+    scores = _remote_method(Scorer.scores)
+    unscorable = _remote_method(Scorer.unscorable)
+    exact = _remote_method(Scorer.exact)
+    standard_errors = _remote_method(Scorer.standard_errors)
+    lower_bounds = _remote_method(Scorer.lower_bounds)
+    knows = _remote_method(Scorer.knows)
+    tokens_per_word = _remote_method(Scorer.tokens_per_word)
+    token_counts = _remote_method(Scorer.token_counts)
+    log_probs = _remote_method(LanguageModel.log_probs)
+    float32_log_probs = _remote_method(LanguageModel.float32_log_probs)
+    token_log_probs = _remote_method(LanguageModel.token_log_probs)
+    completed_word_log_probs = _remote_method(LanguageModel.completed_word_log_probs)
+    continuation_log_probs = _remote_method(LanguageModel.continuation_log_probs)

@@ -1,7 +1,7 @@
-"""Scores of many sentences under several models, stored every few seconds, with what a record says.
+"""Scores of many sentences under several models, saved every few seconds, and facts for records.
 
-Models are loaded, here or by workers (see `remote`). Where there are more than memory holds, they
-are loaded `one_at_a_time`, and `ModelScores` hold all that is wanted of each.
+Models are loaded in this process or by workers (see `remote`). If they do not fit into memory
+together, they are loaded `one_at_a_time`, and `ModelScores` hold the results of each.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     Progress: TypeAlias = Callable[[Scorer, int], None]
     _Item = TypeVar("_Item", Sentence, Continuation)
 
-_MIN_BLOCK, _MAX_BLOCK = 16, 4_096  # sentences scored between two saves
-_FAST, _SLOW = 2.0, 10.0  # seconds of a block, beyond which the next is larger or smaller
+_MIN_BLOCK, _MAX_BLOCK = 16, 4_096  # number of sentences between two saves
+_FAST, _SLOW = 2.0, 10.0  # seconds of a block; faster ones grow, slower ones shrink
 
 
 def score_sentences(
@@ -45,25 +45,25 @@ def score_sentences(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> ScoreTable:
-    """Scores of sentences under models, rows in the order given.
+    """Score sentences under models; rows have the order of the sentences.
 
-    With a store, scores that are in it are not computed again. New scores are stored in blocks that
-    take seconds, so that an interrupted run can be resumed. Repeated sentences are scored once.
-    Models that workers hold are scored at the same time, a chunk a worker; where one of them fails,
-    the scores of the others are stored before its error is raised.
+    With a store, cached scores are not computed again. New scores are saved in blocks of a few
+    seconds, so that an interrupted run can be resumed. Repeated sentences are scored once. Workers
+    score several models at the same time, one chunk per worker. If a model fails, the scores of the
+    others are saved before its error is raised.
 
     Args:
-        models: one column each.
-        sentences: one row each, or their texts.
-        store: a database of scores.
-        progress: called with the model and the number of distinct sentences scored since.
+        models: models, one column each.
+        sentences: sentences or their texts, one row each.
+        store: database of scores.
+        progress: function called with a model and the number of newly scored distinct sentences.
 
     Raises:
-        ScoreError: a model gave nan or +inf.
-        ModelError: a model cannot score a sentence.
-        StoreError: the store cannot be written.
+        ScoreError: if a score is nan or +inf.
+        ModelError: if a model cannot score a sentence.
+        StoreError: if the store cannot be written.
     """
-    rows = tuple(Sentence.parse(each) if isinstance(each, str) else each for each in sentences)
+    rows = tuple(Sentence.parse(s) if isinstance(s, str) else s for s in sentences)
     scores = score_each(models, rows, store=store, progress=progress)
     return ScoreTable(rows, tuple(model.name for model in models), scores)
 
@@ -75,22 +75,22 @@ def score_continuations(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """Log p(words | the words before them), (n_continuations, n_models), nats.
+    """Return log p(words | the words before them), (n_continuations, n_models), nats.
 
-    Stored and resumed as by `score_sentences`.
+    Scores are saved and resumed as in `score_sentences`.
 
     Raises:
-        ScoreError: a model gave nan or +inf.
-        ModelError: a model does not read from left to right, or cannot read a sentence.
-        StoreError: the store cannot be written.
+        ScoreError: if a score is nan or +inf.
+        ModelError: if a model does not read from left to right, or cannot read a sentence.
+        StoreError: if the store cannot be written.
     """
     stored_as = []
     for model in models:
         require_language_model(model, "A score of words given the words before them")
-        # Under a fingerprint of their own: the text alone does not tell a score given a prefix
-        whole = model.convention
-        fingerprint = f"{whole.fingerprint}-continuation"
-        stored_as.append(replace(whole, end_scored=False, fingerprint=fingerprint))
+        # A separate fingerprint, since the text alone does not distinguish these scores
+        convention = model.convention
+        fingerprint = f"{convention.fingerprint}-continuation"
+        stored_as.append(replace(convention, end_scored=False, fingerprint=fingerprint))
     method = "continuation_log_probs"
     return score_each(models, continuations, method, stored_as, store=store, progress=progress)
 
@@ -104,13 +104,13 @@ def score_each(
     store: Store | None = None,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """Scores of items by a method, (n_items, n_models), from the store and from the models.
+    """Return scores of items by a method, (n_items, n_models), from the store and the models.
 
     Args:
         models: see `score_sentences`.
-        items: sentences, or what else the method is of.
-        method: of the models.
-        stored_as: the models' conventions in the store; by default their own.
+        items: arguments of the method, such as sentences.
+        method: name of the models' method.
+        stored_as: conventions in the store; by default those of the models.
         store: see `score_sentences`.
         progress: see `score_sentences`.
 
@@ -127,26 +127,25 @@ def score_each(
 
     def keep(column: int, rows: IntArray, values: FloatArray) -> None:
         scores[rows, column] = values
-        # A nan is not stored, so that the score is computed again once the model is mended
+        # nan is not saved, so that the score is computed again after the model is repaired
         if store is not None and not np.isnan(values).any():
             convention = stored_as[column]
             store.save(convention.fingerprint, convention.json, [texts[r] for r in rows], values)
         report(models[column], len(rows))
 
-    # Chunks for workers, those of all models at once: the calls, and where their answers belong
+    # Calls for workers, with the chunks of all models, and the column and rows of each result
     calls: dict[Answer, list[ModelCall]] = {}
     targets: dict[ModelCall, tuple[int, IntArray]] = {}
     for column, model in enumerate(models):
         if store is not None:
-            # nan where the store has none, as where there is no store
+            # nan for scores that are not in the store
             scores[:, column] = store.log_probs(stored_as[column].fingerprint, texts)
         missing = np.flatnonzero(np.isnan(scores[:, column]))
-        # What is stored counts as done at once, so that bars do not start anew after an
-        # interruption
+        # Count cached scores as done, so that a resumed progress bar starts where it stopped
         report(model, len(texts) - len(missing))
         if isinstance(model, RemoteModel):
-            # Borders of chunks are those of all items, whatever is missing: after an interruption
-            # the same sentences share a batch, and the scores of networks are the same to the digit
+            # Chunk borders do not depend on the missing scores. So a resumed run has the same
+            # batches, and exactly the same scores
             borders = np.flatnonzero(np.diff(missing // CHUNK)) + 1
             for rows in np.split(missing, borders) if len(missing) else ():
                 chunk = tuple(distinct[row] for row in rows)
@@ -157,24 +156,24 @@ def score_each(
         for block in _blocks(len(missing)):
             rows = missing[block]
             keep(column, rows, getattr(model, method)([distinct[row] for row in rows]))
-    for answer, asked in calls.items():
-        answer(asked, lambda call, values: keep(*targets[call], values))
+    for answer, model_calls in calls.items():
+        answer(model_calls, lambda call, values: keep(*targets[call], values))
     for row, column in np.argwhere(~(scores < np.inf))[:1]:
-        what = " | ".join(texts[row].split("\n"))
+        shown_text = " | ".join(texts[row].split("\n"))
         raise ScoreError(
-            f"The score of {what!r} under {models[column].name} is not a number "
+            f"The score of {shown_text!r} under {models[column].name} is not a number "
             f"({scores[row, column]})."
         )
     return scores[[row_of[item] for item in items]]
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    """Cut n sentences into blocks that take some seconds each, however fast the model is."""
+    """Split n sentences into blocks of a few seconds each, adapted to the model's speed."""
     size, start = _MIN_BLOCK, 0
     while start < n:
-        before = perf_counter()
-        yield slice(start, start + size)  # the caller scores the block before it asks for the next
-        seconds = perf_counter() - before
+        block_start = perf_counter()
+        yield slice(start, start + size)  # the caller scores the block before the next one
+        seconds = perf_counter() - block_start
         start += size
         if seconds < _FAST:
             size = min(2 * size, _MAX_BLOCK)
@@ -183,7 +182,7 @@ def _blocks(n: int) -> Iterator[slice]:
 
 
 Terms: TypeAlias = "Mapping[Sentence, Sequence[TokenScore]]"
-"""The terms of the score of each sentence."""
+"""Terms of the score of each sentence."""
 
 
 def token_terms(
@@ -193,50 +192,50 @@ def token_terms(
     completed: bool = False,
     progress: Progress | None = None,
 ) -> Terms:
-    """The terms of every sentence's score under one model.
+    """Return the terms of each sentence's score under one model.
 
     Args:
-        model: a language model.
-        sentences: the sentences to score.
-        completed: whether a word's end counts to the word, see
+        model: language model.
+        sentences: sentences to score.
+        completed: whether a word's score includes its end, see
             `LanguageModel.completed_word_log_probs`.
-        progress: told the model and how many sentences more have their terms.
+        progress: function called with the model and the number of newly scored sentences.
 
     Raises:
-        ModelError: a model's score is not a sum over tokens, or it cannot score a sentence.
+        ModelError: if the score is not a sum over tokens, or a sentence cannot be scored.
     """
     scorer = require_language_model(model, "A score for each word")
     score = scorer.completed_word_log_probs if completed else scorer.token_log_probs
     distinct = list(dict.fromkeys(sentences))
     terms: dict[Sentence, Sequence[TokenScore]] = {}
     for block in _blocks(len(distinct)):
-        part = distinct[block]
-        terms.update(zip(part, score(part), strict=True))
+        batch = distinct[block]
+        terms.update(zip(batch, score(batch), strict=True))
         if progress is not None:
-            progress(model, len(part))
+            progress(model, len(batch))
     return terms
 
 
 Wanted: TypeAlias = Literal["terms", "completed_words", "standard_errors", "lower_bounds"]
-"""Results that can be wanted of every model: the terms of each score instead of their sum; in these
-a word's end counted to the word; the standard errors that sampling leaves, and lower bounds of
-mixtures over orders, each of which costs as much again as the scores."""
+"""Optional results of a model: terms of each score instead of their sum; terms in which words
+include their ends; standard errors of sampling; lower bounds of mixtures over orders. Errors and
+bounds each cost as much as the scores."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelScores:
-    """Scores of a model, and all else that is wanted of it before it is let go.
+    """Scores and further results of a model, which are kept after the model is released.
 
     Attributes:
-        name: the model's.
-        convention: how its scores came about, as a record holds it.
-        log_probs: (n_sentences,), nats; None where terms were asked for.
-        terms: of every sentence's score; None where sums were asked for.
-        standard_errors: (n_sentences,), nats, 0 where exact; None where nobody asked.
-        lower_bounds: (n_sentences,), nats; None where nobody asked, or the rule has none.
-        n_sampled: how many of the scores are estimates.
-        contamination: which sentences it was trained on; None where its text is not known.
-        unknown: about the words that it does not know.
+        name: name of the model.
+        convention: convention of the scores and specification, as stored in a record.
+        log_probs: scores, (n_sentences,), nats; None if terms were requested.
+        terms: terms of each sentence's score; None if sums were requested.
+        standard_errors: standard errors, (n_sentences,), nats, 0 if exact; None if not requested.
+        lower_bounds: lower bounds, (n_sentences,), nats; None if not requested or not defined.
+        n_sampled: number of scores that are estimates.
+        contamination: sentences that the model was trained on; None if its text is unknown.
+        unknown: description of words that the model does not know.
     """
 
     name: str
@@ -258,17 +257,18 @@ class ModelScores:
         wanted: Collection[Wanted] = (),
         progress: Progress | None = None,
     ) -> ModelScores:
-        """All that is wanted of a model beside its scores of sentences.
+        """Compute the requested results of a model in addition to its scores.
 
         Args:
-            model: that is loaded.
-            log_probs: the scores, (n_sentences,).
-            sentences: the sentences.
-            wanted: of the model.
-            progress: of terms, told the model and how many distinct sentences more have theirs.
+            model: loaded model.
+            log_probs: scores, (n_sentences,).
+            sentences: scored sentences.
+            wanted: requested results.
+            progress: function called with the model and the number of distinct sentences whose
+                terms are new.
 
         Raises:
-            ModelError: the model cannot score a sentence.
+            ModelError: if the model cannot score a sentence.
         """
         terms, completed = None, "completed_words" in wanted
         if "terms" in wanted:
@@ -288,7 +288,7 @@ class ModelScores:
 
 
 def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) -> ScoreTable:
-    """The sums as one table: a row for each sentence, a column for each model."""
+    """Return the scores as a table with a row per sentence and a column per model."""
     columns = [model.log_probs for model in scores if model.log_probs is not None]
     names = tuple(model.name for model in scores)
     return ScoreTable(tuple(sentences), names, np.stack(columns, axis=1))
@@ -297,19 +297,19 @@ def score_table(scores: Sequence[ModelScores], sentences: Sequence[Sentence]) ->
 def term_table(
     scores: Mapping[str, Terms], sentences: Sequence[Sentence], *, by_word: bool = False
 ) -> dict[str, list[Any]]:
-    """The terms of every sentence's score, by model: columns of one row for each term or word.
+    """Return a table with a row for each term, or each word, of each sentence's score.
 
     Columns: sentence, model, position (of the word, from 0; the end of the sentence follows the
-    last word), word, token (by word: tokens, how many), log_prob and surprisal (nats). Rows are
+    last word), word, token (by word: tokens, their number), log_prob and surprisal (nats). Rows are
     ordered by sentence, then model, then position.
     """
     rows = []
     for sentence in sentences:
         for name, terms in scores.items():
-            # In reading order; the end of the sentence, at -1, is last
+            # In reading order; the end of the sentence (word -1) is last
             groups: dict[int, list[TokenScore]] = {}
-            for number, term in enumerate(terms[sentence]):
-                groups.setdefault(term.word if by_word else number, []).append(term)
+            for index, term in enumerate(terms[sentence]):
+                groups.setdefault(term.word if by_word else index, []).append(term)
             for group in groups.values():
                 end = group[0].word < 0
                 position = len(sentence) if end else group[0].word
@@ -324,18 +324,21 @@ def term_table(
 def standard_error_table(
     scores: Sequence[ModelScores], sentences: Sequence[Sentence]
 ) -> dict[str, list[Any]]:
-    """The standard errors as one table of the shape of `score_table`."""
+    """Return the standard errors as a table with the shape of `score_table`."""
     columns: dict[str, list[Any]] = {"sentence": [sentence.text for sentence in sentences]}
     errors = {model.name: model.standard_errors for model in scores}
-    return columns | {name: each.tolist() for name, each in errors.items() if each is not None}
+    return columns | {
+        name: values.tolist() for name, values in errors.items() if values is not None
+    }
 
 
 def bounds_table(
     scores: Sequence[ModelScores], sentences: Sequence[Sentence]
 ) -> dict[str, list[Any]]:
-    """Scores that are mixtures over orders beside their lower bounds: a row a sentence and model.
+    """Return a table of scores that are mixtures over orders, with lower bounds.
 
-    The columns are sentence, model, log_prob, lower_bound (the mean over orders) and gap, in nats.
+    There is a row for each sentence and model. The columns are sentence, model, log_prob,
+    lower_bound (the mean over orders) and gap, in nats.
     """
     rows = [
         (sentence.text, model.name, score, bound, score - bound)
@@ -353,20 +356,20 @@ def _table(names: Sequence[str], rows: Sequence[tuple[object, ...]]) -> dict[str
 
 
 def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str, Convention]:
-    """The conventions of models, by name, from the record of a table of scores.
+    """Return the conventions of models, by name, from the record of a score table.
 
-    Without the models that the record lacks; without a record there are none.
+    Models that are not in the record are left out; all are if there is no record.
 
     Args:
-        scores: the table.
+        scores: path of the table.
         models: names of its columns.
 
     Raises:
-        InputError: the record cannot be read, or is not that of a table of scores.
+        InputError: if the record cannot be read, or is not that of a table of scores.
     """
     path = record_path(scores)
     entries = read_json_object(path).get("models", {}) if path.exists() else {}
-    # an entry may say more, such as the specification that the model was loaded by
+    # An entry may have further keys, such as the model's specification
     names = {field.name for field in fields(Convention)}
     try:
         return {
@@ -381,17 +384,17 @@ def recorded_conventions(scores: Path | str, models: Iterable[str]) -> dict[str,
 
 
 def require_log_probabilities(scores: Path | str, models: Iterable[str], purpose: str) -> None:
-    """Refuse a table of scores whose record says that they are not log-probabilities.
+    """Refuse a score table whose record has another unit than nats.
 
     Args:
-        scores: the table; without a record beside it, nothing is refused.
+        scores: path of the table; without a record, it is accepted.
         models: names of the columns that are used.
-        purpose: the work that needs log-probabilities, a noun phrase that begins a sentence.
+        purpose: task that needs log-probabilities, as a noun phrase for the message.
 
     Raises:
-        ModelError: the scores of a model have another unit; names it.
+        ModelError: if the scores of a model have another unit.
         InputError: see `recorded_conventions`.
     """
-    # Columns that the record does not name may come from elsewhere, and pass
+    # Columns that are not in the record may have another source and are accepted
     for model, convention in recorded_conventions(scores, models).items():
         convention.require_log_probability(model, purpose)

@@ -1,11 +1,11 @@
-"""The sentences that a model was trained on, as hashes in a file beside it, eight bytes each.
+"""Training sentences of a model, stored as 8-byte hashes in a file next to the model.
 
-A model knows the sentences of its training text by heart: their scores measure memory, not skill.
-So `score` writes into its record the hashes of the scored sentences that stand in each model's
-training text, and every command that reads the scores can count them among the sentences it uses.
+A model may memorise its training sentences, so their scores measure memory. Therefore, the record
+of `score` contains the hashes of scored sentences from each model's training text. Commands that
+read the scores can count these sentences.
 
-A sentence is in the training text if the text holds the same words in the same order. Case,
-punctuation, end marks and spacing do not count, since texts are split and cleaned in many ways.
+A sentence is in the training text if the text contains the same words in the same order. Case,
+punctuation, end marks and spacing are ignored, since texts are split and cleaned in many ways.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ if TYPE_CHECKING:
 
     Hashes = NDArray[np.uint64]
 
-_IN_A_FOLDER = "training_sentences.npy"
+_FILE_IN_FOLDER = "training_sentences.npy"
 _WORD = re.compile(r"\w+")
 
 
 def training_text_beside(model: Path | str) -> Path | None:
-    """The hashes of the training text beside a model's file or in its folder; None if none."""
+    """Return the file of training hashes next to a model's file or in its folder, or None."""
     path = training_text_path(model).absolute()
     return path if path.is_file() else None
 
 
 def in_training_text(text: Path, sentences: Sequence[Sentence]) -> BoolArray:
-    """Mask of the sentences that a training text holds, (n_sentences,).
+    """Return a mask of the sentences that are in a training text, (n_sentences,).
 
     Args:
-        text: its hashes, sorted numbers in NumPy's format.
-        sentences: which to look for.
+        text: file of sorted hashes in NumPy's format.
+        sentences: sentences to look up.
 
     Raises:
-        ModelError: the file cannot be read, or is something else.
+        ModelError: if the file cannot be read or does not contain sorted hashes.
     """
     try:
         hashes = read_npy(text)
-        # Binary search below gives wrong answers, and no error, where they do not rise
+        # Without ascending order, the binary search below would give wrong results
         if hashes.ndim != 1 or hashes.dtype != np.uint64 or (hashes[1:] <= hashes[:-1]).any():
             raise InputError("it is not a list of rising hashes")
     except InputError as error:
@@ -68,24 +68,24 @@ def in_training_text(text: Path, sentences: Sequence[Sentence]) -> BoolArray:
             f"{text} does not hold the hashes of a training text ({error}). Train the model anew, "
             f"or remove the file."
         ) from error
-    asked = sentence_hashes(sentences)
-    # the row where each hash would stand; behind the last row, 0 is a stand-in
-    rows = np.searchsorted(hashes, asked)
-    equal: BoolArray = np.append(hashes, np.uint64(0))[rows] == asked
+    wanted_hashes = sentence_hashes(sentences)
+    # The only row that can have each hash; 0 is appended for rows after the last
+    rows = np.searchsorted(hashes, wanted_hashes)
+    equal: BoolArray = np.append(hashes, np.uint64(0))[rows] == wanted_hashes
     return equal & (rows < len(hashes))
 
 
 def training_text_path(model: Path | str) -> Path:
-    """Path of the hashes of a model's training text: beside its file, or in its folder."""
+    """Return the path of the training hashes: next to a model's file, or in its folder."""
     path = Path(model)
-    return path / _IN_A_FOLDER if path.is_dir() else Path(f"{path}.sentences.npy")
+    return path / _FILE_IN_FOLDER if path.is_dir() else Path(f"{path}.sentences.npy")
 
 
 def write_training_text(model: Path | str, sentences: Iterable[Sentence] | Hashes) -> None:
-    """Write the hashes of a model's training text, from its sentences or their hashes.
+    """Write the hashes of a model's training text, given its sentences or their hashes.
 
     Raises:
-        InputError: the file cannot be written.
+        InputError: if the file cannot be written.
     """
     hashes = sentences if isinstance(sentences, np.ndarray) else sentence_hashes(sentences)
     with writing(training_text_path(model)) as partial, partial.open("wb") as file:
@@ -93,31 +93,31 @@ def write_training_text(model: Path | str, sentences: Iterable[Sentence] | Hashe
 
 
 def sentence_hashes(sentences: Iterable[Sentence]) -> Hashes:
-    """A hash of the words of each sentence, (n_sentences,)."""
+    """Return a hash of the words of each sentence, (n_sentences,)."""
     return np.frombuffer(array("Q", map(sentence_hash, sentences)), np.uint64)
 
 
 def sentence_hash(sentence: Sentence) -> int:
-    """A hash of the words: equal for sentences of the same words, hardly ever for others."""
-    # NFKC joins letters with their accents and unfolds ligatures; a text without letters stands for
-    # itself
+    """Return a hash of the words; equal for equal words, almost never for other words."""
+    # NFKC combines letters with accents and splits ligatures; a text without letters is hashed
+    # unchanged
     plain = unicodedata.normalize("NFKC", sentence.bare).casefold()
     words = " ".join(_WORD.findall(plain)) or plain
     digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
 
-_ENTRY = "training_text"  # of a record: model -> sentences, found, hashes
+_ENTRY = "training_text"  # key of a record: model -> sentences, found, hashes
 
 
 @dataclass(frozen=True)
 class Contamination:
-    """The sentences of a study that stand in the training text of a model.
+    """Sentences of a study that are in the training text of a model.
 
     Attributes:
-        model: its name.
-        sentences: number of different sentences of the study.
-        hashes: of those that stand in the training text, as hexadecimal numbers.
+        model: name of the model.
+        sentences: number of distinct sentences of the study.
+        hashes: hexadecimal hashes of the sentences that are in the training text.
     """
 
     model: str
@@ -126,21 +126,21 @@ class Contamination:
 
     @property
     def share(self) -> float:
-        """Share of the sentences that stand in the training text."""
+        """Share of the sentences that are in the training text."""
         return len(self.hashes) / self.sentences if self.sentences else 0.0
 
 
 def contamination(
     texts: Mapping[str, Path | None], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
-    """The sentences that each model was trained on; None for a model without a training text.
+    """Return the sentences that each model was trained on; None without a training text.
 
     Args:
-        texts: the training text of each model, by the model's name.
-        sentences: those of the study; repeated ones count once.
+        texts: file of training hashes of each model, by the model's name.
+        sentences: sentences of the study; repeated ones count once.
 
     Raises:
-        ModelError: the hashes of a training text are damaged.
+        ModelError: if the hashes of a training text are damaged.
     """
     distinct = list(dict.fromkeys(sentences))
     results: dict[str, Contamination | None] = dict.fromkeys(texts)
@@ -154,7 +154,7 @@ def contamination(
 def contamination_facts(
     results: Mapping[str, Contamination | None],
 ) -> dict[str, dict[str, dict[str, Any] | None]]:
-    """The entry of a record, as `read_contamination` reads it."""
+    """Return the entry of a record that `read_contamination` reads."""
     entry: dict[str, dict[str, Any] | None] = dict.fromkeys(results)
     for name, result in results.items():
         if result is not None:
@@ -166,16 +166,16 @@ def contamination_facts(
 def read_contamination(
     scores: Path | str, models: Iterable[str], sentences: Iterable[Sentence]
 ) -> dict[str, Contamination | None]:
-    """The contamination of some of the sentences of a table of scores, from the record beside it.
+    """Return the contamination of sentences of a score table, from its record.
 
-    None for all models if there is no record, or a record without such an entry.
+    None for all models if there is no record with such an entry.
     """
     hashes = dict.fromkeys(map(_hex, sentences))
     results: dict[str, Contamination | None] = dict.fromkeys(models)
     try:
         entry = read_json_object(record_path(scores))[_ENTRY]
         recorded = {model: set(entry[model]["hashes"]) for model in results if entry.get(model)}
-    # Records warn of what they say; one that is missing or damaged takes no scores away
+    # A missing or damaged record only means that there is no warning
     except (InputError, KeyError, TypeError, AttributeError):
         return results
     for model, in_text in recorded.items():
@@ -187,13 +187,13 @@ def read_contamination(
 def contamination_warnings(
     results: Mapping[str, Contamination | None], what: str = "sentences"
 ) -> list[str]:
-    """Warnings, one for all models that were trained on the same of the sentences.
+    """Return one warning for all models that were trained on the same sentences.
 
     Args:
-        results: by the model's name.
-        what: a name for the sentences, such as `selected sentences`.
+        results: contamination by the model's name.
+        what: plural noun for the sentences, such as `selected sentences`.
     """
-    # By the very sentences: models trained on one text are warned of in one line
+    # Grouped by sentences: one warning for models trained on the same text
     groups: dict[tuple[str, ...], list[Contamination]] = {}
     for result in results.values():
         if result is not None and result.hashes:
@@ -209,7 +209,7 @@ def contamination_warnings(
 def tell_contamination(
     results: Mapping[str, Contamination | None], reporter: Reporter, what: str = "sentences"
 ) -> dict[str, dict[str, dict[str, Any] | None]]:
-    """Warn of sentences that models were trained on; the entry of a record."""
+    """Warn about sentences that models were trained on; return the entry of a record."""
     for warning in contamination_warnings(results, what):
         reporter.warn(warning)
     return contamination_facts(results)
