@@ -2,11 +2,11 @@
 
     sentence --tokenizer--> token ids --client--> server: one value for each token --> sum
 
-What a server says is tried out before the first score, and checked in every answer after it.
+A server is tested before the first score, and each of its responses is checked.
 
-model     ServerModel, under the contract of every language model, and how it is loaded
-address   `http://host:8000/v1#model?tokenizer=…`, and where a key comes from
-probes    what is tried out before the first score, and what tells one model from another
-service   token ids in, checked values out, in the dialects of servers
-client    HTTP with retries, time limits and connections that are kept; faults by their names
+model     ServerModel, an implementation of LanguageModel, and its loader
+address   `http://host:8000/v1#model?tokenizer=…`, and the key of a server
+probes    tests before the first score, and the fingerprint of a served model
+service   requests with token ids and checked responses, in the dialects of servers
+client    HTTP with retries, time limits and persistent connections; errors
 """

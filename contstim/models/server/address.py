@@ -2,9 +2,9 @@
 
     server:http://host:8000/v1#org/model?tokenizer=DIR&dialect=vllm
 
-Before the `#` stands the address of the server, after it the name that the model has there, and
-after the `?` options. Signs that have a meaning here (`@ + & %`) are written in an option as `%40`,
-`%2B`, `%26` and `%25`.
+The address of the server precedes the `#`, and the model's name on the server follows it. Options
+follow the `?`. The reserved characters `@ + & %` are written in an option as `%40`, `%2B`, `%26`
+and `%25`.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from pydantic import TypeAdapter, ValidationError
 from contstim.errors import ModelError
 
 KEY_VARIABLE = "CONTSTIM_SERVER_KEY"
-"""The environment variable that holds the key of a server that wants one."""
+"""Environment variable with the key of a server that requires one."""
 
 _LARGEST_TOLERANCE = 0.05
 
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """A parsed address.
+    """Parsed address of a served model.
 
     Attributes:
-        url: of the server, without a slash at its end; it never holds a key.
-        model: the name that the model has on the server.
-        tokenizer: a folder or a name on the hub.
-        dialect: what is asked of the server, see `service`.
-        concurrency: how many requests are under way at once.
-        batch: how many sentences a request holds.
-        timeout: seconds that one answer may take.
-        patience: seconds for which a request is tried again before the work is given up.
-        tolerance: the share of a score by which it may differ between requests.
-        window: how many tokens the model reads; None for what the server tells.
-        max_tokens: how many tokens a server is asked to generate where none are wanted, 0 or 1.
-        draft: the specification of a local model whose scores resemble the server's, if any.
+        url: URL of the server, without a final slash; never contains a key.
+        model: name of the model on the server.
+        tokenizer: folder, or name on the hub.
+        dialect: format of requests and responses, see `service`.
+        concurrency: maximum number of concurrent requests.
+        batch: number of sentences in a request.
+        timeout: maximum time of one response, seconds.
+        patience: maximum time of retries of a request, seconds.
+        tolerance: relative difference that a score may have between requests.
+        window: maximum number of tokens of an input; None to use the server's value.
+        max_tokens: number of tokens to generate when none are needed, 0 or 1.
+        draft: specification of a local model with similar scores; None for no draft.
     """
 
     url: str
@@ -66,7 +66,7 @@ class ServerAddress:
 
     @property
     def root(self) -> str:
-        """The server's address without `/v1`, where its own dialect and its version are."""
+        """Server's address without `/v1`, for its native dialect and its version."""
         return self.url.removesuffix("/v1")
 
 
@@ -75,15 +75,15 @@ _ADAPTER = TypeAdapter(ServerAddress)
 
 
 def parse_address(location: str) -> ServerAddress:
-    """Read `http://host:8000/v1#model?option=value&…`.
+    """Parse `http://host:8000/v1#model?option=value&…`.
 
     Raises:
-        ModelError: it is not such an address, or holds what could be a key, which no message
-            repeats.
+        ModelError: if the text is not such an address, or may contain a key, which the message does
+            not repeat.
     """
     url, _, rest = location.partition("#")
     model, _, options = rest.partition("?")
-    # Anywhere, since a password with a slash in it ends the part that holds the host
+    # Search the whole URL, since a password with a slash would end the host part
     if "@" in url or "?" in url:
         raise ModelError(
             f"The address of a server, which is written into records, holds neither a user, nor a "
@@ -91,16 +91,16 @@ def parse_address(location: str) -> ServerAddress:
         )
     try:
         split = urlsplit(url)
-        host = (split.hostname or "").encode("idna")  # as connections look it up
+        host = (split.hostname or "").encode("idna")  # as in a connection
         valid = split.scheme in {"http", "https"} and bool(host) and split.port != 0
-    except ValueError:  # the host cannot be one, or the port is no number
+    except ValueError:  # invalid host or port
         valid = False
     if not (valid and url.isascii() and url.isprintable() and " " not in url):
         example = "server:http://host:8000/v1#model?tokenizer=DIR"
         raise ModelError(f"{url!r} is not the address of a server; write {example}.")
     if not model:
         raise ModelError(f"{url} is not followed by the name of a model; write server:{url}#model.")
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     for pair in filter(None, options.split("&")):
         name, _, text = pair.partition("=")
         if name not in _OPTIONS:
@@ -108,25 +108,25 @@ def parse_address(location: str) -> ServerAddress:
                 f"{name!r} is not an option of a server; there are {', '.join(_OPTIONS)}. A key "
                 f"goes into the environment variable {KEY_VARIABLE}."
             )
-        if name in given:
+        if name in values:
             raise ModelError(f"The option {name!r} of {url}#{model} is given once.")
-        given[name] = unquote(text)
+        values[name] = unquote(text)
     model = unquote(model)
     parts = {"url": url.rstrip("/"), "model": model, "tokenizer": model}
     try:
-        return _ADAPTER.validate_python(parts | given)
+        return _ADAPTER.validate_python(parts | values)
     except ValidationError as error:
         (detail, *_) = error.errors()
-        # Without the value, which may be a key in the wrong place
+        # Without the value, which may be a misplaced key
         rule = detail["msg"].partition(" should ")[2]
         raise ModelError(f"The option {detail['loc'][0]!r} of {url}#{model} must {rule}.") from None
 
 
 def key_of(address: ServerAddress) -> str | None:
-    """The key for a server, from the environment; None where there is none.
+    """Return the key for a server from the environment, or None.
 
-    A variable with the server's name, such as `CONTSTIM_SERVER_KEY_API_EXAMPLE_COM`, comes before
-    the one for all servers.
+    A variable with the server's name, such as `CONTSTIM_SERVER_KEY_API_EXAMPLE_COM`, has priority
+    over the variable for all servers.
     """
     for variable in (host_variable(address), KEY_VARIABLE):
         if os.environ.get(variable):
@@ -135,6 +135,6 @@ def key_of(address: ServerAddress) -> str | None:
 
 
 def host_variable(address: ServerAddress) -> str:
-    """The environment variable for the key of this server alone."""
-    # The port belongs to it: two servers of one machine may want two keys
+    """Return the name of the environment variable for the key of this server."""
+    # Includes the port, since two servers on one machine may require different keys
     return f"{KEY_VARIABLE}_{re.sub('[^A-Z0-9]', '_', urlsplit(address.url).netloc.upper())}"

@@ -1,8 +1,8 @@
-"""HTTP with retries, time limits, several requests at once, and connections that are kept.
+"""HTTP client with retries, time limits, concurrent requests and persistent connections.
 
-What may pass is tried again: refused and broken connections, time limits, status 408, 425, 429 and
-500 to 504, answers that are cut off. The pauses double from half a second to half a minute, unless
-the server says how long to wait (`Retry-After`), until the patience for the request is at an end.
+Temporary failures are retried: refused and broken connections, timeouts, status 408, 425, 429, 500
+and 502 to 504, and truncated responses. The pause doubles from half a second to half a minute,
+unless the server sets it (`Retry-After`). Retries end after `patience` seconds.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 FIRST_PATIENCE = 10.0
-"""Seconds for a server that may not be there at all, or not speak the dialect."""
+"""Maximum time of retries for the first requests, seconds; the server may not exist."""
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
-_TRIES = 3  # of a request whose answers are whole and lack something
-_LONGEST_TEXT = 300  # characters of a server's message that are repeated
+_FIRST_PAUSE, _MAX_PAUSE = 0.5, 30.0  # seconds
+_TEMPORARY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+_TRIES = 3  # incomplete responses to a request before it fails
+_MAX_MESSAGE_LENGTH = 300  # characters of a server's message to report
 
 
 class ServerFaultError(ModelError):
-    """A server is refused.
+    """Raised if a server cannot be used.
 
     Args:
-        address: of the server.
-        fault: a sentence that says why.
-        detail: more about it.
-        status: of HTTP, where the server refuses a request.
+        address: address of the server.
+        fault: reason, as a clause.
+        detail: details and remedy.
+        status: HTTP status if the server refused a request.
     """
 
     def __init__(self, address: str, fault: str, detail: str, status: int = 200) -> None:
@@ -56,12 +56,12 @@ class ServerFaultError(ModelError):
 
 
 class PassingError(Exception):
-    """A failure after which the same request may succeed.
+    """Raised for a temporary failure, after which the same request may succeed.
 
     Args:
-        message: what happened.
-        pause: seconds that the server asks to wait; None if it does not say.
-        few: whether it is a whole answer that lacks something, so that few tries are enough.
+        message: description of the failure.
+        pause: waiting time set by the server, seconds; None if not set.
+        few: whether the response is intact but incomplete, so that few retries are made.
     """
 
     def __init__(self, message: str, pause: float | None = None, *, few: bool = False) -> None:
@@ -70,29 +70,29 @@ class PassingError(Exception):
 
 
 class Client:
-    """Requests to one server.
+    """HTTP client of one server.
 
-    Its key is sent as a bearer token; it is in no message, nor in the object's text.
+    The key is sent as a bearer token; it is not part of messages or of the object's text.
 
     Args:
-        address: of the server.
+        address: address of the server.
     """
 
     def __init__(self, address: ServerAddress) -> None:
         self.address = address
-        key, opened = key_of(address), ExitStack()
-        # A loop in a thread of its own, since in a notebook one runs in this thread
-        self._portal = opened.enter_context(start_blocking_portal())
+        key, stack = key_of(address), ExitStack()
+        # The event loop has a separate thread, since a notebook runs a loop in this thread
+        self._portal = stack.enter_context(start_blocking_portal())
         http = httpx2.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else None,
-            limits=httpx2.Limits(),  # none: see `ask_all`
+            limits=httpx2.Limits(),  # no limits: see `ask_all`
             verify=address.url.startswith("https") and httpx2.create_ssl_context(),
-            timeout=None,  # of an answer in all, and not of each piece: see `_exchange`
+            timeout=None,  # `_exchange` limits the whole response instead of each part
             trust_env=False,
         )
-        self._http = opened.enter_context(self._portal.wrap_async_context_manager(http))
-        # Sockets that nobody closes are reported as leaks when the object is dropped
-        finalize(self, opened.close)
+        self._http = stack.enter_context(self._portal.wrap_async_context_manager(http))
+        # Close sockets with the object, since open ones cause warnings
+        finalize(self, stack.close)
 
     def ask_all(
         self,
@@ -102,35 +102,35 @@ class Client:
         *,
         longest: float = math.inf,
     ) -> list[_Result]:
-        """Post each body as JSON, several at once, and read the answers, in the bodies' order.
+        """Post bodies as JSON, concurrently, and return the parsed responses in order.
 
         Args:
-            url: where to.
-            bodies: what; None to get what is there.
-            read: a function of a body's number and its answer; it raises `PassingError` for an
-                answer that is worth asking for again.
-            longest: seconds after which patience is at an end in any case.
+            url: URL of the requests.
+            bodies: bodies of the requests; None for a GET request.
+            read: function of a body's index and its response; raises `PassingError` if the request
+                should be repeated.
+            longest: maximum time of retries, seconds, if less than the patience.
 
         Raises:
-            ServerFaultError: a request was refused, or `read` raised it.
-            ModelError: a request failed until patience was at an end.
+            ServerFaultError: if a request was refused, or `read` raised it.
+            ModelError: if a request failed until the end of its retries.
         """
         limiter = asyncio.Semaphore(self.address.concurrency)
         patience = min(self.address.patience, longest)
 
-        async def ask(number: int, body: object) -> _Result:
+        async def ask(index: int, body: object) -> _Result:
             async with limiter:
-                return await self._ask(url, body, partial(read, number), patience)
+                return await self._ask(url, body, partial(read, index), patience)
 
         async def ask_all() -> list[_Result]:
-            tasks = [asyncio.ensure_future(ask(*each)) for each in enumerate(bodies)]
+            tasks = [asyncio.ensure_future(ask(*pair)) for pair in enumerate(bodies)]
             try:
                 return await asyncio.gather(*tasks)
             finally:
                 for task in tasks:
                     task.cancel()
 
-        # After the first failure, and after Ctrl-C, all other requests are cancelled
+        # After the first failure or Ctrl-C, cancel all other requests
         future = self._portal.start_task_soon(ask_all)
         try:
             return future.result()
@@ -138,11 +138,11 @@ class Client:
             future.cancel()
 
     def get(self, url: str) -> Any | None:
-        """The JSON at an address of the server, or None where there is none.
+        """Return the JSON at a URL of the server, or None if there is none.
 
         Raises:
-            ServerFaultError: the server wants a key.
-            ModelError: it cannot be reached.
+            ServerFaultError: if the server requires a key.
+            ModelError: if the server cannot be reached.
         """
         try:
             return self.ask_all(url, [None], lambda _, answer: answer, longest=FIRST_PATIENCE)[0]
@@ -166,13 +166,12 @@ class Client:
                 n_incomplete += problem.few
                 if n_incomplete == _TRIES:
                     fault = "its answer lacks a part of what was asked"
-                    what = f"Asked {_TRIES} times, the last time {problem} Is the dialect right?"
-                    raise ServerFaultError(self.address.url, fault, what) from None
-                # With a share of chance, so that requests that failed together do not come back
-                # together
+                    detail = f"Asked {_TRIES} times, the last time {problem} Is the dialect right?"
+                    raise ServerFaultError(self.address.url, fault, detail) from None
+                # Random, so that requests that failed together are not repeated together
                 wait = pause * random.uniform(0.5, 1.0)
                 if problem.pause is not None:
-                    wait = max(problem.pause, wait / 10)  # a server may well say 0, and mean it
+                    wait = max(problem.pause, wait / 10)  # the server may set 0
                 if monotonic() - began + wait > patience:
                     raise ModelError(
                         f"{self.address.url} gave no answer that can be used, for {patience:g} "
@@ -180,10 +179,10 @@ class Client:
                         f"server is well, or wait for longer with '&patience=SECONDS'."
                     ) from None
             await sleep(wait)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE)
 
     async def _exchange(self, url: str, body: object) -> Any:
-        """Send one request, and read its answer as JSON."""
+        """Send one request and return its response as JSON."""
         limit = self.address.timeout
         try:
             with fail_after(limit):
@@ -193,7 +192,7 @@ class Client:
         except TimeoutError:
             raise PassingError(f"an answer took more than {limit:g} seconds.") from None
         except httpx2.RequestError as error:
-            raise PassingError(f"{self._plain(error)}.") from None
+            raise PassingError(f"{self._message_without_key(error)}.") from None
         if response.status_code != 200:
             raise self._refusal(response)
         try:
@@ -203,8 +202,8 @@ class Client:
 
     def _refusal(self, response: httpx2.Response) -> PassingError | ServerFaultError:
         status = response.status_code
-        text = " ".join(self._plain(response.text).split())[:_LONGEST_TEXT]
-        if status in _PASSING:
+        text = " ".join(self._message_without_key(response.text).split())[:_MAX_MESSAGE_LENGTH]
+        if status in _TEMPORARY_STATUSES:
             pause = _seconds(response.headers.get("Retry-After", ""))
             return PassingError(f"status {status}: {text}.", pause)
         detail = f"It said status {status}: {text}. Look at the address, the model and the dialect."
@@ -213,16 +212,16 @@ class Client:
             detail = f"It wants a key, in the environment variable {variables}."
         return ServerFaultError(self.address.url, "it refuses a request", detail, status)
 
-    def _plain(self, error: object) -> str:
-        """A foreign message, in which the server may have repeated the key."""
+    def _message_without_key(self, error: object) -> str:
+        """Return a message with the key removed, since the server may repeat it."""
         text, key = str(error) or type(error).__name__, key_of(self.address)
         return text.replace(key, "…") if key else text
 
 
 def _seconds(retry_after: str) -> float | None:
-    """The pause of a `Retry-After` header, which is a number of seconds or a date."""
+    """Return the pause of a `Retry-After` header (seconds or a date), or None."""
     with suppress(ValueError):
         return max(0.0, float(retry_after))
-    with suppress(ValueError, OverflowError):  # no date, or a year that no calendar has
+    with suppress(ValueError, OverflowError):  # not a date, or a year out of range
         return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time())
     return None

@@ -1,4 +1,4 @@
-"""A causal model on an inference server, as a language model."""
+"""Language models for causal networks on inference servers."""
 
 from __future__ import annotations
 
@@ -34,25 +34,24 @@ if TYPE_CHECKING:
 class ServerModel(SubwordModel):
     """Sum over tokens of log p(token | context and earlier tokens), the end mark included.
 
-    As `CausalModel` under the rule `log-likelihood`, with the network elsewhere: sentences are cut
-    here, and the server is sent token ids. It is tried out when the model is made (`probes`).
+    Equivalent to `CausalModel` with the rule `log-likelihood`, but the network is on a server.
+    Sentences are tokenized locally, and token ids are sent. The server is tested when the model is
+    created (`probes`).
 
-    A search knows nothing of a sentence but its score and its number of tokens, and asks a draft
-    where there is one.
+    A search uses only scores, numbers of tokens and an optional draft.
 
     Args:
-        address: of the server and its model.
-        tokenizer: a `transformers` tokenizer, the model's own.
-        context: a text before the sentence; None for the default.
-        name: the model's name, by default the address.
-        config: the network's text configuration, where it is at hand.
-        draft: a local model whose scores resemble the server's.
-        connected: whether to try the server out; without it the model scores nothing, and tells
-            how it reads words.
+        address: address of the server and its model.
+        tokenizer: `transformers` tokenizer of the model.
+        context: text before the sentence; None for the default.
+        name: name of the model, by default the address.
+        config: text configuration of the network, if available.
+        draft: local model with similar scores.
+        connected: whether to use the server; otherwise the model can only tokenize.
 
     Raises:
-        ServerFaultError: the server has a fault; says which.
-        ModelError: it cannot be reached, or there is no context.
+        ServerFaultError: if the server fails a test.
+        ModelError: if the server cannot be reached, or there is no context.
     """
 
     is_black_box = True
@@ -79,8 +78,8 @@ class ServerModel(SubwordModel):
 
     @cached_property
     def convention(self) -> Convention:
-        """The rule, the context, and the tolerance within which the server agreed with itself."""
-        # How sentences are cut and what stands before them, as in local causal models
+        """Convention with rule, context, and the tolerance used in the tests of the server."""
+        # Tokenization and context, as in local causal models
         reading = [fingerprint_of_tokenizer(self._tokenizer), self._context, self._space]
         if self._service is None:
             digest = f"tokenizer-{short_hash(json.dumps(reading))}"
@@ -92,7 +91,7 @@ class ServerModel(SubwordModel):
             context_tokens=self._context_tokens,
             end_scored=True,
             fingerprint=digest,
-            precision="unknown",  # of weights elsewhere; results are held to the tolerance
+            precision="unknown",  # precision on the server; results are checked with the tolerance
             tolerance=self._address.tolerance,
         )
 
@@ -100,8 +99,8 @@ class ServerModel(SubwordModel):
         """See `LanguageModel.log_probs`.
 
         Raises:
-            ServerFaultError: the server has a fault, or its model has changed.
-            ModelError: a sentence is too long, or the server cannot be reached for long.
+            ServerFaultError: if a response is invalid, or the server's model has changed.
+            ModelError: if a sentence is too long, or the server cannot be reached.
         """
         return np.array([row.sum() for row in self._parts(self._encode(sentences))], np.float64)
 
@@ -110,23 +109,23 @@ class ServerModel(SubwordModel):
         return self._sums_of_words(continuations, self._terms)
 
     def draft(self, effort: int = 1) -> LanguageModel | None:  # noqa: ARG002
-        """The local model that the address names, or None."""
+        """Return the local model named in the address, or None."""
         return self._draft
 
     def for_another_search(self) -> Self:
-        """See `Scorer.for_another_search`: of the draft."""
-        twin = copy(self)
+        """See `Scorer.for_another_search`; only the draft is copied."""
+        model = copy(self)
         if self._draft is not None:
-            twin._draft = self._draft.for_another_search()
-        return twin
+            model._draft = self._draft.for_another_search()
+        return model
 
     def forget_prefixes(self) -> None:
-        """See `LanguageModel.forget_prefixes`: those of the draft."""
+        """See `LanguageModel.forget_prefixes`; only the draft has a cache."""
         if self._draft is not None:
             self._draft.forget_prefixes()
 
     def _needs(self, n_tokens: int) -> int:
-        """See `SubwordModel`: with the context, and the token that a server is to generate."""
+        """See `SubwordModel`; includes the context and the token that a server generates."""
         return len(self._context) + n_tokens + 1
 
     def _parts(self, encodings: Sequence[Encoding]) -> list[FloatArray]:
@@ -134,23 +133,23 @@ class ServerModel(SubwordModel):
         return self._terms([encoding.ids for encoding in encodings])
 
     def _terms(self, rows: Sequence[Tokens]) -> list[FloatArray]:
-        """Log-probabilities of the tokens of each row in context, nats."""
+        """Return log-probabilities of the tokens of each row after the context, nats."""
         if self._service is None:
             raise ModelError(f"{self.name} was loaded without its server: it cannot score.")
         if not rows:
             return []
-        before = len(self._context)
+        n_context = len(self._context)
         with timed():
             answers = self._service.echo([self._context + row for row in rows])
-            # Another model, or values in another form, may be there from one request to the next:
-            # none are given out before the probes have shown that they are as they were
+            # The model or its format may change between requests, so repeat the probes before
+            # returning values
             check_unchanged(self._service)
-        count(len(rows), sum(map(len, rows)) + before * len(rows))
-        return [values[before:] for values in answers]
+        count(len(rows), sum(map(len, rows)) + n_context * len(rows))
+        return [values[n_context:] for values in answers]
 
 
 def check_server(location: str, *, trust_remote_code: bool = False) -> None:  # noqa: ARG001
-    """Refuse an address that cannot be read; the server is not asked.
+    """Refuse an invalid address; no request is sent.
 
     Raises:
         ModelError: see `parse_address`.
@@ -161,10 +160,10 @@ def check_server(location: str, *, trust_remote_code: bool = False) -> None:  # 
 def load_server(
     location: str, *, name: str, loading: Loading = DEFAULT_LOADING, context: str | None = None
 ) -> ServerModel:
-    """Load the tokenizer of a served model, and try its server out.
+    """Load the tokenizer of a served model, and test its server.
 
     Raises:
-        ModelError: see `parse_address` and `ServerModel`; or the tokenizer cannot be loaded.
+        ModelError: see `parse_address` and `ServerModel`; or if the tokenizer cannot be loaded.
     """
     from contstim.models.catalog import load_model
     from contstim.models.checkpoints import load_tokenizer

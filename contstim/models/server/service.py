@@ -1,11 +1,11 @@
-"""Token ids in, checked values out, in the dialects of servers.
+"""Requests with token ids and checked responses, in the dialects of servers.
 
-Every answer is checked against what was sent, not only those of the probes: as many values as
-tokens, for the same tokens where the server tells which, numbers, none above 0.
+Each response is checked against its request: one value per token, the same tokens if the server
+reports them, finite values, none above 0.
 
-Two questions, in three dialects. `echo`: what is the log-probability of each of these tokens given
-those before it? `alternatives`: which tokens may come next, and how likely are they? For tokens
-`[0, 71, 9]` the three answer the first one so:
+There are two kinds of requests, in three dialects. `echo` requests the log-probability of each
+token given the tokens before it. `alternatives` requests the likeliest next tokens and their
+log-probabilities. Responses of the dialects to `echo` for the tokens `[0, 71, 9]`:
 
     completions  choices[0].logprobs           tokens          ["token_id:0", "token_id:71", …]
                                                token_logprobs  [null, -2.5, -0.7, -1.2]
@@ -13,7 +13,7 @@ those before it? `alternatives`: which tokens may come next, and how likely are 
     sglang       [0].meta_info                 input_token_logprobs
                                                [[null, 0, "<s>"], [-2.5, 71, "The"], [-0.7, 9, …]]
 
-The fourth value of `completions` is of a token that was generated after them, and is cut off.
+The fourth value of `completions` belongs to a generated token and is removed.
 """
 
 from __future__ import annotations
@@ -43,39 +43,38 @@ _Given = ParamSpec("_Given")
 _Told = TypeVar("_Told")
 
 FLOOR = -9999.0
-"""What vLLM writes for minus infinity, which JSON does not have; no model comes near it."""
+"""vLLM's value for minus infinity, which JSON lacks; real log-probabilities are far above it."""
 
 OTHER_TOKENS = "it reads other tokens than those that it was sent"
 CHANGED = "the model behind the address, or what it says, is another than before"
 ONE_MODEL = "Scores of the two must not be mixed: serve one model, and start the work again."
 
-_SLACK = 1e-3  # nats above 0 that rounding may leave in half precision
-_CAPS = (20, 5, 1)  # how many alternatives servers tell: vLLM 20, OpenAI 5
-_OF_REQUESTS = frozenset({400, 422})  # statuses of servers that do not know a field or its value
-# Under these a server generates by the model's own probabilities
-_PLAIN = {"temperature": 1.0, "top_p": 1.0}
+_SLACK = 1e-3  # nats above 0 allowed for rounding in half precision
+_CAPS = (20, 5, 1)  # maximum numbers of alternatives: vLLM 20, OpenAI 5
+_BAD_REQUEST = frozenset({400, 422})  # statuses for an unknown field or value
+# With these settings, a server samples from the unmodified probabilities
+_UNMODIFIED = {"temperature": 1.0, "top_p": 1.0}
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """A way to ask a server and to read its answers.
+    """Format of the requests and responses of a server.
 
     Attributes:
-        url: where requests go to; `{root}` is the address without `/v1`.
-        version_urls: where the server may tell its version.
-        request: a request to a model about rows of tokens, after each of which so many are
-            generated.
-        asks_echo: fields that ask for the log-probabilities of the rows' tokens.
-        asks_alternatives: the field that asks for so many of the likeliest next tokens.
-        reads_echo: makes of an answer, and of the rows that were sent, a row each: the
-            log-probability of each token, nats, None where the server gives none, those of tokens
-            that it generated still among them; the tokens, None if it does not tell; their text.
-            With them the number of tokens that the server says it has read, if it does, and what it
-            says of its model.
-        reads_alternatives: makes of an answer tokens, as ids or as texts, and their
-            log-probabilities, nats. Both raise `PassingError` for an answer of another form.
-        asks_ids: fields that ask for ids of tokens in place of their texts; some servers refuse.
-        least_generated: number of tokens to be generated where none are wanted.
+        url: URL of requests; `{root}` is the address without `/v1`.
+        version_urls: URLs of the server's version.
+        request: function of the model, rows of tokens and the number of tokens to generate after
+            each row; returns the body of a request.
+        asks_echo: fields that request the log-probabilities of the rows' tokens.
+        asks_alternatives: field for the requested number of likeliest next tokens.
+        reads_echo: function of a response and the sent rows. For each row it returns the
+            log-probabilities of its tokens and of generated tokens, nats (None if missing); the
+            ids of the tokens, or None; and their text. It also returns the number of tokens that
+            the server has read, or None, and its description of the model.
+        reads_alternatives: function of a response that returns tokens, as ids or texts, and their
+            log-probabilities, nats. Both functions raise `PassingError` for another format.
+        asks_ids: fields that request token ids instead of texts; some servers refuse them.
+        least_generated: minimum number of tokens to generate.
     """
 
     url: str
@@ -90,49 +89,49 @@ class Dialect:
 
 
 def _completion(model: str, rows: Sequence[Tokens], n: int) -> dict[str, Any]:
-    return {"model": model, "prompt": rows, "max_tokens": n} | _PLAIN
+    return {"model": model, "prompt": rows, "max_tokens": n} | _UNMODIFIED
 
 
 def _generation(_model: str, rows: Sequence[Tokens], n: int) -> dict[str, Any]:
     return {
         "input_ids": rows,
-        "sampling_params": {"max_new_tokens": n} | _PLAIN,
+        "sampling_params": {"max_new_tokens": n} | _UNMODIFIED,
         "return_logprob": True,
         "return_text_in_logprobs": True,
     }
 
 
-def _of_form(reads: Callable[_Given, _Told]) -> Callable[_Given, _Told]:
-    """A reader that has answers of another form asked for again."""
+def _checks_format(reads: Callable[_Given, _Told]) -> Callable[_Given, _Told]:
+    """Decorate a reader so that requests are repeated after a response of another format."""
 
     @wraps(reads)
-    def read(*given: _Given.args, **named: _Given.kwargs) -> _Told:
+    def read(*args: _Given.args, **kwargs: _Given.kwargs) -> _Told:
         try:
-            return reads(*given, **named)
+            return reads(*args, **kwargs)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             raise PassingError("an answer is not of the form expected.", few=True) from None
 
     return read
 
 
-@_of_form
+@_checks_format
 def _echoed_completions(answer: Any, sent: Sequence[Tokens]) -> Echo:
     rows: list[Row] = []
     for choice in _choices(answer, len(sent)):
         values = _values(choice["logprobs"]["token_logprobs"])
         ids = [_id(token) for token in choice["logprobs"].get("tokens") or [""]]
-        told = [i for i in ids if isinstance(i, int)]
-        known = told[: len(values)] if len(told) == len(ids) else None
-        rows.append((values, known, str(choice.get("text") or "")))
+        numeric = [i for i in ids if isinstance(i, int)]
+        row_ids = numeric[: len(values)] if len(numeric) == len(ids) else None
+        rows.append((values, row_ids, str(choice.get("text") or "")))
     return rows, _n_read(answer.get("usage")), _identity(answer)
 
 
-@_of_form
+@_checks_format
 def _echoed_prompts(answer: Any, sent: Sequence[Tokens]) -> Echo:
     rows: list[Row] = []
     for choice, tokens in zip(_choices(answer, len(sent)), sent, strict=True):
-        # Nothing is told of the first token; the others have an entry each, in which the likeliest
-        # token may stand beside the one that was sent
+        # The first token has no entry. The entry of each other token may also contain the
+        # likeliest token
         ids, facts = [], []
         expected = chain(map(str, tokens), repeat(""))
         for entry, token in zip(choice["prompt_logprobs"], expected, strict=False):
@@ -145,7 +144,7 @@ def _echoed_prompts(answer: Any, sent: Sequence[Tokens]) -> Echo:
     return rows, _n_read(answer.get("usage")), _identity(answer)
 
 
-@_of_form
+@_checks_format
 def _likeliest_completions(answer: Any) -> dict[int | str, float]:
     (choice,) = _choices(answer, 1)
     likeliest = choice["logprobs"]["top_logprobs"][0]
@@ -153,27 +152,27 @@ def _likeliest_completions(answer: Any) -> dict[int | str, float]:
     return {_id(token): value for token, value in pairs if value is not None}
 
 
-@_of_form
+@_checks_format
 def _echoed_generations(answer: Any, sent: Sequence[Tokens]) -> Echo:
     rows: list[Row] = []
     facts = _facts(answer, len(sent))
     for fact in facts:
         values, ids, texts = zip(*fact["input_token_logprobs"], strict=True)
         rows.append((_values(values), [int(i) for i in ids], "".join(text or "" for text in texts)))
-    read = [_n_read(fact) for fact in facts]
-    told = [n for n in read if n is not None]
+    counts = [_n_read(fact) for fact in facts]
+    known_counts = [n for n in counts if n is not None]
     identity = " ".join(sorted({str(fact.get("weight_version", "")) for fact in facts}))
-    return rows, sum(told) if len(told) == len(read) else None, identity
+    return rows, sum(known_counts) if len(known_counts) == len(counts) else None, identity
 
 
-@_of_form
+@_checks_format
 def _likeliest_generations(answer: Any) -> dict[int | str, float]:
     (fact,) = _facts(answer, 1)
-    told = [(int(token), value) for value, token, _ in fact["output_top_logprobs"][0]]
-    return {token: float(value) for token, value in told if value is not None}
+    pairs = [(int(token), value) for value, token, _ in fact["output_top_logprobs"][0]]
+    return {token: float(value) for token, value in pairs if value is not None}
 
 
-_COMPLETIONS = Dialect(  # OpenAI's completions with `echo`, as vLLM and others speak it
+_COMPLETIONS = Dialect(  # OpenAI's completions with `echo`, also supported by vLLM and others
     url="{url}/completions",
     version_urls=("{root}/version",),
     request=_completion,
@@ -185,7 +184,7 @@ _COMPLETIONS = Dialect(  # OpenAI's completions with `echo`, as vLLM and others 
 )
 DIALECTS = {
     "completions": _COMPLETIONS,
-    # vLLM's own `prompt_logprobs`; it generates a token at least
+    # vLLM's native `prompt_logprobs`; it generates at least one token
     "vllm": replace(
         _COMPLETIONS,
         asks_echo={"prompt_logprobs": 1},
@@ -194,7 +193,10 @@ DIALECTS = {
     ),
     "sglang": Dialect(
         url="{root}/generate",
-        version_urls=("{root}/server_info", "{root}/get_server_info"),  # the second of old ones
+        version_urls=(
+            "{root}/server_info",
+            "{root}/get_server_info",
+        ),  # the second one for old versions
         request=_generation,
         asks_echo={"logprob_start_len": 0},
         asks_alternatives="top_logprobs_num",
@@ -206,7 +208,7 @@ DIALECTS = {
 
 
 def _choices(answer: Any, n_rows: int) -> list[dict[str, Any]]:
-    """The parts of an answer in the order of the rows: neither fewer nor more, none twice."""
+    """Return the parts of a response in the order of the rows, exactly one per row."""
     by_index = {int(c.get("index", i)): c for i, c in enumerate(answer["choices"])}
     if len(answer["choices"]) != n_rows:
         raise LookupError
@@ -214,7 +216,7 @@ def _choices(answer: Any, n_rows: int) -> list[dict[str, Any]]:
 
 
 def _facts(answer: Any, n_rows: int) -> list[dict[str, Any]]:
-    """What SGLang says of each row."""
+    """Return SGLang's metadata of each row."""
     answers = answer if isinstance(answer, list) else [answer]
     if len(answers) != n_rows:
         raise LookupError
@@ -226,7 +228,7 @@ def _values(entries: Iterable[Any]) -> list[float | None]:
 
 
 def _id(token: object) -> int | str:
-    """The id in `token_id:71`; any other text as it stands."""
+    """Return the id in `token_id:71`, or any other text unchanged."""
     match = re.fullmatch("token_id:([0-9]{1,9})", str(token))
     return int(match[1]) if match else str(token)
 
@@ -241,20 +243,20 @@ def _identity(answer: Any) -> str:
 
 
 class ScoringService:
-    """A model on a server that reads rows of token ids.
+    """Model on a server that reads rows of token ids.
 
     Args:
-        client: sends the requests.
-        tokenizer: a `transformers` tokenizer, to read tokens that a server tells as texts.
+        client: client that sends the requests.
+        tokenizer: `transformers` tokenizer, to find the ids of tokens that are reported as texts.
 
     Attributes:
-        address: of the server and its model.
-        dialect: what is asked, and where the answer stands.
-        cap: how many alternatives the server tells, once it has been asked.
-        texts: what the rows of the last call stand for, white space aside; empty if not told.
-        version: of the server's program, or empty.
-        window: how many tokens the model reads; None if the server does not tell.
-        probes: rows that it was tried out with, the shortest first, and their values, nats.
+        address: address of the server and its model.
+        dialect: format of requests and responses.
+        cap: maximum number of alternatives that the server reports, valid after a request.
+        texts: texts of the rows of the last call, empty if not reported; white space may differ.
+        version: version of the server, or empty.
+        window: maximum number of tokens of an input; None if not reported.
+        probes: rows of the tests, the shortest first, and their values, nats.
     """
 
     def __init__(self, client: Client, tokenizer: Any) -> None:
@@ -271,17 +273,17 @@ class ScoringService:
     def echo(
         self, rows: Sequence[Tokens], *, batch: int | None = None, longest: float = math.inf
     ) -> list[FloatArray]:
-        """Log-probability of each token of each row given those before it, (n_tokens,), nats.
+        """Return log-probabilities of each row's tokens given the earlier ones, (n_tokens,), nats.
 
-        The value of the first token, before which there is nothing, is nan.
+        The value of the first token is nan.
 
         Args:
-            rows: two tokens or more each.
-            batch: how many rows a request holds; by default what the address says.
-            longest: seconds after which patience is at an end in any case.
+            rows: rows of at least two tokens each.
+            batch: number of rows in a request; by default that of the address.
+            longest: maximum time of retries, seconds, if less than the patience.
 
         Raises:
-            ServerFaultError: an answer does not fit what was sent.
+            ServerFaultError: if a response does not match its request.
             ModelError: see `Client.ask_all`.
         """
         size, dialect, address = batch or self.address.batch, self.dialect, self.address
@@ -291,31 +293,33 @@ class ScoringService:
         answers = self.client.ask_all(
             self.url(dialect.url),
             [dialect.request(address.model, part, n) | fields for part in parts],
-            lambda number, answer: dialect.reads_echo(answer, parts[number]),
+            lambda index, answer: dialect.reads_echo(answer, parts[index]),
             longest=longest,
         )
         values: list[FloatArray] = []
         self.texts = []
         for sent, (echoed, n_read, identity) in zip(parts, answers, strict=True):
             if self._identity not in {None, identity}:
-                what = f"Its answers called it {self._identity!r} and now {identity!r}. {ONE_MODEL}"
-                self.refuse(CHANGED, what)
+                detail = (
+                    f"Its answers called it {self._identity!r} and now {identity!r}. {ONE_MODEL}"
+                )
+                self.refuse(CHANGED, detail)
             self._identity = identity
-            # What was read in all is looked at last: the rows themselves say more
-            for row, (told, ids, text) in zip(sent, echoed, strict=True):
-                values.append(self._checked(row, told, ids))
+            # Check the total number of tokens last, since errors of rows are more informative
+            for row, (row_values, ids, text) in zip(sent, echoed, strict=True):
+                values.append(self._check_row(row, row_values, ids))
                 self.texts.append(text)
             n_sent = sum(map(len, sent))
             if n_read not in {None, n_sent}:
-                what = f"It was sent {n_sent} tokens and says that it read {n_read}."
-                self.refuse(OTHER_TOKENS, what)
+                detail = f"It was sent {n_sent} tokens and says that it read {n_read}."
+                self.refuse(OTHER_TOKENS, detail)
         return values
 
     def alternatives(self, prefixes: Sequence[Tokens]) -> list[dict[int, float]]:
-        """The likeliest next tokens after each prefix and their log-probabilities, nats.
+        """Return the likeliest next tokens after each prefix and their log-probabilities, nats.
 
         Raises:
-            ServerFaultError: a value is not a log-probability, or see `Client.ask_all`.
+            ServerFaultError: if a value is not a log-probability; or see `Client.ask_all`.
             ModelError: see `Client.ask_all`.
         """
         dialect = self.dialect
@@ -334,27 +338,27 @@ class ScoringService:
             try:
                 return self.client.ask_all(self.url(dialect.url), bodies, read)
             except ServerFaultError as error:
-                # A server that tells fewer alternatives refuses to tell more
-                if error.status not in _OF_REQUESTS or self.cap == _CAPS[-1]:
+                # A server refuses requests for more alternatives than its maximum
+                if error.status not in _BAD_REQUEST or self.cap == _CAPS[-1]:
                     raise
                 self.cap = _CAPS[_CAPS.index(self.cap) + 1]
 
     def settle_fields(self, row: Tokens) -> None:
-        """Leave out what a server does not know, if it refuses a request for that.
+        """Omit the fields for token ids if the server refuses them.
 
         Raises:
-            ModelError: it refuses the request without it too.
+            ModelError: if the server also refuses the request without these fields.
         """
         try:
             self.echo([row], longest=FIRST_PATIENCE)
         except ServerFaultError as error:
-            if error.status not in _OF_REQUESTS or not self.dialect.asks_ids:
+            if error.status not in _BAD_REQUEST or not self.dialect.asks_ids:
                 raise
             self.dialect = replace(self.dialect, asks_ids={})
             self.echo([row])
 
     def url(self, template: str) -> str:
-        """An address of the server, from one of the dialect's."""
+        """Return a URL of the server from a template of the dialect."""
         return template.format(url=self.address.url, root=self.address.root)
 
     def refuse(self, fault: str, detail: str) -> NoReturn:
@@ -365,44 +369,45 @@ class ScoringService:
         """
         raise ServerFaultError(self.address.text, fault, detail)
 
-    def _checked(
+    def _check_row(
         self, sent: Tokens, values: list[float | None], ids: list[int] | None
     ) -> FloatArray:
-        """The values of the tokens that were sent, nan for the first."""
-        n, most = len(sent), self.address.max_tokens
-        # ids of tokens that were generated follow those of the tokens that were sent; -1 is where
-        # nothing is told
-        read = None if ids is None else ids[: max(n, len(values) - most)]
-        same = read is None or (
-            len(read) == n and all(i in {-1, j} for i, j in zip(read, sent, strict=True))
+        """Return the checked values of the sent tokens, nan for the first."""
+        n, max_generated = len(sent), self.address.max_tokens
+        # Ids of generated tokens follow those of the sent tokens; -1 means not reported
+        read_ids = None if ids is None else ids[: max(n, len(values) - max_generated)]
+        is_same = read_ids is None or (
+            len(read_ids) == n and all(i in {-1, j} for i, j in zip(read_ids, sent, strict=True))
         )
-        if not same or not 0 <= len(values) - n <= most:
-            told = "" if read is None else f" of the tokens {_shortened(read)}"
-            what = f"It was sent the {n} tokens {_shortened(sent)} and answered with {len(values)}"
-            self.refuse(OTHER_TOKENS, f"{what} values{told}.")
-        # Before the first token there is nothing to predict it from: a value there means that the
-        # server has read something else first. Some write 0 in place of nothing.
+        if not is_same or not 0 <= len(values) - n <= max_generated:
+            tokens = "" if read_ids is None else f" of the tokens {_shortened(read_ids)}"
+            detail = (
+                f"It was sent the {n} tokens {_shortened(sent)} and answered with {len(values)}"
+            )
+            self.refuse(OTHER_TOKENS, f"{detail} values{tokens}.")
+        # The first token has no context. A value means that the server has read another token
+        # before it. Some servers report 0 instead of no value.
         if values[0] not in {None, 0.0}:
             self.refuse(
                 OTHER_TOKENS, f"It says {values[0]:.3f} nats for the first token, {sent[0]}."
             )
-        for place, value in enumerate(values[1:n], 1):
-            self._check_value(value, f"Token {place + 1} of {n}, {sent[place]},")
+        for index, value in enumerate(values[1:n], 1):
+            self._check_value(value, f"Token {index + 1} of {n}, {sent[index]},")
         checked: FloatArray = np.array([np.nan, *values[1:n]], np.float64)
         return np.minimum(checked, 0.0)
 
     def _check_value(self, value: float | None, token: str) -> None:
         if value is None or not FLOOR < value <= _SLACK:
-            given = "none" if value is None else f"{value:g}"
+            shown = "none" if value is None else f"{value:g}"
             self.refuse(
                 "it gives a token no value, or one that cannot be a log-probability",
-                f"{token} has {given}; models leave some probability to every token. Look at its "
+                f"{token} has {shown}; models leave some probability to every token. Look at its "
                 f"log (half precision may overflow) and at settings that forbid tokens.",
             )
 
     @cached_property
     def _id_of_text(self) -> dict[str, int | None]:
-        """The token that stands for a text; None where there are several."""
+        """Token of each text; None if several tokens have the same text."""
         ids: dict[str, int | None] = {}
         for token in sorted(self._tokenizer.get_vocab().values()):
             text = self._tokenizer.decode([token], clean_up_tokenization_spaces=False)

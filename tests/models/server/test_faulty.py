@@ -340,7 +340,7 @@ REFUSED: dict[type[FakeServer], set[str]] = {
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses a hundredth as long."""
     monkeypatch.setattr(client, "_FIRST_PAUSE", 0.005)
-    monkeypatch.setattr(client, "_LONGEST_PAUSE", 0.05)
+    monkeypatch.setattr(client, "_MAX_PAUSE", 0.05)
 
 
 def scores(fake: FakeServer, url: str, options: str = "", patience: float = 3.0) -> np.ndarray:
