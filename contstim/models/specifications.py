@@ -1,10 +1,10 @@
-"""Model specifications: how a user names a model.
+"""Model specifications: names of models in commands and files.
 
     [NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]
 
-such as `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` or `small=hf:gpt2:main`. The name stands in
-columns, files and figures. What precedes the first `=` is the name unless it holds a `:` or a `/`:
-then it belongs to the specification, as in `server:host/api?tokenizer=gpt2` or in `./a=b.arpa`.
+such as `kenlm:trigram.arpa`, `hf:gpt2@chain+mean` or `small=hf:gpt2:main`. The name is used in
+columns, files and figures. The text before the first `=` is the name unless it contains a `:` or a
+`/`. Then it belongs to the specification, as in `server:host/api?tokenizer=gpt2` or `./a=b.arpa`.
 A revision is a branch, a tag or a commit of a model on the hub.
 """
 
@@ -25,7 +25,7 @@ from contstim.models.families import FAMILIES, family_named
 from contstim.wording import repeated
 
 RECURRENT_CONFIGURATION = "recurrent.json"
-"""The file by which a folder is known to hold a recurrent model."""
+"""Configuration file of a folder with a recurrent model."""
 
 
 RESERVED_NAMES = frozenset(
@@ -36,25 +36,25 @@ RESERVED_NAMES = frozenset(
         *("contrast", "condition", "trial_id", "group"),
     }
 )
-"""Columns and rows that tables have beside those of models, in small letters."""
+"""Columns and rows of tables that do not belong to models, in lower case."""
 
-_LONGEST = 60  # characters: names become parts of file names, which take 255 bytes
+_MAX_NAME_LENGTH = 60  # characters: names become parts of file names, which take 255 bytes
 _SIGNS = " ._-"
 
 
 @dataclass(frozen=True)
 class Specification:
-    """A model as a user names it, parsed; not loaded yet.
+    """Parsed specification of a model, which is not loaded yet.
 
     Attributes:
-        name: its name in columns, files and figures.
-        specification: how it is loaded, as written, without the name.
-        family: the name of a family.
-        location: a file, a folder, or a name on the hub with its revision, such as `gpt2:main`.
-        rule: empty for the default.
-        transform: a key of `TRANSFORMS`, or empty.
-        argument: of the transform, such as a file.
-        context: a text that a causal model reads before the first word; None for the default.
+        name: name in columns, files and figures.
+        specification: text of the specification without the name.
+        family: name of the family.
+        location: file, folder, or name on the hub with its revision, such as `gpt2:main`.
+        rule: scoring rule; empty for the default.
+        transform: key of `TRANSFORMS`, or empty.
+        argument: argument of the transform, such as a file.
+        context: text that a causal model reads before the first word; None for the default.
     """
 
     name: str
@@ -178,17 +178,17 @@ def parse_model(given: str | Specification, name: str = "") -> Specification:
 
     A parsed model is returned as it is.
 
-    The location may be a name of the catalogue. The family may be told by the file's ending or by a
-    file in the folder.
+    The location may be a name of the catalogue. The family may follow from the file ending or from
+    a file in the folder.
 
     Args:
-        given: the text. With a `name`, a `=` in it belongs to a path or an address.
-        name: of the model; by default what stands before the `=`, or else the text.
+        given: text to parse. With a `name`, a `=` in it belongs to a path or an address.
+        name: name of the model; by default the part before the `=`, or else the text.
 
     Raises:
-        ModelError: no text is given, it is malformed, the part before the `=` cannot be a name, or
-            there is no such family, rule or transform; lists what would have worked. Or the family
-            reads no context.
+        ModelError: if `given` is not a text or is malformed, the part before the `=` is not a valid
+            name, or there is no such family, rule or transform; the message lists valid values. Or
+            if the family reads no context.
     """
     if isinstance(given, Specification):
         return given
@@ -199,16 +199,16 @@ def parse_model(given: str | Specification, name: str = "") -> Specification:
         )
     text, context = without_context(given)
     before, equals, after = text.partition("=")
-    # Else the = belongs to a path or an address
+    # Otherwise the = belongs to a path or an address
     if not name and equals and ":" not in before and "/" not in before:
         name, text = before.strip(), after.strip()
         _check_name(name, given)
-    # The location is as short as possible, so that the last @rule and +transform are not part of it
+    # The shortest possible location, which excludes the last @rule and +transform
     match = _SPECIFICATION.fullmatch(text)
     if match is None:
         raise ModelError(f"{text!r} is not a model: write [family:]location[@rule][+transform].")
     family, location = match["family"], match["location"]
-    # a name of the catalogue stands for its specification; a rule may follow it
+    # A name of the catalogue is replaced by its specification; a rule may follow it
     if family is None and location in CATALOGUE:
         family, _, location = CATALOGUE[location][0].partition(":")
     kind = family_named(family or _family_of(location), text)
@@ -271,10 +271,10 @@ def parse_models(given: Models) -> list[Specification]:
             f"Every model has a name of its own; given twice: {', '.join(twice)}. Leave one of "
             f"them out, or tell them apart as NAME=MODEL."
         )
-    # Two names for one model: a comparison would find that it agrees with itself
+    # Refuse two names for one model, since it would be compared with itself
     same: dict[Specification, Specification] = {}
     for model in models:
-        # Two ways to write a path name one model, and the default revision of the hub is `main`
+        # A path may be written in two ways, and the default revision of the hub is `main`
         hub_name, revision = split_revision(model.location)
         path = os.path.normpath(hub_name if revision == "main" else model.location)
         other = same.setdefault(replace(model, name="", specification="", location=path), model)
@@ -290,8 +290,10 @@ def _check_name(name: str, text: str) -> None:
             f"{name!r} in {text!r} is not a name for a model, of letters, digits, spaces, '.', '_' "
             f"and '-'. A file whose own name holds '=' is given with its folder, such as ./{text}."
         )
-    if len(name) > _LONGEST:
-        raise ModelError(f"{name!r} has {len(name)} characters; a name has {_LONGEST} at most.")
+    if len(name) > _MAX_NAME_LENGTH:
+        raise ModelError(
+            f"{name!r} has {len(name)} characters; a name has {_MAX_NAME_LENGTH} at most."
+        )
     if name.lower() in RESERVED_NAMES:
         raise ModelError(
             f"{name!r} in {text!r} cannot name a model: tables have a column or row of that name."
@@ -299,7 +301,7 @@ def _check_name(name: str, text: str) -> None:
 
 
 def _family_of(location: str) -> str:
-    """The name of the family, from the ending or from the files in a folder; empty if unclear."""
+    """Return the family's name, from the ending or the files in a folder; empty if unclear."""
     # By the ending first, which reads no file
     for family in FAMILIES.values():
         if family.endings and location.endswith(family.endings):

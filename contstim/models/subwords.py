@@ -1,4 +1,4 @@
-"""Models of sub-words: what causal, masked and served transformers share, and the `hf:` family."""
+"""Base class of causal, masked and served transformers, and the loader of the `hf:` family."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def load_transformer(
     location: str, *, name: str, rule: str, loading: Loading, context: str | None = None
 ) -> LanguageModel:
-    """Load a checkpoint and score with a rule of its kind, which its configuration names.
+    """Load a checkpoint as a causal or masked model, depending on its configuration.
 
     The default rule is `log-likelihood` for causal models and `chain` for masked ones.
 
@@ -50,12 +50,12 @@ def load_transformer(
     from contstim.models.checkpoints.source import foreign_errors
 
     checkpoint = load_checkpoint(location, loading)
-    given: dict[str, Any] = {"name": name} | ({"rule": rule} if rule else {})
+    options: dict[str, Any] = {"name": name} | ({"rule": rule} if rule else {})
     with foreign_errors(location):
         if checkpoint.kind == "causal":
             from contstim.models.causal.adapter import CausalModel
 
-            return CausalModel(checkpoint, context=context, **given)
+            return CausalModel(checkpoint, context=context, **options)
         if context is not None:
             raise ModelError(
                 f"context must be left out for {name}, a masked model, which reads none before the "
@@ -63,14 +63,14 @@ def load_transformer(
             )
         from contstim.models.masked.adapter import MaskedModel
 
-        return MaskedModel(checkpoint, **given)
+        return MaskedModel(checkpoint, **options)
 
 
 def check_rule(checkpoint: Checkpoint, rule: str, rules: Iterable[str]) -> None:
-    """Refuse a rule that models of a checkpoint's kind do not have.
+    """Refuse a rule that is not available for a checkpoint's kind of model.
 
     Raises:
-        ModelError: names those that they have.
+        ModelError: if the rule is not available; the message lists the available ones.
     """
     if rule not in rules:
         raise ModelError(
@@ -80,25 +80,25 @@ def check_rule(checkpoint: Checkpoint, rule: str, rules: Iterable[str]) -> None:
 
 
 class SubwordModel(LanguageModel):
-    """A language model that reads the tokens of a sub-word tokenizer.
+    """Language model that reads the tokens of a sub-word tokenizer.
 
     Attributes:
-        window: how many tokens it reads; None for any number.
-        checkpoint: of the network, where that is in this process.
+        window: maximum number of tokens of an input; None if unlimited.
+        checkpoint: checkpoint of the network; None if the network is in another process.
     """
 
     reports_passes = True
     window: int | None
     # Tokenizer, location and configuration; empty if the model reads no context
     _begin_again: tuple[Any, ...] = ()
-    checkpoint: Checkpoint | None = None  # whose network is in this process
-    _encode: Callable[..., list[Encoding]]  # sentences as tokens: `encode_batch` with options
-    _space = False  # before the first word, so that it is cut like any other
-    _end_apart = False  # the end mark must be a token of its own
-    _needs_every_word = False  # a sentence of which the tokenizer drops a word has no score
+    checkpoint: Checkpoint | None = None  # None for a network on a server
+    _encode: Callable[..., list[Encoding]]  # `encode_batch` with options
+    _space = False  # whether a space precedes the first word, so that it is split like any other
+    _end_apart = False  # whether the end mark must be a separate token
+    _needs_every_word = False  # whether sentences with dropped words are refused
 
     def _remember_words(self, tokenizer: Any) -> None:
-        """Remember words and sentences as they are cut; the last step of reading."""
+        """Set the tokenizer and the caches of tokenized words and sentences."""
         self._tokenizer = tokenizer
         if self.checkpoint is not None:
             self.training_text = training_text_beside(self.checkpoint.location)
@@ -128,7 +128,7 @@ class SubwordModel(LanguageModel):
         self._context_tokens = tuple(map(str, tokenizer.convert_ids_to_tokens(list(context))))
         self._context_text = " ".join(self._context_tokens) if text is None else text
         spaced = self._end_apart or (text or "").endswith(" ")
-        # A space is of use if a word at the start of a text is cut otherwise than after one
+        # A space is needed only if the tokenizer treats the first word of a text differently
         self._space = spaced and not tokenizer.tokenize("a")[0].startswith(("Ġ", "▁"))
         self._encode = partial(
             encode_batch,
@@ -151,21 +151,21 @@ class SubwordModel(LanguageModel):
         """See `Scorer.with_context`."""
         if not self._begin_again:
             return super().with_context(text)
-        twin = self.for_another_search()
-        vars(twin).pop("convention", None)  # a cached property
-        twin._begin_with(text, *self._begin_again)
-        return twin
+        model = self.for_another_search()
+        vars(model).pop("convention", None)  # a cached property
+        model._begin_with(text, *self._begin_again)
+        return model
 
     @abstractmethod
     def _parts(self, encodings: Sequence[Encoding]) -> Iterable[FloatArray]:
-        """The part of each token in the score of each sentence, (n_tokens or more,), nats."""
+        """Return the part of each token in each sentence's score, (n_tokens or more,), nats."""
 
     def _is_scored(self, word: int) -> bool:  # noqa: ARG002
-        """True if tokens of a word, `END_MARK` or `SPECIAL` are scored."""
+        """Return True if tokens of a word, `END_MARK` or `SPECIAL` are scored."""
         return True
 
     def _needs(self, n_tokens: int) -> int:
-        """Tokens of the window that a sentence of so many takes."""
+        """Return the window size that a sentence of `n_tokens` tokens requires."""
         return n_tokens
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
@@ -200,12 +200,12 @@ class SubwordModel(LanguageModel):
             return super().float32_log_probs(sentences)
         from contstim.models.precision import in_float32
 
-        twin = self.for_another_search()  # prefixes in the cache are less precise
+        twin = self.for_another_search()  # an empty cache, since cached prefixes are less precise
         with in_float32(self.checkpoint.model):
             return twin.log_probs(sentences)
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """See `LanguageModel.knows`: all but special tokens, and those with the unknown one."""
+        """See `LanguageModel.knows`: all words without special or unknown tokens."""
         return readable(self._tokenizer, words)
 
     def tokens_per_word(self, words: Sequence[str], *, initial: bool) -> IntArray:
@@ -221,7 +221,7 @@ class SubwordModel(LanguageModel):
         continuations: Sequence[Continuation],
         terms: Callable[[Sequence[Tokens]], Iterable[FloatArray]],
     ) -> FloatArray:
-        """Sums over the tokens of words from the start on; `terms` scores the tokens of rows."""
+        """Return sums over the tokens of the continued words; `terms` scores the tokens of rows."""
         encodings = self._encode([item.sentence for item in continuations], end_apart=True)
         words = [[w for w in encoding.word_of if w != END_MARK] for encoding in encodings]
         rows = terms([e.ids[: len(w)] for e, w in zip(encodings, words, strict=True)])
@@ -233,7 +233,7 @@ class SubwordModel(LanguageModel):
         return totals
 
     def _check(self, sentence: Sentence, encoding: Encoding) -> None:
-        """Refuse a sentence that does not fit the window, or of which a word is dropped."""
+        """Refuse a sentence that does not fit the window, or with a dropped word."""
         self._check_window(len(encoding), sentence)
         if self._needs_every_word and not {*encoding.word_of} >= {*range(len(sentence))}:
             word = next(w for i, w in enumerate(sentence.words) if i not in encoding.word_of)
@@ -243,23 +243,23 @@ class SubwordModel(LanguageModel):
             )
 
     def _in_place(self, words: Sequence[str], place: Place) -> WordTokens:
-        """The tokens of each word in a kind of place."""
+        """Return the tokens of each word in a kind of position."""
         return self._cut_words(as_tuple(words), place)
 
     def _rewritten(self, sentence: Sentence, position: int, words: Sequence[str]) -> list[Encoding]:
-        """The sentence with each word in place, as tokens.
+        """Return the tokens of the sentence with each word at a position.
 
-        If words are cut independently, only the tokens of the replaced word differ, except at the
-        last position, where the end mark may join them.
+        If words are tokenized independently, only the tokens of the replaced word differ, except at
+        the last position, where the end mark may join them.
         """
         if not self._words_are_independent or position == len(sentence) - 1:
             return self._encode([sentence.replace(position, word) for word in words])
         encoding = self._encoded(sentence)
         cut = self._in_place(words, place_of(sentence, position)).tokens
         rewritten = [encoding.with_word(position, tokens) for tokens in cut]
-        for word, each in zip(words, rewritten, strict=True):
-            if self.window is not None and self._needs(len(each)) > self.window:
-                self._check_window(len(each), sentence.replace(position, word))
+        for word, tokens in zip(words, rewritten, strict=True):
+            if self.window is not None and self._needs(len(tokens)) > self.window:
+                self._check_window(len(tokens), sentence.replace(position, word))
         return rewritten
 
     def _check_window(self, n_tokens: int, sentence: Sentence) -> None:

@@ -1,20 +1,19 @@
-"""Models that read or score as another one does, with a change.
+"""Models that change the input or the scores of another model.
 
-Word-level models whose words are all in small letters, or all in capitals: most public n-gram
-models are made from text in small letters. Such a model does not know `The`: the first word of
-every sentence gets the score of an unknown word. `kenlm:FILE@lower` reads all words in small
-letters, `@upper` in capitals; recurrent models have the same rules. `@no-end-mark`, alone or after
-one of these, leaves out end marks that are words of the model; see `end_marks`.
+Most public n-gram models are trained on lower-case text. Such a model does not know `The`, so the
+first word of each sentence gets the score of an unknown word. `kenlm:FILE@lower` converts all words
+to lower case, `@upper` to capitals; recurrent models have the same rules. `@no-end-mark`, alone or
+after one of these, ignores end marks that are words of the model; see `end_marks`.
 
 Scores of a language model, transformed to be comparable between sentences:
 
     +mean   log p / number of tokens that the rule scores
     +slor   (log p - unigram log p of the words) / number of words (Pauls & Klein 2012; Lau et al.
-            2017); the unigram model reads words by the rules of the model, or by its own:
+            2017); the unigram model has the rules of the model, or those of its file, as in
             +slor:FILE@lower. If an end mark is a word of the unigram model, its unigram log p is
             subtracted as well.
 
-Neither score is a log-probability: they rank sentences, and no search takes them.
+Neither score is a log-probability: they can rank sentences but cannot be used in searches.
 """
 
 from __future__ import annotations
@@ -50,28 +49,28 @@ if TYPE_CHECKING:
 _Method = TypeVar("_Method", bound="Callable[..., object]")
 
 LETTER_CASES: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
-"""The rules of word-level models, by what they do to a word before the model reads it."""
+"""Rules of word-level models: functions applied to each word before the model reads it."""
 
 WORD_RULES = (*LETTER_CASES, NO_END_MARK, *(f"{case}@{NO_END_MARK}" for case in LETTER_CASES))
-"""The rules of word-level models: a letter case, no end marks, or both."""
+"""Rules of word-level models: a letter case, no end marks, or both."""
 
-_SENTENCES = 4_096  # whose words in the model's case are remembered
+_SENTENCES = 4_096  # converted sentences to cache
 LOUD = 0.02
 """Share of unknown words above which a command warns."""
 
 
 def word_rule(rule: str) -> tuple[str, bool]:
-    """The letter case of a rule, empty for none, and whether end marks may be words."""
+    """Return the letter case of a rule, empty for none, and whether end marks may be words."""
     case, _, rest = rule.partition("@")
     return case if case in LETTER_CASES else "", NO_END_MARK not in (case, rest)
 
 
 def _of_model(method: _Method) -> _Method:
-    """The method of the model that is read in another way, asked about what that model reads."""
+    """Return a method that calls the wrapped model's method with converted arguments."""
     name = method.__name__
 
-    def ask(self: Any, *given: Any, **options: Any) -> Any:
-        return getattr(self._model, name)(*map(self._as_read, given), **options)
+    def ask(self: Any, *args: Any, **options: Any) -> Any:
+        return getattr(self._model, name)(*map(self._as_read, args), **options)
 
     ask.__name__, ask.__doc__ = name, f"See `{method.__qualname__}`."
     return cast("_Method", ask)
@@ -80,23 +79,22 @@ def _of_model(method: _Method) -> _Method:
 class InLetterCase(LanguageModel):
     """A word-level model that reads every word in small letters, or in capitals.
 
-    Scores, replacements, known words and terms are those of the model for the words in its case.
-    Words of its vocabulary are given as sentences show them: in small letters, those that start a
-    sentence capitalised.
+    Scores, replacements, known words and terms are those of the model for the converted words. Its
+    vocabulary is returned in lower case, with capitals for words that start a sentence.
 
     Args:
-        model: the word-level model.
-        case: a key of `LETTER_CASES`.
+        model: word-level model.
+        case: key of `LETTER_CASES`.
     """
 
     def __init__(self, model: LanguageModel, case: str) -> None:
         self.name, self.case = model.name, case
-        self.training_text = model.training_text  # sentences are compared whatever their case
+        self.training_text = model.training_text  # comparison of sentences ignores case
         self.cheap_replacements = model.cheap_replacements
         self.reports_passes = model.reports_passes
         self._model = model
         change = LETTER_CASES[case]
-        # Cached: a search asks about the same lists of words again and again
+        # Cached, since a search scores the same lists of words repeatedly
         self._words = SizedCache(lambda words: WordTuple(map(change, words)), len, WORDS)
         self._sentence = lru_cache(_SENTENCES)(
             lambda sentence: replace(sentence, words=tuple(map(change, sentence.words)))
@@ -114,7 +112,7 @@ class InLetterCase(LanguageModel):
         return type(self)(self._model.for_another_search(), self.case)
 
     def _as_read(self, given: Any) -> Any:
-        """A sentence, words, or what a sentence stands in, in the letter case of the model."""
+        """Convert a sentence, words, or a list of sentences to the model's letter case."""
         if isinstance(given, Sentence):
             return self._sentence(given)
         if isinstance(given, Continuation):
@@ -143,22 +141,22 @@ class InLetterCase(LanguageModel):
         small = [word.lower() for word in words.initial]
         capitalised = [word[:1].upper() + word[1:] for word in small]
         inner = [word.lower() for word in words.inner]
-        # in order, each once
-        initial, others = (tuple(dict.fromkeys(each)) for each in (capitalised, inner))
+        # Distinct words in their order
+        initial, others = (tuple(dict.fromkeys(forms)) for forms in (capitalised, inner))
         return Vocabulary(initial, others, words.repeatable)
 
 
 UnknownWords: TypeAlias = tuple[str, bool]
-"""A text about words that a model does not know, empty where it knows all; and True if they are so
-many that scores say little."""
+"""Message about words that a model does not know (empty if it knows all), and True if their share
+is above `LOUD`."""
 
 
 def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
-    """The words of sentences that a model does not know, repeated ones counted.
+    """Describe the words of sentences that a model does not know, counting repetitions.
 
-    Names the key of `LETTER_CASES` that the model's words seem to have: as the sentences write them
-    it knows few of the words that the case changes, and in it more than half of those that it does
-    not know. Sub-word models know all words.
+    The message recommends a letter case if two conditions hold: the model does not know most of the
+    words that the case changes, and it knows more than half of the unknown words in that case.
+    Sub-word models know all words.
     """
 
     def unknown(words: Counter[str]) -> Counter[str]:
@@ -198,14 +196,14 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
 def tell_unknown(
     unknown: UnknownWords, warn: Callable[[str], None], say: Callable[[str], None]
 ) -> None:
-    """Say it, if any word is unknown: as a warning where scores say little."""
+    """Report unknown words, if any; as a warning if their share is large."""
     text, is_loud = unknown
     if text:
         (warn if is_loud else say)(text)
 
 
 def tell_end_mark(name: str, rule: str, say: Callable[[str], None]) -> None:
-    """Say it if a model reads end marks as words."""
+    """Report if a model reads end marks as words."""
     if note := end_mark_note(name, rule):
         say(note)
 
@@ -213,9 +211,9 @@ def tell_end_mark(name: str, rule: str, say: Callable[[str], None]) -> None:
 def tell_unknown_words(
     models: Iterable[Scorer], sentences: Sequence[Sentence], reporter: Reporter
 ) -> None:
-    """Say which share of the words each model does not know, and whether it reads end marks.
+    """Report the share of words that each model does not know, and whether it reads end marks.
 
-    Warn of a large share.
+    A large share is a warning.
     """
     for model in models:
         tell_end_mark(model.name, model.convention.rule, reporter.say)
@@ -223,10 +221,10 @@ def tell_unknown_words(
 
 
 def transformed(scorer: Scorer, specification: Specification) -> Transformed:
-    """The model with the transform that its specification names.
+    """Return a model with the transform of its specification.
 
     Raises:
-        ModelError: its unigram model is missing or of another order, or the scores to be
+        ModelError: if its unigram model is missing or of another order, or the scores to be
             transformed are not log-probabilities.
     """
     from contstim.models.ngram.adapter import NgramModel
@@ -235,9 +233,9 @@ def transformed(scorer: Scorer, specification: Specification) -> Transformed:
     if specification.transform == "mean":
         return Transformed(model, specification.name)
     file, rule = specification.argument, specification.rule
-    for own_rule in WORD_RULES:
-        if file.endswith(f"@{own_rule}"):
-            file, rule = file.removesuffix(f"@{own_rule}"), own_rule
+    for file_rule in WORD_RULES:
+        if file.endswith(f"@{file_rule}"):
+            file, rule = file.removesuffix(f"@{file_rule}"), file_rule
     case, end_mark = word_rule(rule)
     unigram = NgramModel(file, end_mark=end_mark)
     if unigram.order != 1:
@@ -251,14 +249,14 @@ def transformed(scorer: Scorer, specification: Specification) -> Transformed:
 
 
 class Transformed(Scorer):
-    """Scores that are increasing functions of a language model's, one function a sentence.
+    """Scorer whose scores are increasing functions of log-probabilities, one per sentence.
 
     Args:
-        model: the language model.
-        name: names columns and files.
-        unigram: an n-gram model of order 1 for the syntactic log-odds ratio, which scores the
-            words, and the end mark if that is a word of it, without the end of the sentence; None
-            for the mean per token.
+        model: language model.
+        name: name in columns and files.
+        unigram: n-gram model of order 1 for the syntactic log-odds ratio; it scores the words and,
+            if it is a word of the model, the end mark, but not the end of the sentence. None for
+            the mean per token.
     """
 
     def __init__(
@@ -269,8 +267,8 @@ class Transformed(Scorer):
 
     @property
     def convention(self) -> Convention:
-        """The convention of the model, per token; or less that of the unigram model, per word."""
-        plain = self._model.convention  # whose fingerprint is that of the weights and the rule
+        """Convention of the transformed scores, in nats per token or per word."""
+        plain = self._model.convention  # its fingerprint depends on weights and rule
         suffix, unit, parts = "+mean", "nats per token", [plain.fingerprint, "+mean"]
         if self._unigram is not None:
             suffix, unit = "+slor", "nats per word"
@@ -288,7 +286,7 @@ class Transformed(Scorer):
         return (self._model.log_probs(sentences) - baseline) / self._sizes(sentences)
 
     def standard_errors(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """See `Scorer.standard_errors`; what is subtracted is exact."""
+        """See `Scorer.standard_errors`; the subtracted scores are exact."""
         return self._model.standard_errors(sentences) / self._sizes(sentences)
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:
@@ -314,24 +312,24 @@ class Transformed(Scorer):
         return given
 
     def _sizes(self, sentences: Sequence[Sentence]) -> FloatArray:
-        """The numbers to divide by: of tokens, or of words, the same for all models."""
+        """Return the divisors: numbers of tokens, or of words."""
         if self._unigram is None:
             return self._model.token_counts(sentences).astype(np.float64)
         return np.fromiter(map(len, sentences), np.float64, len(sentences))
 
 
 def _words_alone(unigram: LanguageModel, sentences: Sequence[Sentence]) -> FloatArray:
-    """Unigram log p of the words, (n_sentences,), nats, without the end of the sentence.
+    """Return the unigram log p of the words, (n_sentences,), nats, without the sentence end.
 
-    The end mark counts if it is a word of the unigram model.
+    The end mark is included if it is a word of the unigram model.
     """
     log_probs = unigram.continuation_log_probs([Continuation(s, 0) for s in sentences])
     if reads_end_mark(unigram.convention.rule):
         terms = unigram.token_log_probs(sentences)
-        # Between the words and the end of the sentence
+        # Add the terms between the words and the end of the sentence
         log_probs += [
-            sum(term.log_prob for term in each[len(sentence) : -1])
-            for sentence, each in zip(sentences, terms, strict=True)
+            sum(term.log_prob for term in sentence_terms[len(sentence) : -1])
+            for sentence, sentence_terms in zip(sentences, terms, strict=True)
         ]
     if np.isneginf(log_probs).any():
         sentence = sentences[int(np.argmin(log_probs))]

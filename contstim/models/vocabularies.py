@@ -1,7 +1,7 @@
-"""Words: those of a training text with their counts, and those of a search.
+"""Vocabularies: words of a training text with counts, and words of a search.
 
-The words of a text stand as a table beside a word-level model. The words of a search are those that
-all of its models can tell apart.
+A table next to a word-level model stores the words of its text. The vocabulary of a search contains
+the words that all its models know.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 BOUNDARY, UNKNOWN = 0, 1
-"""Numbers of the boundary of a sentence and of unknown words, to a recurrent network."""
+"""Ids of sentence boundaries and of unknown words in a recurrent network."""
 
-_FIRST = 2  # the number of the first word
+_FIRST = 2  # id of the first word
 
 MOST_WORDS = 20_000
-_MOST_DIGITS = 18  # of a count: more do not fit 64 bits
+_MOST_DIGITS = 18  # of a count; longer ones do not fit 64 bits
 _RESERVED = frozenset({"<s>", "<unk>", "</s>"})
 
 
@@ -42,10 +42,10 @@ _STRAIGHT, _CURLY = "'", "’"
 
 
 def with_spellings(ids: dict[str, int]) -> dict[str, int]:
-    """The ids of a model's words, also under the spellings that sentences may have instead.
+    """Return the ids of words, extended by alternative spellings.
 
-    A word with a curly apostrophe is found with a straight one and the reverse, and every word in
-    the spelling of `normalise_text`, unless the model knows that spelling as a word of its own.
+    Words with a curly apostrophe are also found with a straight one and vice versa. All words are
+    found in the spelling of `normalise_text`. A spelling that is itself a word keeps its id.
     """
     others: dict[str, int] = {}
     for word, id_ in ids.items():
@@ -57,23 +57,23 @@ def with_spellings(ids: dict[str, int]) -> dict[str, int]:
 
 
 def spellings(word: str) -> tuple[str, ...]:
-    """Other spellings of a word, the likeliest first: normalised, with the other apostrophe."""
+    """Return other spellings of a word, the likeliest first: normalised, then other apostrophes."""
     normal = normalise_text(word)
     swapped = (normal.replace(_STRAIGHT, _CURLY), normal.replace(_CURLY, _STRAIGHT))
     return tuple(dict.fromkeys(other for other in (normal, *swapped) if other != word))
 
 
 def counts_path(model: Path | str) -> Path:
-    """Path of the counts of an n-gram model: `trigram.arpa` has `trigram.arpa.counts.csv`."""
+    """Return the path of a model's counts: `trigram.arpa` has `trigram.arpa.counts.csv`."""
     return Path(f"{model}.counts.csv")
 
 
 @dataclass(frozen=True)
 class WordList:
-    """Words, the most frequent first; word i has the number i + 2.
+    """Words, the most frequent first; word i has the id i + 2.
 
     Attributes:
-        words: as in the text, case kept.
+        words: words with their case in the text.
         initial: count of each word at the start of a sentence.
         inner: count of each word elsewhere.
     """
@@ -86,15 +86,15 @@ class WordList:
     def from_sentences(
         cls, sentences: Iterable[Sentence], *, size: int | None = None, min_count: int = 1
     ) -> WordList:
-        """The most frequent words of a text; ties in order of first occurrence.
+        """Select the most frequent words of a text; ties keep the order of first occurrence.
 
         Args:
-            sentences: the text.
-            size: number of words; by default all that are frequent enough, 20,000 at most.
-            min_count: the lowest count of a word.
+            sentences: sentences of the text.
+            size: number of words; by default all that are frequent enough, at most 20,000.
+            min_count: minimum count of a word.
 
         Raises:
-            InputError: the text has fewer such words than `size`, or none.
+            InputError: if the text has fewer such words than `size`, or none.
         """
         initial, inner = count_words(sentences)
         counts = initial + inner
@@ -104,16 +104,18 @@ class WordList:
             if count >= min_count and word.lower() not in _RESERVED
         ]
         if not frequent or (size is not None and not 0 < size <= len(frequent)):
-            wanted = "" if size is None else f" of {size:,}"
+            size_text = "" if size is None else f" of {size:,}"
             raise InputError(
                 f"The text has {len(frequent):,} distinct words that occur {min_count:,} times or "
-                f"more: no vocabulary{wanted}. Ask for fewer words, or lower the least count."
+                f"more: no vocabulary{size_text}. Ask for fewer words, or lower the least count."
             )
         words = tuple(frequent[: size or MOST_WORDS])
-        return cls(words, *(tuple(map(each.__getitem__, words)) for each in (initial, inner)))
+        return cls(
+            words, *(tuple(map(count_of.__getitem__, words)) for count_of in (initial, inner))
+        )
 
     def __len__(self) -> int:
-        """Size of the vocabulary that a network reads, boundary and unknown words included."""
+        """Size of a network's vocabulary, including boundary and unknown words."""
         return _FIRST + len(self.words)
 
     @cached_property
@@ -121,30 +123,30 @@ class WordList:
         return with_spellings({word: i for i, word in enumerate(self.words, start=_FIRST)})
 
     def numbers(self, words: Sequence[str]) -> IntArray:
-        """The number of each word, (n_words,); `UNKNOWN` for words outside the vocabulary."""
+        """Return the id of each word, (n_words,); `UNKNOWN` for words outside the vocabulary."""
         numbers = (self._numbers.get(word, UNKNOWN) for word in words)
         return np.fromiter(numbers, np.int64, len(words))
 
     def knows(self, words: Sequence[str]) -> BoolArray:
-        """Mask of the words that are in the vocabulary, (n_words,)."""
+        """Return a mask of the words that are in the vocabulary, (n_words,)."""
         known: BoolArray = self.numbers(words) != UNKNOWN
         return known
 
     def vocabulary(self, min_count: int) -> Vocabulary:
-        """The words that may start a sentence, and those that may stand elsewhere, by their counts.
+        """Return frequent words for the start of a sentence and for other positions.
 
         Raises:
-            VocabularyError: no word is frequent enough.
+            VocabularyError: if no word is frequent enough.
         """
         counts = (self.initial, self.inner)
-        initial, inner = (Counter(dict(zip(self.words, each, strict=True))) for each in counts)
+        initial, inner = (Counter(dict(zip(self.words, column, strict=True))) for column in counts)
         return Vocabulary.from_counts(initial, inner, min_count=min_count)
 
     def write(self, path: Path) -> None:
         """Write a table of words and counts.
 
         Raises:
-            InputError: the file cannot be written.
+            InputError: if the file cannot be written.
         """
         write_table(path, {"word": self.words, "initial": self.initial, "inner": self.inner})
 
@@ -153,7 +155,7 @@ class WordList:
         """Read the table of `write`.
 
         Raises:
-            ModelError: the table is missing, damaged, or holds a word twice.
+            ModelError: if the table is missing, damaged, or contains a word twice.
         """
         try:
             table = read_table(path)
@@ -183,18 +185,18 @@ DEFAULT_MIN_COUNT = 5
 def shared_vocabulary(
     models: Sequence[Scorer], vocabulary: Vocabulary, *, same_token_count: bool = False
 ) -> tuple[Vocabulary, tuple[str, ...]]:
-    """The words that every model knows, and the other words of the vocabulary.
+    """Return the words that all models know, and the other words of the vocabulary.
 
     Args:
-        models: the models of a search.
-        vocabulary: the words to choose from.
-        same_token_count: also drop words that the models' tokenizers cut into different numbers of
-            tokens, at the start of a sentence or elsewhere: a word of more tokens is less likely
-            for that reason alone. Word-level models have no tokens to compare.
+        models: models of a search.
+        vocabulary: words to choose from.
+        same_token_count: whether to drop words that have different numbers of tokens in the models'
+            tokenizers, since a word of more tokens is less likely for that reason alone. Word-level
+            models are not compared.
 
     Raises:
-        VocabularyError: no word is left, at the start of a sentence or elsewhere; or there are
-            fewer than two tokenizers to compare.
+        VocabularyError: if no word is left for the start of a sentence or for other positions; or
+            if there are fewer than two tokenizers.
     """
 
     def cut_alike(words: tuple[str, ...], *, initial: bool) -> tuple[str, ...]:
@@ -202,11 +204,11 @@ def shared_vocabulary(
         by_tokenizer = [count for count in counts if count is not None]
         if len(by_tokenizer) < 2:
             raise VocabularyError(f"Numbers of tokens need two tokenizers or more, not {names}.")
-        # (n_tokenizers, n_words) against the first of them
+        # Compare (n_tokenizers, n_words) with the first tokenizer
         return tuple(compress(words, np.all(np.stack(by_tokenizer) == by_tokenizer[0], axis=0)))
 
     names = ", ".join(model.name for model in models)
-    # Knowledge first: a word that a model does not know has no number of tokens to compare
+    # Unknown words first, since they have no number of tokens
     shared, _ = vocabulary.restrict(
         lambda words: np.logical_and.reduce([model.knows(words) for model in models])
     )
@@ -228,11 +230,10 @@ def shared_vocabulary(
 def tokens_of_words(
     models: Sequence[Scorer], vocabulary: Vocabulary
 ) -> dict[str, list[str] | list[int]]:
-    """The number of tokens of each word: columns `word`, `place`, and one for each model.
+    """Return a table of numbers of tokens: columns `word`, `place`, and one for each model.
 
-    A word that may start a sentence and stand elsewhere has a row for each place, `initial` and
-    `inner`. A word of a word-level model is 1 token; 0 means that the model does not know the word,
-    or cannot score it.
+    A word has a row for each of its places, `initial` and `inner`. A word of a word-level model is
+    1 token; 0 means that the model does not know the word or cannot score it.
     """
     table: dict[str, list[str] | list[int]] = {
         "word": [*vocabulary.initial, *vocabulary.inner],
@@ -242,7 +243,7 @@ def tokens_of_words(
         column: list[int] = []
         for words, initial in ((vocabulary.initial, True), (vocabulary.inner, False)):
             known = model.knows(words)
-            # only words that the model knows can be cut into tokens
+            # Only known words can be tokenized
             counts = model.tokens_per_word([*compress(words, known)], initial=initial)
             numbers = known.astype(np.int64)
             if counts is not None:
@@ -253,19 +254,19 @@ def tokens_of_words(
 
 
 def default_vocabulary(models: Sequence[Scorer], min_count: int = DEFAULT_MIN_COUNT) -> Vocabulary:
-    """The words frequent enough in the training text of every word-level model.
+    """Return the words that are frequent in the training text of each word-level model.
 
-    If no model is word-level, the embedded English lexicon.
+    Without word-level models, return the embedded English lexicon.
 
     Raises:
-        ModelError: a word-level model has no counts beside it.
-        VocabularyError: no word is frequent enough for every model.
+        ModelError: if a word-level model has no counts.
+        VocabularyError: if no word is frequent enough for every model.
     """
     vocabularies = [v for v in (model.vocabulary(min_count) for model in models) if v is not None]
     if not vocabularies:
         from contstim.english.lexicon import lexicon
 
-        # In alphabetical order; each of these words may start a sentence, then capitalised
+        # In alphabetical order; all words may also start a sentence, with a capital
         forms = tuple(sorted(lexicon().forms))
         capitalised = tuple(form[:1].upper() + form[1:] for form in forms)
         return Vocabulary(capitalised, forms, REPEATABLE_ENGLISH.intersection(forms))
