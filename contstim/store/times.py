@@ -13,10 +13,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ContstimError
 from contstim.files.documents import read_json_object, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _MEMORY = 100.0  # units, beyond which older measurements are down-weighted
 _SECONDS = 30.0  # minimum time between two writes of the file
@@ -86,18 +89,15 @@ class Times:
         self.contexts[specification] = facts
         self._changed = True
 
-    def forget_model(self, location: str) -> None:
-        """Remove the times of loading, scoring and searching with a model that was retrained.
-
-        Args:
-            location: file or folder of the model, as in its specifications.
-        """
+    def forget_models(self, specifications: Collection[str]) -> None:
+        """Remove the measurements of models that were retrained, by their specifications."""
         for key in [*self._times]:
             kind, *models = key.split(" ")
-            if kind in ("load", "score", "search") and any(_is_at(m, location) for m in models):
+            if kind in ("load", "score", "search") and not {*models}.isdisjoint(specifications):
                 del self._times[key]
                 self._changed = True
-        self.contexts = {m: f for m, f in self.contexts.items() if not _is_at(m, location)}
+        for specification in specifications:
+            self._changed |= self.contexts.pop(specification, None) is not None
 
     def save(self) -> None:
         """Write the file, if measurements were added since the last write."""
@@ -109,11 +109,6 @@ class Times:
                 content = {"machine": self._machine, "times": times, "contexts": self.contexts}
                 write_json(self.path, content)
             self._changed = False
-
-
-def _is_at(specification: str, location: str) -> bool:
-    """True if a specification, such as `hf:FOLDER@chain`, refers to a model at a location."""
-    return specification.partition(":")[2].partition("@")[0] == location
 
 
 def times_beside(store: Path | str) -> Times:

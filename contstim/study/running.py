@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from contstim.errors import ContstimError, InfeasibleError, InputError
 from contstim.files.files import file_lock, write_text
 from contstim.files.records import Record, recorded_as
+from contstim.models.specifications import parse_model
 from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.steps.step import perform
 from contstim.steps.training import TrainNetwork, TrainNgram
@@ -125,8 +126,9 @@ def run_study(
                     except InfeasibleError as error:
                         raise InfeasibleError(" ".join((str(error), *few))) from error
                     if isinstance(stage.step, TrainNetwork | TrainNgram):
-                        times = stored_times()
-                        times.forget_model(stage.step.out.as_posix())
+                        times, out = stored_times(), stage.step.out.as_posix()
+                        texts = (model.specification for model in study.models)
+                        times.forget_models({m for m in texts if parse_model(m).location == out})
                         times.save()
                     running, states[index] = None, state_of(stage, "done", record=record)
                     end(stage, record)

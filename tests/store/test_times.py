@@ -29,7 +29,10 @@ def test_times_of_a_model_that_is_trained_again_are_forgotten(tmp_path: Path) ->
     others = ["score hf:models/ab", "search 12 hf:models/ab kenlm:b.arpa", "train models/a {}"]
     for key in (*again, *others):
         times.add(key, units=1, seconds=1)
-    times.forget_model("models/a")
+    for specification in ("hf:models/a", "hf:models/ab"):
+        times.add_context(specification, {"nats": 1.0})
+    times.forget_models({"hf:models/a", "hf:models/a@chain"})
+    assert [*times.contexts] == ["hf:models/ab"]
     assert [times.get(key).a_unit for key in (*again, *others)] == [None] * 3 + [1.0] * 3
 
 
