@@ -13,13 +13,11 @@ vocabulary. `@no-end-mark` after the file name disables this.
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 from contstim.models.base import Convention, TokenScore
-from contstim.words.sentence import Sentence
+from contstim.words.sentence import ALL_END_MARKS, Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +26,6 @@ NO_END_MARK = "no-end-mark"
 """Rule of word-level models that ignores end marks."""
 
 _SUFFIX = "end-mark"
-_LAST_MARK = 0x20000  # no script has an end mark at or after this code point
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class EndMarks:
     @classmethod
     def known_to(cls, holds: Callable[[str], bool]) -> EndMarks:
         """Return the end marks, of all scripts, that are words of a model."""
-        return cls(frozenset(filter(holds, _all_marks())))
+        return cls(frozenset(filter(holds, ALL_END_MARKS)))
 
     def read(self, sentence: Sentence) -> Sentence:
         """Return the sentence with its end mark as the last word, if the model reads it."""
@@ -91,11 +88,3 @@ def end_mark_note(name: str, rule: str) -> str:
         f"{name} has end marks such as the full stop as words, so it reads and scores each "
         f"sentence's end mark. Write @{NO_END_MARK} after its file to leave end marks out."
     )
-
-
-@cache
-def _all_marks() -> tuple[str, ...]:
-    """Return all single characters that end a sentence, tested after two Greek letters."""
-    characters = (chr(code) for code in range(_LAST_MARK))
-    punctuation = (sign for sign in characters if unicodedata.category(sign) == "Po")
-    return tuple(sign for sign in punctuation if Sentence.parse(f"αα{sign}").end == sign)

@@ -38,6 +38,9 @@ END_MARKS = (".", "!", "?")
 
 _ALL_SIGNS = "".join(map(chr, range(0x20000)))  # all end marks and brackets are below
 _MARKS = frozenset(regex.findall(r"[\p{Sentence_Terminal}…]", _ALL_SIGNS))
+ALL_END_MARKS = _MARKS | {";"}
+"""End marks of all scripts; the semicolon is one in Greek only."""
+
 _CLOSING_SIGNS = "".join(
     regex.findall(r"(?V1)[[\p{Sentence_Break=Close}״＂＇]--\p{Ps}]|\s", _ALL_SIGNS)
 )
