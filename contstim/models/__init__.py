@@ -7,7 +7,7 @@ searches.
     catalog.load_model                    a language model, not a classifier
     catalog.load_scorer                   calls the family's loader
     specifications.parse_model            family, location and rule
-    subwords.load_transformer             causal or masked
+    catalog.load_transformer              causal or masked
     checkpoints.load_checkpoint           network and tokenizer, cached while in use; from a folder,
                                           the local cache or the hub (`from_anywhere`)
     masked.adapter.MaskedModel            the rule (`rules.chain_plan`) and the tokenization

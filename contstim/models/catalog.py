@@ -21,9 +21,10 @@ from contstim.models.base import require_language_model
 from contstim.models.families import family_named
 from contstim.models.loading import DEFAULT_LOADING
 from contstim.models.specifications import (
+    cached_file,
+    hub_commit,
     parse_model,
     parse_models,
-    split_revision,
     with_context,
 )
 from contstim.models.training_text import training_text_path
@@ -105,6 +106,37 @@ def load_scorer(
     # Without the name, so that a record contains the specification to reload the model
     scorer.specification = model.specification
     return scorer
+
+
+def load_transformer(
+    location: str, *, name: str, rule: str, loading: Loading, context: str | None = None
+) -> LanguageModel:
+    """Load a checkpoint as a causal or masked model, depending on its configuration.
+
+    The default rule is `log-likelihood` for causal models and `chain` for masked ones.
+
+    Raises:
+        ModelError: see `load_checkpoint`; or if the rule belongs to the other kind of model, or a
+            masked model is given a context.
+    """
+    from contstim.models.checkpoints import load_checkpoint
+    from contstim.models.checkpoints.source import foreign_errors
+
+    checkpoint = load_checkpoint(location, loading)
+    options: dict[str, Any] = {"name": name} | ({"rule": rule} if rule else {})
+    with foreign_errors(location):
+        if checkpoint.kind == "causal":
+            from contstim.models.causal.adapter import CausalModel
+
+            return CausalModel(checkpoint, context=context, **options)
+        if context is not None:
+            raise ModelError(
+                f"context must be left out for {name}, a masked model, which reads none before the "
+                f"first word, got {context!r}."
+            )
+        from contstim.models.masked.adapter import MaskedModel
+
+        return MaskedModel(checkpoint, **options)
 
 
 def load_scorers(
@@ -225,34 +257,12 @@ def with_neighbours(paths: Iterable[Path]) -> Iterator[Path]:
         yield training_text_path(path)
 
 
-def hub_commit(location: str) -> str:
-    """Return the commit of a model in the local cache of the hub; empty if it is not there.
-
-    Args:
-        location: name on the hub with an optional revision.
-    """
-    # …/models--NAME/snapshots/COMMIT/config.json
-    path = _cached_file(location, "config.json")
-    return path.parent.name if path else ""
-
-
-def _cached_file(location: str, file: str) -> Path | None:
-    from huggingface_hub import try_to_load_from_cache
-
-    name, revision = split_revision(location)
-    try:
-        path = try_to_load_from_cache(name, file, revision=revision or None)
-    except (OSError, ValueError):  # unreadable, or not a name that the hub can have
-        return None
-    return Path(path) if isinstance(path, str) else None
-
-
 def parameter_count(location: str) -> int:
     """Return the number of weights in a folder or in the local cache of the hub; 0 if unknown."""
     from safetensors import safe_open
 
     local = Path(location) / "model.safetensors"
-    path = local if local.is_file() else _cached_file(location, local.name)
+    path = local if local.is_file() else cached_file(location, local.name)
     if path is None or not path.is_file():
         return 0
     with safe_open(path, "np") as file:

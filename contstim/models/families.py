@@ -70,7 +70,7 @@ FAMILIES: dict[str, Family] = {
         Family(
             name="hf",
             summary="causal or masked transformer from a folder, GGUF file or the Hugging Face hub",
-            loader="contstim.models.subwords:load_transformer",
+            loader="contstim.models.catalog:load_transformer",
             checker="contstim.models.checkpoints.source:check_source",
             rules=tuple(dict.fromkeys((*CAUSAL_RULES, *RULES))),
             options=("loading", "rule", "context"),

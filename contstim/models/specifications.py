@@ -315,3 +315,26 @@ def _family_of(location: str) -> str:
         return str(facts["kind"]) if facts["kind"] in FAMILIES else ""
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
+
+
+def hub_commit(location: str) -> str:
+    """Return the commit of a model in the local cache of the hub; empty if it is not there.
+
+    Args:
+        location: name on the hub with an optional revision.
+    """
+    # …/models--NAME/snapshots/COMMIT/config.json
+    path = cached_file(location, "config.json")
+    return path.parent.name if path else ""
+
+
+def cached_file(location: str, file: str) -> Path | None:
+    """Return a file of a model in the local cache of the hub; None if it is not there."""
+    from huggingface_hub import try_to_load_from_cache
+
+    name, revision = split_revision(location)
+    try:
+        path = try_to_load_from_cache(name, file, revision=revision or None)
+    except (OSError, ValueError):  # unreadable, or not a name that the hub can have
+        return None
+    return Path(path) if isinstance(path, str) else None

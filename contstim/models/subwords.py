@@ -1,4 +1,4 @@
-"""Base class of causal, masked and served transformers, and the loader of the `hf:` family."""
+"""Base class of causal, masked and served transformers."""
 
 from __future__ import annotations
 
@@ -30,40 +30,8 @@ if TYPE_CHECKING:
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.checkpoints import Checkpoint
-    from contstim.models.loading import Loading
     from contstim.models.words import Encoding, Place, Tokens, WordTokens
     from contstim.words.sentence import Sentence
-
-
-def load_transformer(
-    location: str, *, name: str, rule: str, loading: Loading, context: str | None = None
-) -> LanguageModel:
-    """Load a checkpoint as a causal or masked model, depending on its configuration.
-
-    The default rule is `log-likelihood` for causal models and `chain` for masked ones.
-
-    Raises:
-        ModelError: see `load_checkpoint`; or if the rule belongs to the other kind of model, or a
-            masked model is given a context.
-    """
-    from contstim.models.checkpoints import load_checkpoint
-    from contstim.models.checkpoints.source import foreign_errors
-
-    checkpoint = load_checkpoint(location, loading)
-    options: dict[str, Any] = {"name": name} | ({"rule": rule} if rule else {})
-    with foreign_errors(location):
-        if checkpoint.kind == "causal":
-            from contstim.models.causal.adapter import CausalModel
-
-            return CausalModel(checkpoint, context=context, **options)
-        if context is not None:
-            raise ModelError(
-                f"context must be left out for {name}, a masked model, which reads none before the "
-                f"first word, got {context!r}."
-            )
-        from contstim.models.masked.adapter import MaskedModel
-
-        return MaskedModel(checkpoint, **options)
 
 
 def check_rule(checkpoint: Checkpoint, rule: str, rules: Iterable[str]) -> None:

@@ -1,8 +1,7 @@
 """Figures, tables and pages that show results; independent of experiments.
 
 report         report of headings, paragraphs, tables and figures, as a self-contained HTML page
-               (template: report.html.jinja)
-markdown       report as a Markdown page
+               (template: report.html.jinja) or a Markdown page
 templates      report from a Markdown template and values
 
 canvas         sizes and fonts of figures, and saving as PDF and PNG

@@ -1,28 +1,28 @@
-"""A report: headings, paragraphs, lists, tables and figures, independent of the output format.
+"""A report: headings, paragraphs, lists, tables and figures, as an HTML or a Markdown page.
 
-`report.html.jinja` and `markdown` render a `Report`. This module defines the parts; the renderers
-define their appearance.
-
-    Report("Power", (
-        Heading("Assumptions"),
-        Paragraph(("All trials but ", code("catch"), ".")),
-        Table(("model", "accuracy"), [("gpt2", 0.81)]),
-    ))
+Report("Power", (
+Heading("Assumptions"),
+Paragraph(("All trials but ", code("catch"), ".")),
+Table(("model", "accuracy"), [("gpt2", 0.81)]),
+))
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from base64 import b64encode
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from jinja2 import Environment, Template
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +168,6 @@ class Report:
 
     def html(self) -> str:
         """Render a self-contained HTML page without scripts."""
-        from contstim.reporting.templates import page_template  # slow: loads Jinja2
-
         return page_template("contstim.reporting", "report.html.jinja").render(
             report=self,
             spans=spans,
@@ -187,9 +185,11 @@ class Report:
 
     def markdown(self) -> str:
         """Render a Markdown page; pictures are linked as NAME.png in the same folder."""
-        from contstim.reporting.markdown import write_markdown
-
-        return write_markdown(self)
+        blocks = [_render_heading(self.title, 1)]
+        if self.warning:
+            blocks.append(f"**{_render_runs(self.warning)}**")
+        blocks += map(_render_part, self.parts)
+        return "\n\n".join(blocks) + "\n"
 
 
 def with_code(text: str) -> tuple[str | Span, ...]:
@@ -205,3 +205,90 @@ def spans(value: Value) -> Iterable[Span | str]:
     if isinstance(value, tuple):
         return value
     return (value if isinstance(value, Span) else str(value),)
+
+
+@functools.cache  # compiling takes longer than filling in, and pages are written often
+def page_template(package: str, name: str) -> Template:
+    """Load an HTML template in a package's folder; values are escaped for HTML."""
+    return make_environment(package, keep_trailing_newline=True).get_template(name)
+
+
+def make_environment(package: str, **options: Any) -> Environment:
+    """Create a Jinja2 environment with the templates in a package's folder."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader(package, "")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, **options)
+
+
+_MARKS = {"strong": "**", "em": "*", "mark": "**", "kbd": "**"}
+_INLINE_SYNTAX = re.compile(
+    r"[\\*`$<]"  # escapes, emphasis, code, formulas, HTML
+    r"|(?<![^\W_])_|_(?![^\W_])"  # emphasis, unless between two letters
+    r"|[\[\]]"  # links and alternative texts
+    r"|&(?=#?\w+;)"  # character entities
+)
+_LINE_SYNTAX = re.compile(r"[-+#>=~]|\d+[.)]")
+"""Start of a list, a heading, a quotation or code, or underline of the line above."""
+
+
+def _render_part(part: Part) -> str:
+    match part:
+        case Heading(text, level):
+            return _render_heading(text, level)
+        case Paragraph(text):
+            return _render_line(text)
+        case Bullets(items):
+            return "\n".join(f"- {_render_line(item)}" for item in items)
+        case Table():
+            return _render_table(part)
+        case Picture(name, alternative=alternative):
+            return f"![{_escape_inline(alternative or name)}]({name}.png)"
+        case Details(summary, parts):
+            return "\n\n".join([f"**{_render_runs(summary)}**", *map(_render_part, parts)])
+
+
+def _render_heading(text: str, level: int) -> str:
+    # Unescaped, final signs # would be removed as a closing sequence
+    closing = re.sub(r"#(?=#*$)", r"\\#", _escape_inline(text))
+    return f"{'#' * level} {closing}"
+
+
+def _render_table(table: Table) -> str:
+    columns = range(len(table.header))
+    rules = ["---:" if table.is_number(column) else "---" for column in columns]
+
+    def line(cells: Sequence[Value]) -> str:
+        escaped_cells = (_render_runs(cell).replace("|", "\\|") for cell in cells)
+        return f"| {' | '.join(escaped_cells)} |"
+
+    return "\n".join([line(table.header), f"| {' | '.join(rules)} |", *map(line, table.rows)])
+
+
+def _render_line(text: Text) -> str:
+    """Render a text at the start of a line, where more characters are syntax."""
+    runs = _render_runs(text)
+    sign = _LINE_SYNTAX.match(runs)
+    return f"{runs[: sign.end() - 1]}\\{runs[sign.end() - 1 :]}" if sign else runs
+
+
+def _render_runs(text: Value) -> str:
+    fragments = []
+    for span in spans(text):
+        if isinstance(span, str):
+            fragments.append(_escape_inline(span))
+        elif span.tag == "a":
+            fragments.append(f"[{_escape_inline(span.text)}]({span.address})")
+        elif span.tag == "code":
+            # More backticks than any run in the text, separated by a space
+            marks = "`" * (1 + max(map(len, re.findall("`+", span.text)), default=0))
+            space = " " * (len(marks) > 1)
+            content = re.sub(r"\s*\n\s*", " ", span.text)
+            fragments.append(f"{marks}{space}{content}{space}{marks}")
+        else:
+            fragments.append(f"{_MARKS[span.tag]}{_escape_inline(span.text)}{_MARKS[span.tag]}")
+    return "".join(fragments)
+
+
+def _escape_inline(text: str) -> str:
+    return re.sub(r"\s*\n\s*", " ", _INLINE_SYNTAX.sub(r"\\\g<0>", text))

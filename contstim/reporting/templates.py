@@ -17,13 +17,21 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
-from contstim.reporting.report import Bullets, Heading, Paragraph, Report, Span, Table
+from contstim.reporting.report import (
+    Bullets,
+    Heading,
+    Paragraph,
+    Report,
+    Span,
+    Table,
+    make_environment,
+)
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from jinja2 import Environment, Template
+    from jinja2 import Environment
 
     from contstim.reporting.report import Part, Text
 
@@ -57,23 +65,10 @@ def _render(package: str, name: str, values: Mapping[str, Any]) -> str:
     return _environment(package).get_template(name).render(values)
 
 
-@functools.cache  # compiling takes longer than filling in, and pages are written often
-def page_template(package: str, name: str) -> Template:
-    """Load an HTML template in a package's folder; values are escaped for HTML."""
-    return _make_environment(package, keep_trailing_newline=True).get_template(name)
-
-
-def _make_environment(package: str, **options: Any) -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    loader = PackageLoader(package, "")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, **options)
-
-
 @functools.cache
 def _environment(package: str) -> Environment:
     # autoescape distinguishes the output of macros from values
-    environment = _make_environment(package, finalize=_escape, trim_blocks=True, lstrip_blocks=True)
+    environment = make_environment(package, finalize=_escape, trim_blocks=True, lstrip_blocks=True)
     environment.globals |= {"counted": counted, "in_a_row": in_a_row}
     return environment
 

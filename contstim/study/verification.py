@@ -24,7 +24,7 @@ from contstim.files.documents import read_json_object
 from contstim.files.files import checksum, is_file, is_record, visible_files
 from contstim.files.records import Record, path_from
 from contstim.files.tables import listed
-from contstim.models.catalog import hub_commit
+from contstim.models.specifications import hub_commit
 from contstim.reporter import SILENT, Reporter
 from contstim.study.handing_on.manifest import (
     ENVIRONMENT,

@@ -11,14 +11,13 @@ from safetensors.numpy import save_file
 
 from contstim.errors import ModelError
 from contstim.models.catalog import (
-    hub_commit,
     hub_commits,
     load_models,
     model_files,
     parameter_count,
 )
 from contstim.models.families import FAMILIES
-from contstim.models.specifications import CATALOGUE, parse_model
+from contstim.models.specifications import CATALOGUE, hub_commit, parse_model
 
 
 def test_the_catalogue_lists_the_nine_models_of_2023() -> None:

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from contstim.errors import ContstimError, ModelError
-from contstim.models.catalog import hub_commit
 from contstim.models.checkpoints.gguf import ENDING, check_gguf, gguf_file
-from contstim.models.specifications import split_revision
+from contstim.models.specifications import hub_commit, split_revision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,8 +17,8 @@ from contstim.items.matching import changes_of
 from contstim.items.reviews import ReviewedItem, undecided
 from contstim.items.stimuli import Condition, Pair, Triplet
 from contstim.reporting.names import short_names
+from contstim.reporting.report import page_template
 from contstim.reporting.stimuli_page import log_probs, preferred, rejected_sentences
-from contstim.reporting.templates import page_template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

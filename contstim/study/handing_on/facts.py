@@ -38,9 +38,9 @@ from contstim.items.stimuli import (
     read_trials,
     read_triplets,
 )
-from contstim.models.catalog import hub_commit, parameter_count
+from contstim.models.catalog import parameter_count
 from contstim.models.end_marks import reads_end_mark
-from contstim.models.specifications import parse_model
+from contstim.models.specifications import hub_commit, parse_model
 from contstim.reporting.templates import in_a_row
 from contstim.steps.design import word_frequencies
 from contstim.steps.training import TrainNgram

@@ -17,7 +17,6 @@ import torch
 from contstim.errors import ModelError
 from contstim.models.catalog import (
     check_model,
-    hub_commit,
     hub_commits,
     load_model,
     load_models,
@@ -27,7 +26,7 @@ from contstim.models.catalog import (
 from contstim.models.checkpoints import load_checkpoint, load_tokenizer
 from contstim.models.checkpoints.source import stamp
 from contstim.models.loading import Loading
-from contstim.models.specifications import parse_model, parse_models
+from contstim.models.specifications import hub_commit, parse_model, parse_models
 from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.checkpoints.conftest import SENTENCES, edit_weights
