@@ -120,13 +120,13 @@ def simulate(number: int, studies: int, seed: int) -> None:
         for scope, measure, with_catch in rows:
             sampling = Sampling(units, catch_trials=with_catch)
             result = compare(ratings, scope, measure, family, sampling)
-            (test,) = (c for c in result.comparisons if (c["first"], c["second"]) == ("a", CEILING))
+            (test,) = (c for c in result.comparisons if (c.first, c.second) == ("a", CEILING))
             called = (
-                test["significant"] and test["difference"] < 0,
-                test["significant"] and test["difference"] > 0,
+                test.significant and test.difference < 0,
+                test.significant and test.difference > 0,
             )
             found.setdefault((scope, measure, with_catch), []).append(
-                (*called, test["value_first"], test["value_second"])
+                (*called, test.value_first, test.value_second)
             )
     print(f"{name}: {studies} studies, tests of {units}, {perf_counter() - started:.0f} s")
     for (scope, measure, with_catch), told in found.items():

@@ -177,16 +177,16 @@ def observe(
         sampling = Sampling(units, smallest_effect=MARGIN)
         result = compare(ratings, trials.scope, ACCURACY, family, sampling)
         for contrast in result.comparisons:
-            if contrast["second"] in trials.models and contrast["significant"]:
+            if contrast.second in trials.models and contrast.significant:
                 i, j = (
-                    trials.models.index(contrast["first"]),
-                    trials.models.index(contrast["second"]),
+                    trials.models.index(contrast.first),
+                    trials.models.index(contrast.second),
                 )
-                better[(i, j) if contrast["difference"] > 0 else (j, i)] += 1
-            if (contrast["first"], contrast["second"]) == ("a", trials.models[-1]):
-                found += contrast["interval"].low > 0 or contrast["interval"].high < 0
-            if (contrast["first"], contrast["second"]) == ("a", "b"):
-                equivalent += contrast["equivalence_p"] < 0.05
+                better[(i, j) if contrast.difference > 0 else (j, i)] += 1
+            if (contrast.first, contrast.second) == ("a", trials.models[-1]):
+                found += contrast.interval.low > 0 or contrast.interval.high < 0
+            if (contrast.first, contrast.second) == ("a", "b"):
+                equivalent += contrast.equivalence_p < 0.05
     return Predicted(better / experiments, found / experiments, equivalent / experiments)
 
 

@@ -169,7 +169,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
 def shown_of(analysis: Analysis) -> list[str | Table]:
     """How consistent each model is with people, for the terminal."""
     results = shown(analysis)
-    columns = [{row["model"]: row["value"] for row in result.models} for result in results]
+    columns = [{row.model: row.value for row in result.models} for result in results]
     # A dash where the model is not judged on these trials; a space keeps digits aligned.
     rows = [
         (

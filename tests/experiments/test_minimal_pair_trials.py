@@ -112,7 +112,7 @@ def test_agreement_with_the_grammar_and_models_is_counted_by_paradigm(design: De
     scope = analysis.result(Scope.MINIMAL, analysis.main.measure)
     rivals = analysis.rivals_of(scope)
     assert rivals is not None
-    assert GRAMMAR in {row["model"] for row in rivals.models}
+    assert GRAMMAR in {row.model for row in rivals.models}
     assert not gather(design.trials, answers, scores()).missing
 
 

@@ -168,16 +168,16 @@ def test_default_people_are_those_of_the_published_ratings(experiment: Analysis)
     """Witness: the analysis of experiment 1, on the trials of the most consistent model."""
     measured = MeasuredPeople()
     overall = experiment.result(Scope.OVERALL, ACCURACY).models
-    best = max(overall, key=lambda model: model["value"])["model"]
+    best = max(overall, key=lambda model: model.value).model
     assert best == "gpt2"
     assert set(measured.kinds) == set(Scope) - {Scope.OVERALL}
     # Nobody was shown minimal pairs, whose people are those of natural controversial pairs
     assert measured.kinds[Scope.MINIMAL] == measured.kinds[Scope.NATURAL]
     for scope, known in _shown(measured):
-        own = {model["model"]: model for model in experiment.result(scope, ACCURACY).models}
-        assert own[best]["lower"] == pytest.approx(known.ceiling, abs=1e-6)
-        assert own[best]["value"] == pytest.approx(known.accuracy, abs=1e-6)
-        others = sorted((m["value"] for name, m in own.items() if name != best), reverse=True)
+        own = {model.model: model for model in experiment.result(scope, ACCURACY).models}
+        assert own[best].lower == pytest.approx(known.ceiling, abs=1e-6)
+        assert own[best].value == pytest.approx(known.accuracy, abs=1e-6)
+        others = sorted((m.value for name, m in own.items() if name != best), reverse=True)
         assert others == pytest.approx(known.rivals, abs=1e-6)
     assert {len(g.participants) for g in experiment.ratings.groups} == {
         known.raters for known in measured.kinds.values()
@@ -232,12 +232,12 @@ def test_simulated_people_name_the_first_model_as_often_as_real_ones(
     trials = [trial for group in ratings.groups for trial in group.trials]
     study = preferences_by_scope(trials, experiment.scores)
     results = {s: experiment.result(s, ACCURACY).models for s in study.evaluates}
-    best = {s: {model["model"]: model for model in results[s]}["gpt2"] for s in results}
+    best = {s: {model.model: model for model in results[s]}["gpt2"] for s in results}
     kinds = {
         s: replace(
             published,
-            ceiling=best[s]["lower"],
-            of_models={model["model"]: model["value"] for model in results[s]},
+            ceiling=best[s].lower,
+            of_models={model.model: model.value for model in results[s]},
             items=None,
         )
         for s, published in MeasuredPeople().kinds.items()

@@ -36,9 +36,7 @@ def said(responses: Iterable[Response]) -> Counter[tuple[int, str, int, float]]:
 def consistency(found: Analysis) -> dict[tuple[str, str], dict[str, float]]:
     """Every model's value in every scope and measure."""
     return {
-        (str(scope), measure.name): {
-            m["model"]: m["value"] for m in found.result(scope, measure).models
-        }
+        (str(scope), measure.name): {m.model: m.value for m in found.result(scope, measure).models}
         for scope in scopes_of(found.ratings)
         for measure in MEASURES
     }

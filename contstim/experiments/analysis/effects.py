@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.measures import evaluate, known_mean, measures_of
 from contstim.experiments.analysis.ratings import TESTING, Scope, scope_mask, scopes_of
 from contstim.experiments.analysis.signed_ranks import (
-    RANK_TEST,
+    PairedTest,
     rank_biserial_interval,
     signed_rank_interval,
     signed_rank_test,
@@ -34,13 +34,12 @@ from contstim.experiments.analysis.signed_ranks import (
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from contstim.experiments.analysis.families import Correction, ModelContrast
     from contstim.experiments.analysis.intervals import Interval, Uncertainty
     from contstim.experiments.analysis.measures import Measure, ParticipantScores
     from contstim.experiments.analysis.ratings import Ratings
-    from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import BoolArray, FloatArray
     from contstim.items.scale import Scale
     from contstim.items.stimuli import Trial
@@ -94,41 +93,102 @@ class Sampling:
             )
 
 
+@dataclass(frozen=True)
+class ModelMean:
+    """Mean of a model over units, with its interval, and the noise ceilings on the same trials."""
+
+    model: str
+    value: float
+    interval: Interval
+    lower: float
+    upper: float
+    n_trials: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A contrast: a difference of means over units, with interval and test.
+
+    A unit counts if both sides are known; a group of one has no ceiling.
+
+    Attributes:
+        first: name of a model.
+        second: another model, or `CEILING`.
+        value_first: mean of the first side.
+        value_second: mean of the second side.
+        difference: first minus second.
+        interval: interval of the difference, at 1 - `alpha`. It inverts the test, so it excludes 0
+            if and only if the contrast is significant.
+        n_units: number of groups or participants that the test compares; participants for a crossed
+            test.
+        statistic: the smaller sum of ranks, or Student's t.
+        rank_biserial: effect size of a signed-rank test, nan for crossed tests; see
+            `rank_biserial_interval`.
+        p_value: two-sided, before correction.
+        q_value: p-value adjusted over the `family` by Benjamini and Hochberg.
+        significant: decision after `correction`.
+        testable: whether it would be significant if all tests of the family were as clear as their
+            numbers of units permit; if not, `significant` is False for any data.
+        holds_for: population of the test: items like these for groups, these items for
+            participants, and the population of the interval for crossed tests.
+        p_holm: p-value adjusted over the `family` by Holm.
+        standardised: difference in standard deviations of the difference on single answers, with
+            variance from people, items and residuals (after Westfall, Kenny & Judd 2014).
+        low_standardised: lower end of the interval, standardised.
+        high_standardised: upper end of the interval, standardised.
+        test: name of the test.
+        family: description of the family.
+        correction: correction that decides `significant`.
+        low_rank_biserial: lower end of the interval of `rank_biserial`.
+        high_rank_biserial: upper end of the interval of `rank_biserial`.
+        smallest_effect: margin of the equivalence test.
+        equivalence_p: p-value of two one-sided tests that the difference is below
+            `smallest_effect`; see `equivalence_p_value`.
+        equivalence_adjusted: the same, corrected over the same family.
+        alpha: limit of `correction` for the p-value; see `decision_alpha`.
+        verdict: different, equivalent, both (a negligible difference), or undecided; untestable if
+            nothing can be significant and equivalence is not shown.
+    """
+
+    first: str
+    second: str
+    value_first: float
+    value_second: float
+    difference: float
+    interval: Interval
+    n_units: int
+    statistic: float
+    rank_biserial: float
+    p_value: float
+    q_value: float
+    significant: bool
+    testable: bool
+    holds_for: str
+    p_holm: float
+    standardised: float
+    low_standardised: float
+    high_standardised: float
+    test: str
+    family: str
+    correction: str
+    low_rank_biserial: float
+    high_rank_biserial: float
+    smallest_effect: float
+    equivalence_p: float
+    equivalence_adjusted: float
+    alpha: float
+    verdict: str
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """Results of one measure in one scope.
-
-    A row of `comparisons` is a contrast: a difference of means over units, with interval and test.
-    A unit counts if both sides are known; a group of one has no ceiling.
-
-    - `second`: another model than `first`, or `CEILING`.
-    - `interval`: interval of the difference, at 1 - `alpha`. It inverts the test, so it excludes 0
-      if and only if the contrast is significant.
-    - `n_units`: number of groups or participants that the test compares; participants for a crossed
-      test.
-    - `statistic`: the smaller sum of ranks, or Student's t.
-    - `rank_biserial`: effect size of a signed-rank test; see `rank_biserial_interval`.
-    - `q_value`, `p_holm`: p-values adjusted over the `family` by Benjamini and Hochberg, and by
-      Holm. `correction` is the one that decides `significant`; `alpha` is its limit for the
-      p-value; see `decision_alpha`.
-    - `testable`: whether it would be significant if all tests of the family were as clear as their
-      numbers of units permit; if not, `significant` is False for any data.
-    - `holds_for`: population of the test: items like these for groups, these items for
-      participants, and the population of the interval for crossed tests.
-    - `standardised`: difference in standard deviations of the difference on single answers, with
-      variance from people, items and residuals (after Westfall, Kenny & Judd 2014).
-    - `equivalence_p`: p-value of two one-sided tests that the difference is below
-      `smallest_effect`; see `equivalence_p_value`. `equivalence_adjusted`: corrected over the same
-      family.
-    - `verdict`: different, equivalent, both (a negligible difference), or undecided; untestable if
-      nothing can be significant and equivalence is not shown.
 
     Attributes:
         scope: scope that defines each model's trials.
         measure: accuracy or signed-rank cosine.
         evaluation: scores of every participant.
-        models: a row for each evaluated model: mean over units, interval, and noise ceilings on the
-            same trials.
+        models: means of the evaluated models.
         comparisons: contrasts of these models; one family.
         detectability: limits on the effects that this family can detect, for any data.
     """
@@ -136,37 +196,37 @@ class Result:
     scope: Scope
     measure: Measure
     evaluation: ParticipantScores
-    models: list[Row]
-    comparisons: list[Row]
+    models: Sequence[ModelMean]
+    comparisons: Sequence[Comparison]
     detectability: Detectability
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
         """Intervals of all values, then of all contrasts."""
-        return tuple(row["interval"] for row in (*self.models, *self.comparisons))
+        return (*(row.interval for row in self.models), *(row.interval for row in self.comparisons))
 
     def below_ceiling(self) -> frozenset[str]:
         """Return the models significantly below the lower noise ceiling."""
-        return self._models_where(CEILING, lambda row: row["significant"] and row["difference"] < 0)
+        return self._models_where(CEILING, lambda row: row.significant and row.difference < 0)
 
     def equivalent_to(self, side: str) -> frozenset[str]:
         """Return the models shown to differ negligibly from this one, or from `CEILING`."""
-        return self._models_where(side, lambda row: row["verdict"] in ("equivalent", "both"))
+        return self._models_where(side, lambda row: row.verdict in ("equivalent", "both"))
 
     def beaten_by(self, model: str) -> frozenset[str]:
         """Return the models that are significantly worse than this one."""
         return self._models_where(
             model,
-            lambda row: row["significant"] and (row["difference"] > 0) == (row["first"] == model),
+            lambda row: row.significant and (row.difference > 0) == (row.first == model),
         )
 
-    def _models_where(self, side: str, holds: Callable[[Row], bool]) -> frozenset[str]:
+    def _models_where(self, side: str, holds: Callable[[Comparison], bool]) -> frozenset[str]:
         """Return the models whose contrasts with a model, or the ceiling, fulfil a condition."""
-        sides = [{row["first"], row["second"]} for row in self.comparisons if holds(row)]
+        sides = [{row.first, row.second} for row in self.comparisons if holds(row)]
         return frozenset().union(*(pair for pair in sides if side in pair)) - {side, CEILING}
 
 
-_Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, Row]"
+_Test: TypeAlias = "tuple[FloatArray, FloatArray, Uncertainty, PairedTest]"
 """A contrast before correction: values of units on both sides, (n_units,), uncertainty of their
 difference, and the test."""
 
@@ -205,21 +265,21 @@ def compare(
         for kind in (evaluation.values, evaluation.lower, evaluation.upper)
     )
     counts = np.sum([mask.sum(axis=1) for mask in masks], axis=0)  # (n_models,) trials
-    models: list[Row] = []
+    models: list[ModelMean] = []
     for column in np.flatnonzero(counts).tolist():
         uncertainty = uncertainty_of(groups, shares, measure.lowest, Side(column))
         value, below, above = (known_mean(kind[:, column]) for kind in (values, lower, upper))
         models.append(
-            {
-                "model": names[column],
-                "value": value,
-                "interval": uncertainty.interval(sampling.level),
-                "lower": below,
-                "upper": above,
-                "n_trials": int(counts[column]),
-            }
+            ModelMean(
+                names[column],
+                value,
+                uncertainty.interval(sampling.level),
+                below,
+                above,
+                int(counts[column]),
+            )
         )
-    targeted = [row["model"] for row in models]
+    targeted = [row.model for row in models]
     family = _family_of(contrasts, targeted)
     tests: list[_Test] = []
     for contrast in family:
@@ -305,16 +365,16 @@ def suited_units(ratings: Ratings, contrasts: Sequence[ModelContrast], sampling:
     return "groups"
 
 
-def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> Row:
+def _crossed_test(first: FloatArray, second: FloatArray, uncertainty: Uncertainty) -> PairedTest:
     """Return Student's t as `statistic`, and no `rank_biserial`; units are participants."""
     variance = float(uncertainty.components.variance)
     statistic = known_mean(first - second) / np.sqrt(variance) if variance > 0 else np.nan
     people, p_value = uncertainty.components.people, float(uncertainty.p_values())
-    return dict(zip(RANK_TEST, (people, float(statistic), np.nan, p_value), strict=True))
+    return PairedTest(people, float(statistic), np.nan, p_value)
 
 
-def _limits(tests: Sequence[Row], sampling: Sampling) -> Detectability:
-    units = [test["n_units"] for test in tests if np.isfinite(test["p_value"])]
+def _limits(tests: Sequence[PairedTest], sampling: Sampling) -> Detectability:
+    units = [test.n_units for test in tests if np.isfinite(test.p_value)]
     if sampling.units != "crossed":
         return detectability(units, sampling.false_discovery_rate, sampling.correction)
     # With any number of people, a clear enough difference has an arbitrarily small p-value.
@@ -328,14 +388,14 @@ def _comparison_rows(
     about: str,
     sampling: Sampling,
     limits: Detectability,
-) -> list[Row]:
-    """Return the rows of a whole family of tests."""
+) -> list[Comparison]:
+    """Return the comparisons of a whole family of tests."""
     kind, rate = sampling.correction, sampling.false_discovery_rate
-    p_values = np.array([test["p_value"] for *_, test in tests])
+    p_values = np.array([test.p_value for *_, test in tests])
     # The smallest possible adjusted p-values: the same family with all units of each test on one
     # side. Crossed tests have no such bound.
     crossed, margin = sampling.units == "crossed", sampling.smallest_effect
-    least = [0.0 if crossed else smallest_p_value(test["n_units"]) for *_, test in tests]
+    least = [0.0 if crossed else smallest_p_value(test.n_units) for *_, test in tests]
     equivalence = np.array(
         [uncertainty.equivalence_p_value(margin) for _, _, uncertainty, _ in tests]
     )
@@ -368,9 +428,13 @@ def _comparison_rows(
 
 
 def _comparison_row(
-    contrast: ModelContrast, test: _Test, decisions: Row, family: str, sampling: Sampling
-) -> Row:
-    """Return a row with the decisions of the family's correction; see `Result`."""
+    contrast: ModelContrast,
+    test: _Test,
+    decisions: Mapping[str, Any],
+    family: str,
+    sampling: Sampling,
+) -> Comparison:
+    """Return a comparison with the decisions of the family's correction."""
     first, second, uncertainty, ranks = test
     interval, difference = (
         _test_interval(test, decisions["alpha"], sampling),
@@ -378,31 +442,29 @@ def _comparison_row(
     )
     residual, units = uncertainty.components.residual, sampling.units or "groups"
     unit = np.sqrt(residual) if residual > 0 else np.nan
-    biserial = rank_biserial_interval(ranks["n_units"], ranks["rank_biserial"], sampling.level)
+    biserial = rank_biserial_interval(ranks.n_units, ranks.rank_biserial, sampling.level)
     is_equivalent = decisions["equivalence_adjusted"] < sampling.false_discovery_rate
     default = "undecided" if decisions["testable"] else "untestable"
-    return {
+    return Comparison(
         **contrast._asdict(),
-        "value_first": known_mean(first),
-        "value_second": known_mean(second),
-        "difference": difference,
-        "interval": interval,
-        **ranks,
-        **{name: decisions[name] for name in ("q_value", "significant", "testable")},
-        "holds_for": _HOLDS_FOR.get(units, uncertainty.components.population),
-        "p_holm": decisions["p_holm"],
-        "standardised": float(difference / unit),
-        "low_standardised": float(interval.low / unit),
-        "high_standardised": float(interval.high / unit),
-        "test": TESTS[units],
-        "family": family,
-        "correction": CORRECTIONS[sampling.correction],
-        "low_rank_biserial": biserial[0],
-        "high_rank_biserial": biserial[1],
-        "smallest_effect": sampling.smallest_effect,
-        **{name: decisions[name] for name in ("equivalence_p", "equivalence_adjusted", "alpha")},
-        "verdict": _VERDICTS[decisions["significant"], is_equivalent] or default,
-    }
+        value_first=known_mean(first),
+        value_second=known_mean(second),
+        difference=difference,
+        interval=interval,
+        **asdict(ranks),
+        holds_for=_HOLDS_FOR.get(units, uncertainty.components.population),
+        standardised=float(difference / unit),
+        low_standardised=float(interval.low / unit),
+        high_standardised=float(interval.high / unit),
+        test=TESTS[units],
+        family=family,
+        correction=CORRECTIONS[sampling.correction],
+        low_rank_biserial=biserial[0],
+        high_rank_biserial=biserial[1],
+        smallest_effect=sampling.smallest_effect,
+        verdict=_VERDICTS[decisions["significant"], is_equivalent] or default,
+        **decisions,
+    )
 
 
 def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:

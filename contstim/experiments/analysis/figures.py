@@ -97,7 +97,7 @@ def shown(analysis: Analysis) -> list[Result]:
 
 def best_rivals(analysis: Analysis) -> tuple[str, str] | None:
     """Return the two most consistent models that some trial sets against each other."""
-    values = {row["model"]: row["value"] for row in analysis.main.models}
+    values = {row.model: row.value for row in analysis.main.models}
     pairs = [pair for c in analysis.dominance for pair in rivals(analysis.ratings, c)]
     return max(pairs, key=lambda pair: sum(values[m] for m in pair), default=None)
 
@@ -136,17 +136,17 @@ def consistency_figure(
         names: model → name in the figure, if different.
         rivals: trivial rivals, drawn below the models in another colour.
     """
-    models = sorted(result.models, key=lambda judge: judge["value"])
-    order = [judge["model"] for judge in models]
+    models = sorted(result.models, key=lambda judge: judge.value)
+    order = [judge.model for judge in models]
     labels = [(names or {}).get(name, name) for name in order]
     # Heights of the judges: models start at 0 for the worst, trivial rivals are below them
     judges = [
         (float(height), judge, result.evaluation, BLUE) for height, judge in enumerate(models)
     ]
     if rivals:
-        below = sorted(rivals.models, key=lambda judge: -judge["value"])
+        below = sorted(rivals.models, key=lambda judge: -judge.value)
         judges += [(-1.5 - n, judge, rivals.evaluation, ORANGE) for n, judge in enumerate(below)]
-        labels += [judge["model"] for judge in below]
+        labels += [judge.model for judge in below]
     heights = [height for height, *_ in judges]
     title, label_width = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.detectability.cannot(str(units))
@@ -163,21 +163,21 @@ def consistency_figure(
     # Ceilings differ by judge because trials do. They are behind the bars; dots are on top, spread
     # over the bar's height.
     for height, judge, *_ in judges:
-        if np.isfinite(judge["lower"]):
-            ceiling = (judge["lower"], judge["upper"])
+        if np.isfinite(judge.lower):
+            ceiling = (judge.lower, judge.upper)
             bars.fill_betweenx((height - 0.5, height + 0.5), *ceiling, color=GREY, lw=1, alpha=0.7)
     values, colours = (
-        [judge["value"] for _, judge, *_ in judges],
+        [judge.value for _, judge, *_ in judges],
         [judge_row[-1] for judge_row in judges],
     )
     bars.barh(heights, values, height=0.62, color=colours, alpha=0.75, lw=0)
     bars.axvline(result.measure.chance, color=BLACK, lw=0.6, ls=(0, (4, 3)))
     for height, judge, evaluation, _ in judges:
-        limits = (judge["interval"].low, judge["interval"].high)
+        limits = (judge.interval.low, judge.interval.high)
         if np.isfinite(limits[0]):
             bars.plot(limits, (height, height), color=BLACK, lw=1.1, solid_capstyle="butt")
         by_unit = units_of(evaluation, evaluation.values, units)  # (n_units, n_judges)
-        dots = by_unit[:, evaluation.models.index(judge["model"])]
+        dots = by_unit[:, evaluation.models.index(judge.model)]
         spread = height + np.linspace(-0.2, 0.2, len(dots)) if len(dots) > 1 else [height]
         bars.plot(dots, spread, "o", ms=2, mfc="white", mec=BLACK, mew=0.5)
     _draw_significance(metro, order, result)

@@ -53,10 +53,10 @@ def not_estimable(result: Result) -> str:
     """Return the reason why intervals of a result are not estimable; empty if all are."""
     sides = ((result.models, value_ends), (result.comparisons, difference_ends))
     freedom = [
-        row["interval"].degrees_of_freedom
+        row.interval.degrees_of_freedom
         for rows, ends in sides
         for row in rows
-        if is_uninformative(row["interval"], ends(result.measure))
+        if is_uninformative(row.interval, ends(result.measure))
     ]
     if not freedom:
         return ""
@@ -67,7 +67,7 @@ def not_estimable(result: Result) -> str:
 def sample_text(result: Result) -> str:
     """Describe the numbers of participants, groups and trials of a result."""
     groups = result.evaluation.groups
-    n_groups, trials = len(np.unique(groups)), max(row["n_trials"] for row in result.models)
+    n_groups, trials = len(np.unique(groups)), max(row.n_trials for row in result.models)
     return (
         f"{counted(len(groups), 'participant')} in {counted(n_groups, 'group')} and "
         f"{counted(trials, 'trial')}"

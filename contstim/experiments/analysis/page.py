@@ -49,9 +49,8 @@ from contstim.wording import counted, p_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from contstim.experiments.analysis.effects import Result, Sampling
+    from contstim.experiments.analysis.effects import Comparison, ModelMean, Result, Sampling
     from contstim.experiments.analysis.run import Analysis
-    from contstim.experiments.analysis.tables import Row
     from contstim.models.training_text import Contamination
     from contstim.reporting.report import Part, Value
 
@@ -162,27 +161,27 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     # Level of the intervals of the family, such as 99.4%
     family_level = level
     if result.comparisons:
-        family_level = f"{100 * (1 - max(test['alpha'] for test in result.comparisons)):.3g}%"
+        family_level = f"{100 * (1 - max(test.alpha for test in result.comparisons)):.3g}%"
 
-    def tested(test: Row, mark: str = "") -> tuple[float, str, str]:
-        shown_p = p_text(test["p_holm" if holm else "q_value"]) + mark * test["significant"]
-        shown_p = shown_p if test["testable"] else "untestable"
-        return test["difference"], range_text(test["interval"], differences), shown_p
+    def tested(test: Comparison, mark: str = "") -> tuple[float, str, str]:
+        shown_p = p_text(test.p_holm if holm else test.q_value) + mark * test.significant
+        shown_p = shown_p if test.testable else "untestable"
+        return test.difference, range_text(test.interval, differences), shown_p
 
     if result is not analysis.main:  # its figure is at the top of the page
         yield _figure(result, images)
-    ceilings = {row["first"]: row for row in result.comparisons if row["second"] == CEILING}
+    ceilings = {row.first: row for row in result.comparisons if row.second == CEILING}
     rows: list[tuple[Value, ...]] = []
-    for row in sorted(result.models, key=lambda row: -row["value"]):
-        test = ceilings.get(row["model"])
-        above = test is not None and test["difference"] > 0
+    for row in sorted(result.models, key=lambda row: -row.value):
+        test = ceilings.get(row.model)
+        above = test is not None and test.difference > 0
         to_ceiling = tested(test, " (above)" if above else "*") if test else ("–", "–", "–")
-        rows.append((*_value_cells(row, values), *to_ceiling, f"{row['n_trials']:,}"))
+        rows.append((*_value_cells(row, values), *to_ceiling, f"{row.n_trials:,}"))
     to_ceiling_header = ("to the ceiling", family_level, adjusted)
     header = ("model", result.measure.name, level, "ceiling", *to_ceiling_header, "trials")
     yield Table(header, rows)
     for test in result.comparisons[:1]:
-        family = f"{adjusted}: {test['test']}; {test['correction']}; {test['family']}."
+        family = f"{adjusted}: {test.test}; {test.correction}; {test.family}."
         yield Paragraph(family, note=True)
     for note, n in Counter(x.note for x in result.intervals if x.note).items():
         yield Paragraph(f"In {counted(n, 'interval')} of values or differences: {note}.", note=True)
@@ -190,11 +189,11 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
         yield Paragraph(unknown, note=True)
     yield Paragraph(_verdict(result, str(sampling.units)))
     if rivals := analysis.rivals_of(result):
-        rival_rows = [(*_value_cells(row, values), f"{row['n_trials']:,}") for row in rivals.models]
+        rival_rows = [(*_value_cells(row, values), f"{row.n_trials:,}") for row in rivals.models]
         yield Table(("trivial rival, no model", *header[1:4], "trials"), rival_rows)
         yield Paragraph(against_rivals(rivals, sampling.units))
-    if pairs := [test for test in result.comparisons if test["second"] != CEILING]:
-        lines = [(x["first"], x["second"], *tested(x), x["verdict"]) for x in pairs]
+    if pairs := [test for test in result.comparisons if test.second != CEILING]:
+        lines = [(x.first, x.second, *tested(x), x.verdict) for x in pairs]
         columns = ("model", "less", "difference", family_level, adjusted, "verdict")
         title = f"Every two models: {counted(len(pairs), 'difference')}, with intervals and tests"
         yield Details(title, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _MAX_UNFOLDED)
@@ -222,7 +221,7 @@ def _paradigms(analysis: Analysis) -> Iterator[Part]:
 
 
 def _verdict(result: Result, units: str) -> str:
-    ordered = [row["model"] for row in sorted(result.models, key=lambda row: -row["value"])]
+    ordered = [row.model for row in sorted(result.models, key=lambda row: -row.value)]
     equivalences = [
         f"{first} ≈ {second}"
         for first, second in combinations(ordered, 2)
@@ -243,7 +242,7 @@ def _verdict(result: Result, units: str) -> str:
             if (worse := result.beaten_by(model))
         ],
         alike=equivalences,
-        margin=result.comparisons[0]["smallest_effect"] if result.comparisons else 0.0,
+        margin=result.comparisons[0].smallest_effect if result.comparisons else 0.0,
     )
     return texts["verdict"]
 
@@ -323,33 +322,33 @@ def _failures(analysis: Analysis) -> Iterator[Part]:
         yield Details(f"Where models fail: {DESCRIPTIONS[scope]}", [table])
 
 
-def _value_cells(row: Row, ends: tuple[float, float]) -> tuple[Value, ...]:
-    bounds = f"{number_text(row['lower'])} – {number_text(row['upper'])}"
-    return row["model"], row["value"], range_text(row["interval"], ends), bounds
+def _value_cells(row: ModelMean, ends: tuple[float, float]) -> tuple[Value, ...]:
+    bounds = f"{number_text(row.lower)} – {number_text(row.upper)}"
+    return row.model, row.value, range_text(row.interval, ends), bounds
 
 
 def verdict_texts(analysis: Analysis) -> tuple[str, str]:
     """Return the name of the best model, then its lead, certainty, and open questions."""
     result, sampling = analysis.main, analysis.sampling
-    best, *others = sorted(result.models, key=lambda row: -row["value"])
-    first, names = best["model"], [row["model"] for row in others]
+    best, *others = sorted(result.models, key=lambda row: -row.value)
+    first, names = best.model, [row.model for row in others]
     tests = {
-        row["second"] if row["first"] == first else row["first"]: row
+        row.second if row.first == first else row.first: row
         for row in result.comparisons
-        if first in (row["first"], row["second"])
+        if first in (row.first, row.second)
     }
     rivals, second = analysis.rivals_of(result), tests.get(names[0]) if names else None
-    trivial = [row for row in rivals.comparisons if row["first"] == first] if rivals else []
-    equal = [row["second"] for row in trivial if not (row["significant"] and row["difference"] > 0)]
+    trivial = [row for row in rivals.comparisons if row.first == first] if rivals else []
+    equal = [row.second for row in trivial if not (row.significant and row.difference > 0)]
     worse = result.beaten_by(first)
-    shown = range_text(best["interval"], value_ends(result.measure))
+    shown = range_text(best.interval, value_ends(result.measure))
     texts = passages(
         *(__package__, "headline.md.jinja"),
         whom="artificial participants" if analysis.origin.simulated else "people",
         primary=analysis.primary,
         measure=result.measure.name.replace("-cosine", " cosine"),
         first=first,
-        value=number_text(best["value"]),
+        value=number_text(best.value),
         interval=f"{sampling.level:.0%} interval {shown}",
         others=names,
         worse=[name for name in names if name in worse],
@@ -358,29 +357,30 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
         margin=f"{sampling.smallest_effect:g}",
         lead=_lead(second, first, result, sampling) if second else "",
         cannot=result.detectability.cannot(str(sampling.units)),
-        ceiling=number_text(best["lower"]) if CEILING in tests else "",
+        ceiling=number_text(best.lower) if CEILING in tests else "",
         below=first in result.below_ceiling(),
-        reaches=best["value"] >= best["lower"],
+        reaches=best.value >= best.lower,
         rivals=equal,
         these_items=sampling.units == "participants",
     )
     return texts["winner"], texts["why"]
 
 
-def _lead(test: Row, first: str, result: Result, sampling: Sampling) -> str:
+def _lead(test: Comparison, first: str, result: Result, sampling: Sampling) -> str:
     """Describe the lead of the first model: difference, interval and adjusted p-value."""
-    sign = 1 if test["first"] == first else -1
-    low, high = sorted(sign * end for end in (test["interval"].low, test["interval"].high))
-    name, p_value = ("p (Holm)", "p_holm") if sampling.correction == "holm" else ("q", "q_value")
-    text = p_text(test[p_value])
-    test_text = f", {name} {text if text[0] == '<' else f'= {text}'}" if test["testable"] else ""
-    is_corrected = test["alpha"] < 1 - sampling.level - 1e-9
+    sign = 1 if test.first == first else -1
+    low, high = sorted(sign * end for end in (test.interval.low, test.interval.high))
+    holm = sampling.correction == "holm"
+    name, p_value = ("p (Holm)", test.p_holm) if holm else ("q", test.q_value)
+    text = p_text(p_value)
+    test_text = f", {name} {text if text[0] == '<' else f'= {text}'}" if test.testable else ""
+    is_corrected = test.alpha < 1 - sampling.level - 1e-9
     wider = ", wider since several differences are tested," if is_corrected else ""
-    level = f"{100 * (1 - test['alpha']):.3g}% interval{wider}"
+    level = f"{100 * (1 - test.alpha):.3g}% interval{wider}"
     interval = f"{level} {number_text(low)} … {number_text(high)}"
-    if is_uninformative(test["interval"], difference_ends(result.measure)):
+    if is_uninformative(test.interval, difference_ends(result.measure)):
         interval = f"{level} not estimable from {sample_text(result)}"
-    more, other = number_text(sign * test["difference"]), test["second" if sign > 0 else "first"]
+    more, other = number_text(sign * test.difference), (test.second if sign > 0 else test.first)
     return f"{more} more than {other}, the next ({interval}{test_text})"
 
 
@@ -410,7 +410,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         counts=analysis.admission.counts,
         groups=counted(len(ratings.groups), "group"),
         families=Counter(
-            (len(result.comparisons), sum(row["second"] != CEILING for row in result.comparisons))
+            (len(result.comparisons), sum(row.second != CEILING for row in result.comparisons))
             for result in analysis.results
         ),
         tests=sum(len(result.comparisons) for result in analysis.results),
@@ -420,7 +420,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         level=f"{sampling.level:.0%}",
         freedom=f"{min(freedom):.1f} to {max(freedom):.1f}" if freedom else "",
         notes={note: f"{number:,} of {len(intervals):,}" for note, number in notes.items()},
-        rivals=[*dict.fromkeys(row["model"] for r in analysis.rivals for row in r.models)],
+        rivals=[*dict.fromkeys(row.model for r in analysis.rivals for row in r.models)],
         natural_synthetic=Scope.ACCEPT in {result.scope for result in analysis.results},
         narrower=any(interval.population != BOTH for interval in intervals),
     )

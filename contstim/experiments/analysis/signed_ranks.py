@@ -6,6 +6,7 @@ matched-pairs rank-biserial correlation (Kerby 2014).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,6 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from contstim.experiments.analysis.tables import Row
     from contstim.files.arrays import FloatArray
 
 _DIGITS = 12  # equal differences of means may differ in the last bits; rounding ties their ranks
@@ -23,7 +23,21 @@ _MAX_EXACT = 50  # maximum number of pairs for which the distribution without ti
 _MAX_SHIFT = 6.0  # largest mean in standard deviations; beyond, all differences have one sign
 
 
-RANK_TEST = ("n_units", "statistic", "rank_biserial", "p_value")
+@dataclass(frozen=True)
+class PairedTest:
+    """A test of paired values; all but `n_units` are nan without pairs.
+
+    Attributes:
+        n_units: number of pairs, including those without a difference.
+        statistic: the smaller sum of ranks, or Student's t.
+        rank_biserial: effect size from -1 (always lower) to 1 (always higher).
+        p_value: two-sided.
+    """
+
+    n_units: int
+    statistic: float
+    rank_biserial: float
+    p_value: float
 
 
 def smallest_p_value(units: int) -> float:
@@ -31,7 +45,7 @@ def smallest_p_value(units: int) -> float:
     return min(1.0, 2 * 0.5**units)
 
 
-def signed_rank_test(first: FloatArray, second: FloatArray) -> Row:
+def signed_rank_test(first: FloatArray, second: FloatArray) -> PairedTest:
     """Run Wilcoxon's test on pairs; ranks of zero differences are split between both signs.
 
     P-values are those of `signed_rank_p_values`.
@@ -39,11 +53,6 @@ def signed_rank_test(first: FloatArray, second: FloatArray) -> Row:
     Args:
         first: (n_pairs,).
         second: (n_pairs,); pairs with a nan are left out.
-
-    Returns:
-        `n_units`, the number of pairs including zero differences; `statistic`, the smaller sum of
-        ranks; `rank_biserial`, the effect size from -1 (always lower) to 1 (always higher); and the
-        two-sided `p_value`. All but `n_units` are nan without pairs.
     """
     differences = _round_differences(first - second)[None]
     n = int((~np.isnan(differences)).sum())
@@ -53,7 +62,7 @@ def signed_rank_test(first: FloatArray, second: FloatArray) -> Row:
         signed, total = float(_signed_ranks(differences).sum()), n * (n + 1) / 2
         p_value = float(signed_rank_p_values(differences)[0])
         results = ((total - abs(signed)) / 2, signed / total, p_value)
-    return dict(zip(RANK_TEST, (n, *results), strict=True))
+    return PairedTest(n, *results)
 
 
 def rank_biserial_interval(n: int, rank_biserial: float, level: float) -> tuple[float, float]:

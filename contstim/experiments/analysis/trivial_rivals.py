@@ -166,8 +166,7 @@ def judge_rivals(
     tests = counted(len(against.comparisons), "contrast")
     family = f"{tests} of {result.measure.name} in {result.scope}: models against trivial rivals"
     rows = [
-        {**test, "second": rival_of[test["second"]], "family": family}
-        for test in against.comparisons
+        replace(test, second=rival_of[test.second], family=family) for test in against.comparisons
     ]
     return replace(alone, comparisons=rows, detectability=against.detectability)
 
@@ -207,9 +206,9 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
         acceptable = (np.hstack(masks) * (1 - np.sign(np.hstack(ratios))) / 2).sum(axis=1).tolist()
         sums = dict(zip(judged.models, acceptable, strict=True))
         for row in compare(judged, Scope.MINIMAL, ACCURACY, (), sampling, masks=masks).models:
-            judge = row.pop("model")
-            share = sums[judge] / row["n_trials"]
-            rows.append({"paradigm": paradigm, "judge": judge, "prefers_acceptable": share, **row})
+            share = sums[row.model] / row.n_trials
+            cells = {"paradigm": paradigm, "judge": row.model, "prefers_acceptable": share}
+            rows.append(cells | {name: x for name, x in vars(row).items() if name != "model"})
     return rows
 
 
@@ -236,8 +235,8 @@ def better_than_all_rivals(result: Result, model: str) -> bool:
         result: result of `judge_rivals`.
         model: name of a model.
     """
-    tests = [test for test in result.comparisons if test["first"] == model]
-    return bool(tests) and all(test["significant"] and test["difference"] > 0 for test in tests)
+    tests = [test for test in result.comparisons if test.first == model]
+    return bool(tests) and all(test.significant and test.difference > 0 for test in tests)
 
 
 def against_rivals(result: Result, units: Units | None) -> str:
@@ -247,18 +246,18 @@ def against_rivals(result: Result, units: Units | None) -> str:
         result: result of `judge_rivals`.
         units: units of its tests.
     """
-    values = ", ".join(f"{row['model']} ({row['value']:.2f})" for row in result.models)
+    values = ", ".join(f"{row.model} ({row.value:.2f})" for row in result.models)
     than = f"than the trivial rival{'s' * (len(result.models) > 1)} {values}"
     if cannot := result.detectability.cannot(str(units)):
         return f"Which models are better {than}, {cannot}."
-    models = [*dict.fromkeys(test["first"] for test in result.comparisons)]
+    models = [*dict.fromkeys(test.first for test in result.comparisons)]
     others = [model for model in models if not better_than_all_rivals(result, model)]
     if not others:
         return f"On the same trials, every model is better {than}."
     text = f"On the same trials, not shown to be better {than}: {', '.join(others)}."
     worse = [
-        f"{test['first']} than {test['second']}"
+        f"{test.first} than {test.second}"
         for test in result.comparisons
-        if test["significant"] and test["difference"] < 0
+        if test.significant and test.difference < 0
     ]
     return f"{text} Worse: {', '.join(worse)}." if worse else text

@@ -124,7 +124,7 @@ def _random_pair_claims(analysis: Analysis) -> Iterator[Claim]:
     ceiling = f"{_decimals(scores.lower.mean())} to {_decimals(scores.upper.mean())}"
     yield "random pairs: noise ceiling", ".748889 to .810000", ceiling
     differ = sum(len(result.beaten_by(model)) for model in _ORDER)
-    compared = sum(comparison["second"] != CEILING for comparison in result.comparisons)
+    compared = sum(comparison.second != CEILING for comparison in result.comparisons)
     yield "random pairs: models that differ", "0 of 36 pairs", f"{differ} of {compared} pairs"
     # Entries above the diagonal of the symmetric matrix (n_models, n_models): each pair once
     agreement = analysis.agreement[Condition.RANDOM_NATURAL]

@@ -45,7 +45,7 @@ def test_accuracies_ceilings_and_all_else_of_sides_are_those_of_ratings(
     ]
     for kind in ("models", "comparisons"):
         np.testing.assert_equal(tables_of[0][kind], tables_of[1][kind])
-    assert max(row["value"] for row in chosen.result(Scope.RANDOM, ACCURACY).models) > 0.6
+    assert max(row.value for row in chosen.result(Scope.RANDOM, ACCURACY).models) > 0.6
     for name in ("roles", "unanimity", "regressions", "orientations"):
         np.testing.assert_equal(getattr(chosen, name), getattr(rated, name))
     for name in ("agreement", "dominance"):

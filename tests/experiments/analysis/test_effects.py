@@ -47,7 +47,7 @@ def test_the_model_that_people_follow_is_recovered(ratings: Ratings, scope: Scop
     """Planted: .85 of choices; the others know nothing, so half."""
     family = every_contrast(ratings.models)
     result = compare(ratings, scope, ACCURACY, family, Sampling("groups"))
-    values = {one["model"]: one["value"] for one in result.models}
+    values = {one.model: one.value for one in result.models}
     assert values["a"] == pytest.approx(0.85, abs=0.04)
     assert values["b"] == pytest.approx(0.5, abs=0.12)
     assert result.beaten_by("a") == {"b", "c"}
@@ -92,19 +92,19 @@ def test_results_are_means_over_groups_of_means_over_people() -> None:
     found = groups.evaluation
     for side, values in (("value_first", found.values[:, 0]), ("value_second", found.lower[:, 0])):
         means = [values[found.groups == n].mean() for n in (1, 2, 3)]
-        assert groups.comparisons[0][side] == pytest.approx(np.mean(means))
-        assert people.comparisons[0][side] == pytest.approx(values.mean())
-    assert (groups.comparisons[0]["n_units"], people.comparisons[0]["n_units"]) == (3, 10)
+        assert getattr(groups.comparisons[0], side) == pytest.approx(np.mean(means))
+        assert getattr(people.comparisons[0], side) == pytest.approx(values.mean())
+    assert (groups.comparisons[0].n_units, people.comparisons[0].n_units) == (3, 10)
 
 
 def test_intervals_hold_the_truth(ratings: Ratings) -> None:
     sampling = Sampling("groups")
     result = compare(ratings, Scope.RANDOM, ACCURACY, [ModelContrast("a", "b")], sampling)
     one = result.models[0]
-    assert one["interval"].low < 0.85 < one["interval"].high
-    assert one["interval"].low < one["value"] < one["interval"].high
+    assert one.interval.low < 0.85 < one.interval.high
+    assert one.interval.low < one.value < one.interval.high
     (contrast,) = result.comparisons
-    assert contrast["interval"].low > 0
+    assert contrast.interval.low > 0
 
 
 def test_a_group_of_one_has_values_but_no_ceiling() -> None:
@@ -116,11 +116,9 @@ def test_a_group_of_one_has_values_but_no_ceiling() -> None:
         assert np.isfinite(result.evaluation.values).all()
         assert np.isnan(result.evaluation.lower[alone]).all()
         (against,) = result.comparisons
-        assert against["n_units"] == 1
-        assert against["difference"] == pytest.approx(
-            against["value_first"] - against["value_second"]
-        )
-        assert against["value_first"] == pytest.approx(result.evaluation.values[~alone, 0].mean())
+        assert against.n_units == 1
+        assert against.difference == pytest.approx(against.value_first - against.value_second)
+        assert against.value_first == pytest.approx(result.evaluation.values[~alone, 0].mean())
 
 
 def test_a_model_without_trials_is_left_out_of_the_family() -> None:
@@ -135,16 +133,14 @@ def test_a_model_without_trials_is_left_out_of_the_family() -> None:
     family = every_contrast(scores.models)
     sampling = Sampling("participants")
     natural = compare(ratings, Scope.NATURAL, ACCURACY, family, sampling)
-    assert [one["model"] for one in natural.models] == ["a", "b"]
-    assert {c["first"] for c in natural.comparisons} | {
-        c["second"] for c in natural.comparisons
-    } == {
+    assert [one.model for one in natural.models] == ["a", "b"]
+    assert {c.first for c in natural.comparisons} | {c.second for c in natural.comparisons} == {
         "a",
         "b",
         CEILING,
     }
     random = compare(ratings, Scope.RANDOM, ACCURACY, family, sampling)
-    assert random.models[0]["value"] == random.models[2]["value"]
+    assert random.models[0].value == random.models[2].value
 
 
 def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None:
@@ -152,17 +148,17 @@ def test_a_crossed_test_is_the_difference_by_its_error(ratings: Ratings) -> None
     family = every_contrast(ratings.models)
     result = compare(ratings, Scope.OVERALL, COSINE, family, Sampling("crossed"))
     for test in result.comparisons:
-        t = test["difference"] / test["interval"].standard_error
-        freedom = test["interval"].degrees_of_freedom
-        assert test["statistic"] == pytest.approx(t)
-        assert test["p_value"] == pytest.approx(2 * student.sf(abs(t), freedom))
-        apart = test["interval"].low > 0 or test["interval"].high < 0
-        assert apart == (test["p_value"] < 0.05)
-        assert test["holds_for"] == "people and items like these"
-        assert np.sign(test["standardised"]) == np.sign(test["difference"])
-        assert test["low_standardised"] <= test["standardised"] <= test["high_standardised"]
+        t = test.difference / test.interval.standard_error
+        freedom = test.interval.degrees_of_freedom
+        assert test.statistic == pytest.approx(t)
+        assert test.p_value == pytest.approx(2 * student.sf(abs(t), freedom))
+        apart = test.interval.low > 0 or test.interval.high < 0
+        assert apart == (test.p_value < 0.05)
+        assert test.holds_for == "people and items like these"
+        assert np.sign(test.standardised) == np.sign(test.difference)
+        assert test.low_standardised <= test.standardised <= test.high_standardised
         # It is the effect size of a test that was not made
-        assert np.isnan([test["rank_biserial"], test["low_rank_biserial"]]).all()
+        assert np.isnan([test.rank_biserial, test.low_rank_biserial]).all()
     assert result.detectability.needed == 1
 
 
@@ -170,8 +166,8 @@ def test_signed_rank_tests_have_their_effect_size_with_an_interval(ratings: Rati
     family = every_contrast(ratings.models)
     result = compare(ratings, Scope.OVERALL, COSINE, family, Sampling("groups"))
     for test in result.comparisons:
-        assert test["low_rank_biserial"] <= test["rank_biserial"] <= test["high_rank_biserial"]
-        assert np.sign(test["rank_biserial"]) == np.sign(test["difference"])
+        assert test.low_rank_biserial <= test.rank_biserial <= test.high_rank_biserial
+        assert np.sign(test.rank_biserial) == np.sign(test.difference)
 
 
 def test_differences_on_single_answers_are_the_unit_of_standardised_ones() -> None:
@@ -179,12 +175,12 @@ def test_differences_on_single_answers_are_the_unit_of_standardised_ones() -> No
     ratings = ratings_of(simulate(groups=(60,), each=40, conditions=(Condition.RANDOM_NATURAL,)))
     family = [ModelContrast("a", "b")]
     (test,) = compare(ratings, Scope.RANDOM, ACCURACY, family, Sampling("crossed")).comparisons
-    shares = np.array([test["value_first"], test["value_second"]])
+    shares = np.array([test.value_first, test.value_second])
     agree = next((g.ratios[:2, None] > 0) == (g.ratings > 3.5) for g in ratings.groups)
     differences = agree[0].astype(float) - agree[1]
     assert shares == pytest.approx(agree.mean(axis=(1, 2)))
     within = differences.var(axis=1, ddof=1).mean()
-    assert test["difference"] / test["standardised"] == pytest.approx(np.sqrt(within), rel=0.02)
+    assert test.difference / test.standardised == pytest.approx(np.sqrt(within), rel=0.02)
 
 
 def test_few_groups_and_shared_items_are_crossed() -> None:
@@ -222,16 +218,14 @@ def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
     for measure in MEASURES:
         result = compare(ratings, Scope.RANDOM, measure, every_contrast("ab"), Sampling(units))
         pair, *ceilings = result.comparisons
-        assert (pair["difference"], pair["p_value"], pair["significant"]) == (0.0, 1.0, False)
-        assert pair["interval"].note == alike
-        assert pair["interval"].low < 0 < pair["interval"].high
+        assert (pair.difference, pair.p_value, pair.significant) == (0.0, 1.0, False)
+        assert pair.interval.note == alike
+        assert pair.interval.low < 0 < pair.interval.high
         for value in result.models:  # of items without exception others may be one
-            assert value["interval"].low < value["value"] < value["interval"].high
+            assert value.interval.low < value.value < value.interval.high
         for test in ceilings:  # everybody is as all others, and the model at chance: no scatter
-            assert (
-                test["interval"].note == "no scatter, since everybody of a group has the same value"
-            )
-            assert test["testable"] == (units != "groups")
+            assert test.interval.note == "no scatter, since everybody of a group has the same value"
+            assert test.testable == (units != "groups")
 
 
 @pytest.mark.parametrize(
@@ -253,15 +247,15 @@ def test_intervals_say_what_they_speak_of(
     first = [np.arange(12) < trials for _ in ratings.groups]
     few = subset(ratings, first)
     result = compare(few, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling("crossed"))
-    interval = result.models[0]["interval"]
+    interval = result.models[0].interval
     assert interval.population == population
     assert interval.note.startswith(note) or "no scatter" in interval.note
     assert bool(interval.note) == bool(note)
     assert np.isfinite(interval.low) == (population != "this answer alone")
     if max(groups) == 1:
         lone = result.comparisons[-1]
-        assert lone["interval"].note == "no group has a ceiling: each holds one participant"
-        assert np.isnan(lone["p_value"])
+        assert lone.interval.note == "no group has a ceiling: each holds one participant"
+        assert np.isnan(lone.p_value)
 
 
 @settings(max_examples=examples(60))
@@ -332,7 +326,7 @@ def test_intervals_of_unanimous_answers_have_a_width() -> None:
         result = compare(
             ratings, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling("crossed")
         )
-        interval = result.models[0]["interval"]
+        interval = result.models[0].interval
         for low, high in (
             (interval.low, interval.high),
             (interval.low_items, interval.high_items),
@@ -375,10 +369,10 @@ def test_an_interval_of_a_difference_holds_the_difference_with_room_on_both_side
     ratings = gather(made.trials, made.responses, replace(made.scores, log_probs=log_probs))
     result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling(units))
     for row in result.comparisons:
-        low, high = row["interval"].low, row["interval"].high
-        assert low < row["difference"] < high
+        low, high = row.interval.low, row.interval.high
+        assert low < row.difference < high
         assert high - low > 0.005
-        assert (low <= 0 <= high) != row["significant"]
+        assert (low <= 0 <= high) != row.significant
 
 
 @settings(max_examples=examples(8))
@@ -403,10 +397,10 @@ def test_one_decision_has_one_interval(
         for measure in MEASURES:
             result = compare(ratings, scope, measure, every_contrast("abc"), sampling)
             for test in result.comparisons:
-                if not np.isnan(test["p_value"]):
-                    within = test["interval"].low <= 0 <= test["interval"].high
-                    assert test["significant"] == (not within)
-                    assert (test["verdict"] in ("different", "both")) == test["significant"]
+                if not np.isnan(test.p_value):
+                    within = test.interval.low <= 0 <= test.interval.high
+                    assert test.significant == (not within)
+                    assert (test.verdict in ("different", "both")) == test.significant
 
 
 def test_equivalence_is_that_of_scipys_one_sided_tests() -> None:
@@ -416,13 +410,13 @@ def test_equivalence_is_that_of_scipys_one_sided_tests() -> None:
     sampling = Sampling("crossed", smallest_effect=0.2)
     result = compare(ratings, Scope.RANDOM, ACCURACY, family, sampling)
     for contrast in result.comparisons:
-        places = [ratings.models.index(name) for name in (contrast["first"], contrast["second"])]
+        places = [ratings.models.index(name) for name in (contrast.first, contrast.second)]
         apart = result.evaluation.values[:, places[0]] - result.evaluation.values[:, places[1]]
         expected = max(
             ttest_1samp(apart, -0.2, alternative="greater").pvalue,
             ttest_1samp(apart, 0.2, alternative="less").pvalue,
         )
-        assert contrast["equivalence_p"] == pytest.approx(expected, rel=1e-6)
+        assert contrast.equivalence_p == pytest.approx(expected, rel=1e-6)
 
 
 def test_verdicts_of_models_that_agree_differ_or_nearly_agree() -> None:
@@ -435,14 +429,14 @@ def test_verdicts_of_models_that_agree_differ_or_nearly_agree() -> None:
     ratings = gather(made.trials, made.responses, doubled)
     tenth = Sampling(smallest_effect=0.1)
     result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast(models), tenth)
-    verdicts = {(row["first"], row["second"]): row["verdict"] for row in result.comparisons}
+    verdicts = {(row.first, row.second): row.verdict for row in result.comparisons}
     assert verdicts["a", "same"] == "equivalent"
     assert verdicts["a", "b"] == "different"
     assert result.equivalent_to("a") == {"same"}
     assert result.equivalent_to("same") == {"a"}
     wide = Sampling(smallest_effect=0.9)
     result = compare(ratings, Scope.RANDOM, ACCURACY, every_contrast(models), wide)
-    assert {(r["first"], r["second"]): r["verdict"] for r in result.comparisons}["a", "b"] == "both"
+    assert {(r.first, r.second): r.verdict for r in result.comparisons}["a", "b"] == "both"
 
 
 @pytest.mark.parametrize("effect", [0.0, -0.1, 1.0])

@@ -40,7 +40,7 @@ def test_intervals_of_nearly_every_possible_value_are_named_with_the_reason(
         for result in found.results
         for row in result.comparisons
         for low, high in [difference_ends(result.measure)]
-        if row["interval"].low - low + high - row["interval"].high < (high - low) / 20
+        if row.interval.low - low + high - row.interval.high < (high - low) / 20
     }
     assert bool(full) == expected
     for result in found.results:

@@ -170,4 +170,4 @@ def test_artificial_participants_use_the_whole_slider() -> None:
     assert max(ratings) > 90
     assert len(set(ratings)) > 20
     analysis = analyze(trials, simulate_responses(people, 6), MADE.scores)
-    assert analysis.result(Scope.OVERALL, ACCURACY).models[0]["value"] > 0.6
+    assert analysis.result(Scope.OVERALL, ACCURACY).models[0].value > 0.6

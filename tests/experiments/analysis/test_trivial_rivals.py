@@ -115,16 +115,14 @@ def test_a_rival_that_prefers_what_a_model_does_is_as_good(analysed: Analysis) -
             continue
         assert rivals is not None
         (rival,) = rivals.models
-        (model,) = [row for row in result.models if row["model"] == "b"]
-        assert rival == {**model, "model": FREQUENCY}
-        ours = {row["first"]: row for row in rivals.comparisons}
-        assert {row["second"] for row in rivals.comparisons} == {FREQUENCY}
-        (theirs,) = [
-            row for row in result.comparisons if (row["first"], row["second"]) == ("a", "b")
-        ]
+        (model,) = [row for row in result.models if row.model == "b"]
+        assert rival == replace(model, model=FREQUENCY)
+        ours = {row.first: row for row in rivals.comparisons}
+        assert {row.second for row in rivals.comparisons} == {FREQUENCY}
+        (theirs,) = [row for row in result.comparisons if (row.first, row.second) == ("a", "b")]
         for column in ("difference", "statistic", "p_value", "n_units"):
-            assert ours["a"][column] == pytest.approx(theirs[column])
-        assert ours["b"]["difference"] == 0
+            assert getattr(ours["a"], column) == pytest.approx(getattr(theirs, column))
+        assert ours["b"].difference == 0
         assert not better_than_all_rivals(rivals, "b")
         assert better_than_all_rivals(rivals, "a")
         text = against_rivals(rivals, "crossed")
@@ -140,8 +138,8 @@ def test_every_model_is_tested_against_every_rival_in_one_family(analysed: Analy
     ]
     both = analysed.rivals_of(result)
     assert both is not None
-    rows = {(row["first"], row["second"]): row for row in both.comparisons}
-    models = [row["model"] for row in result.models]
+    rows = {(row.first, row.second): row for row in both.comparisons}
+    models = [row.model for row in result.models]
     assert {*rows} == {(model, rival) for model in models for rival in (FREQUENCY, CHANGED)}
     ratios = {
         trial.trial_id: ratios
@@ -154,12 +152,12 @@ def test_every_model_is_tested_against_every_rival_in_one_family(analysed: Analy
         one = judge_rivals(analysed.ratings, result, alone, analysed.sampling)
         assert one is not None
         for row in one.comparisons:
-            same = rows[row["first"], rival]
-            assert same["difference"] == pytest.approx(row["difference"])
-            assert same["p_value"] == pytest.approx(row["p_value"], nan_ok=True)
-    p_values = [row["p_value"] for row in both.comparisons if not np.isnan(row["p_value"])]
+            same = rows[row.first, rival]
+            assert same.difference == pytest.approx(row.difference)
+            assert same.p_value == pytest.approx(row.p_value, nan_ok=True)
+    p_values = [row.p_value for row in both.comparisons if not np.isnan(row.p_value)]
     expected = multipletests(p_values, method="fdr_bh")[1]
-    found = [row["q_value"] for row in both.comparisons if not np.isnan(row["p_value"])]
+    found = [row.q_value for row in both.comparisons if not np.isnan(row.p_value)]
     np.testing.assert_allclose(found, expected)
 
 
@@ -179,7 +177,7 @@ def test_rivals_are_judged_on_trials_that_all_of_them_judge(analysed: Analysis) 
     assert expected is not None
     assert found is not None
     assert found.models == expected.models
-    assert {row["n_trials"] for row in found.models} == {len(some)}
+    assert {row.n_trials for row in found.models} == {len(some)}
 
 
 def test_a_rival_that_ties_in_all_trials_says_nothing(analysed: Analysis) -> None:
@@ -213,7 +211,7 @@ def test_the_methods_tell_of_the_rivals_that_there_are(analysed: Analysis) -> No
 
 
 def test_words_are_rivals_of_synthetic_pairs_alone(analysed: Analysis) -> None:
-    judged = {(r.scope): [row["model"] for row in r.models] for r in analysed.rivals}
+    judged = {(r.scope): [row.model for row in r.models] for r in analysed.rivals}
     alone = [FREQUENCY]
     assert judged == {
         Scope.RANDOM: alone,
@@ -225,9 +223,6 @@ def test_words_are_rivals_of_synthetic_pairs_alone(analysed: Analysis) -> None:
     (result,) = [
         r for r in analysed.rivals if (r.scope, r.measure.name) == (Scope.SYNTHETIC, "accuracy")
     ]
-    own = {
-        row["model"]: row["n_trials"]
-        for row in analysed.result(result.scope, result.measure).models
-    }
-    assert {row["n_trials"] for row in result.models} == {12}
+    own = {row.model: row.n_trials for row in analysed.result(result.scope, result.measure).models}
+    assert {row.n_trials for row in result.models} == {12}
     assert set(own.values()) == {8}

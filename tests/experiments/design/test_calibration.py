@@ -186,11 +186,11 @@ def test_what_a_pilot_measured_is_read(
     assert "model that people followed most" in measured.source
     for scope in KINDS:
         known = measured.kinds[Scope(scope)]
-        models = {x["model"]: x for x in found.result(Scope(scope), ACCURACY).models}
-        assert known.ceiling == pytest.approx(models["a"]["lower"])
-        assert known.accuracy == pytest.approx(models["a"]["value"])
+        models = {x.model: x for x in found.result(Scope(scope), ACCURACY).models}
+        assert known.ceiling == pytest.approx(models["a"].lower)
+        assert known.accuracy == pytest.approx(models["a"].value)
         for name, value in known.of_models.items():
-            assert value == pytest.approx(models[name]["value"])
+            assert value == pytest.approx(models[name].value)
     tables = tmp_path / "tables"
     shutil.copytree(folder / "tables", tables)
     (tables / "models.csv").write_text("scope,measure\noverall,accuracy\n")

@@ -157,9 +157,9 @@ def test_what_is_significant_is_what_the_analysis_says(
             Sampling(units=units),
         )
         for contrast in result.comparisons[:3]:
-            i, j = models.index(contrast["first"]), models.index(contrast["second"])
-            if contrast["significant"]:
-                expected[(i, j) if contrast["difference"] > 0 else (j, i)] += 1
+            i, j = models.index(contrast.first), models.index(contrast.second)
+            if contrast.significant:
+                expected[(i, j) if contrast.difference > 0 else (j, i)] += 1
     sides = [np.broadcast_to(np.sign(r), (6, *r.shape)) for r in ratios]
     own = [np.ones(r.shape, dtype=np.bool_) for r in ratios]
     found = significantly_better(answers, sides, own, units)

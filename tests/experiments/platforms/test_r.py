@@ -204,10 +204,10 @@ def test_our_numbers_are_those_of_the_analysis(experiment: Experiment, folder: P
     rows = {(row["scope"], row["model"]): row for row in read_csv_rows(folder / "accuracies.csv")}
     for scope in (s for s in Scope if s not in (Scope.OVERALL, Scope.MINIMAL)):
         for model in analysis.result(scope, ACCURACY).models:
-            row = rows.pop((str(scope), model["model"]))
-            assert float(row["accuracy"]) == pytest.approx(model["value"])
-            assert float(row["lower_ceiling"]) == pytest.approx(model["lower"])
-            assert float(row["upper_ceiling"]) == pytest.approx(model["upper"])
+            row = rows.pop((str(scope), model.model))
+            assert float(row["accuracy"]) == pytest.approx(model.value)
+            assert float(row["lower_ceiling"]) == pytest.approx(model.lower)
+            assert float(row["upper_ceiling"]) == pytest.approx(model.upper)
     assert not rows
 
 

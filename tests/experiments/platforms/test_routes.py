@@ -73,7 +73,7 @@ def through_qualtrics(out: Path, people: PlantedAnswers) -> Imported:
 def accuracies(responses: tuple[Response, ...]) -> dict[str, dict[str, float]]:
     found: Analysis = analyze(MADE.trials, responses, MADE.scores, sampling=Sampling(None))
     return {
-        result.scope.name: {one["model"]: one["value"] for one in result.models}
+        result.scope.name: {one.model: one.value for one in result.models}
         for result in found.results
         if result.measure.name == "accuracy"
     }

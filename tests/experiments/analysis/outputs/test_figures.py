@@ -45,12 +45,12 @@ def test_bars_dots_and_ceiling_are_the_results(result: Result) -> None:
     bars, _ = consistency_figure(result, "groups").axes
     names = [label.get_text() for label in bars.get_yticklabels()]
     assert names[-1] == "a"
-    by_name = {one["model"]: one for one in result.models}
+    by_name = {one.model: one for one in result.models}
     widths = [patch.get_width() for patch in bars.patches]  # type: ignore[attr-defined]
-    assert widths == [by_name[name]["value"] for name in names]
+    assert widths == [by_name[name].value for name in names]
     bands = [band.get_paths()[0].get_extents() for band in bars.collections]
     assert [(b.x0, b.x1) for b in bands] == [
-        pytest.approx((by_name[n]["lower"], by_name[n]["upper"])) for n in names
+        pytest.approx((by_name[n].lower, by_name[n].upper)) for n in names
     ]
     dots = marks(bars, "o")
     groups = result.evaluation.of_groups(result.evaluation.values)
@@ -60,7 +60,7 @@ def test_bars_dots_and_ceiling_are_the_results(result: Result) -> None:
 
 def test_a_ceiling_without_width_is_seen(result: Result) -> None:
     """Witness: the pixels beside the uppermost bar, where nothing else is drawn."""
-    models = [{**row, "lower": 0.95, "upper": 0.95} for row in result.models]
+    models = [replace(row, lower=0.95, upper=0.95) for row in result.models]
     figure = consistency_figure(replace(result, models=models), "groups")
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()

@@ -231,9 +231,9 @@ def test_the_verdict_says_who_is_ahead_and_what_cannot_be_told(
     levels = re.findall(r"([\d.]+)% interval(, wider since)?", text)
     assert levels
     assert all((float(level) > 95) == bool(wider) for level, wider in levels)
-    best = max(found.main.models, key=lambda row: row["value"])
-    assert not ("reaches the noise" in text and best["value"] < best["lower"])
-    assert not ("not shown to be below the noise" in text and best["value"] >= best["lower"])
+    best = max(found.main.models, key=lambda row: row.value)
+    assert not ("reaches the noise" in text and best.value < best.lower)
+    assert not ("not shown to be below the noise" in text and best.value >= best.lower)
 
 
 def test_the_page_names_the_trials_that_people_are_least_and_most_sure_of(folder: Path) -> None:
@@ -309,7 +309,7 @@ def test_designs_of_any_shape(
 def test_one_group_is_tested_over_people_and_items() -> None:
     made = simulate(groups=(30,), conditions=(Condition.NATURAL_CONTROVERSIAL,), each=8)
     result = analysed(made).result(Scope.NATURAL, ACCURACY)
-    assert {one["n_units"] for one in result.comparisons} == {30}
+    assert {one.n_units for one in result.comparisons} == {30}
     assert result.beaten_by("a") == {"b", "c"}
 
 
@@ -319,12 +319,12 @@ def test_stated_contrasts_are_the_whole_family() -> None:
     family = [ModelContrast("a", "b"), ModelContrast("c", "ceiling")]
     found = analysed(made, contrasts=family)
     for result in found.results:
-        assert [(c["first"], c["second"]) for c in result.comparisons] == [
+        assert [(c.first, c.second) for c in result.comparisons] == [
             ("a", "b"),
             ("c", "ceiling"),
         ]
-        smallest = min(c["p_value"] for c in result.comparisons)
-        assert min(c["q_value"] for c in result.comparisons) <= 2 * smallest + 1e-12
+        smallest = min(c.p_value for c in result.comparisons)
+        assert min(c.q_value for c in result.comparisons) <= 2 * smallest + 1e-12
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -401,7 +401,7 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
     found = analysed(replace(made, responses=same))
     for result in found.results:
         for one in result.models:
-            assert np.isfinite((one["value"], one["lower"], one["upper"])).all()
+            assert np.isfinite((one.value, one.lower, one.upper)).all()
     assert all(np.isfinite(one["estimate"].value) for one in found.regressions)
     assert result_tables(found)["unanimity"]["near_unanimous"] == [18]
     assert {one.participant for one in found.admission.report.of(Problem.ONE_RATING)} == set(
@@ -507,8 +507,8 @@ def test_holm_decides_where_it_is_asked_for(tmp_path: Path) -> None:
     sampling = Sampling(correction="holm")
     found = analyze(made.trials, made.responses, made.scores, sampling=sampling)
     tests = [test for result in found.results for test in result.comparisons]
-    assert all(test["significant"] == (test["p_holm"] < 0.05) for test in tests)
-    assert any(test["q_value"] < 0.05 <= test["p_holm"] for test in tests)
+    assert all(test.significant == (test.p_holm < 0.05) for test in tests)
+    assert any(test.q_value < 0.05 <= test.p_holm for test in tests)
     write_analysis(found, tmp_path, title="t")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "p (Holm)" in page
