@@ -13,7 +13,6 @@ import numpy as np
 
 from contstim.english import generate
 from contstim.errors import InputError
-from contstim.evaluation.learning_curves import train_model
 from contstim.files.documents import read_json_object, write_json
 from contstim.files.files import write_text
 from contstim.files.records import record_path, write_record
@@ -253,8 +252,38 @@ def train(
     )
     run: Any = {"device": "cpu", "on_progress": on_progress}
     # Every trainer takes up what an earlier call left in its folder.
-    specification = train_model(text, folder / name, architecture, settings, **run)
+    specification = _train(text, folder / name, architecture, settings, **run)
     return load_model(specification, device="cpu", name=name)
+
+
+def _train(
+    text: Sequence[Sentence],
+    out: Path,
+    architecture: int | RecurrentSettings | TransformerSettings,
+    training: TrainingSettings,
+    **run: Any,
+) -> str:
+    """Train a model, and return its specification; libraries of other kinds are not loaded.
+
+    Args:
+        text: training text.
+        out: output folder; for n-grams the file name without `.arpa`.
+        architecture: number of words of the longest n-grams, or settings of a network.
+        training: training settings of a network.
+        run: `device`, `precision` and `on_progress` of a network.
+
+    Raises:
+        ModelError, CorpusError: see `train_ngram` and `train_network`.
+    """
+    if isinstance(architecture, int):
+        from contstim.models.ngram.training import train_ngram
+
+        train_ngram(text, architecture, out.with_name(f"{out.name}.arpa"))
+        return f"kenlm:{out}.arpa"
+    from contstim.models.training.run import train_network
+
+    train_network(text, out, architecture, training, **run)
+    return f"{architecture.kind if isinstance(architecture, RecurrentSettings) else 'hf'}:{out}"
 
 
 def _claim(out: Path, settings: Mapping[str, object]) -> None:

@@ -137,7 +137,7 @@ def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
     Args:
         evaluation: what `evaluate_minimal_pairs` returned.
         name: `phenomena-full-sentence`, or another way to compare pairs than by full sentences;
-            `correlations`; `profile`; `learning-curves-full-sentence`, or another way.
+            `correlations`; `profile`.
 
     Raises:
         InputError: the evaluation has no such figure.

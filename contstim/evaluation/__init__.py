@@ -7,7 +7,7 @@ folder with figures and a page.
     scores          scores of sentences that every model can read, and of pairs
     folder          tables, figures and a page in a folder
 
-    minimal pairs   minimal_pairs (pair_columns) -> scores -> accuracies (learning_curves)
+    minimal pairs   minimal_pairs (pair_columns) -> scores -> accuracies
                     -> minimal_pair_report
                     does a model prefer acceptable sentences (Warstadt et al. 2020)?
     acceptability   acceptability -> judged_scores -> criteria -> acceptability_report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from contstim.evaluation.scores import PairScores, PairScoring
     from contstim.files.arrays import FloatArray, IntArray
     from contstim.models.base import Scorer
-    from contstim.words.sentence import Sentence
 
     Row = dict[str, Any]
 
@@ -275,48 +273,6 @@ def _bin_accuracies(values: FloatArray, correct: FloatArray) -> Iterator[tuple[f
         yield (*extent, len(inside), share, *map(float, limits))
 
 
-def curves(accuracy: Accuracies, texts: Mapping[str, Sequence[Sentence]]) -> list[Row]:
-    """Compute learning curves: overall, then by phenomenon; none for a single text size.
-
-    Args:
-        accuracy: accuracies of models; some models of `texts` may be missing.
-        texts: training text of each model, by the model's name.
-
-    Returns:
-        A row for each curve. `sentences` and `words` of the texts, ascending, and `accuracy`,
-        `accuracy_low` and `accuracy_high` (see `Accuracies.interval`) are arrays (n_sizes,).
-        `slope_per_doubling` is the gain in accuracy per doubling of the text, by least squares,
-        and `standard_error` that of the slope, nan for fewer than three sizes.
-    """
-    from scipy.stats import linregress
-
-    sizes_and_names = sorted((len(texts[name]), name) for name in texts if name in accuracy.columns)
-    if len(sizes_and_names) < 2:
-        return []
-    sizes = np.array([size for size, _ in sizes_and_names])
-    words = np.array([sum(map(len, texts[name])) for _, name in sizes_and_names])
-    # `means[columns]` is (n_sizes,), from the smallest text to the largest
-    columns = [accuracy.columns.index(name) for _, name in sizes_and_names]
-    fitted: list[Row] = []
-    for phenomenon, paradigms in accuracy.groups.items():
-        means = accuracy.mean(paradigms)[columns]
-        low, high = accuracy.interval(paradigms)[:, columns]
-        line = linregress(np.log2(sizes), means)  # log2, so that one unit is a doubling
-        fitted.append(
-            {
-                "phenomenon": phenomenon,
-                "sentences": sizes,
-                "words": words,
-                "accuracy": means,
-                "accuracy_low": low,
-                "accuracy_high": high,
-                "slope_per_doubling": float(line.slope),
-                "standard_error": float(line.stderr) if len(sizes) > 2 else math.nan,
-            }
-        )
-    return fitted
-
-
 @dataclass(frozen=True, eq=False)
 class MinimalPairEvaluation:
     """Accuracies of models on minimal pairs, ready to be written.
@@ -326,7 +282,6 @@ class MinimalPairEvaluation:
         settings: settings of the evaluation, such as the rule for ties.
         accuracies: accuracies by method, with columns of people and published models.
         profile: accuracy on full sentences against length, perplexity and other features.
-        curves: learning curves by method; see `curves`.
         people: people's agreement with the labels, by paradigm.
     """
 
@@ -334,7 +289,6 @@ class MinimalPairEvaluation:
     settings: MinimalPairSettings
     accuracies: Mapping[Method, Accuracies]
     profile: tuple[Row, ...]
-    curves: Mapping[Method, Sequence[Row]]
     people: Mapping[str, Row] = field(default_factory=dict)
 
     @property
@@ -373,17 +327,15 @@ def evaluate_minimal_pairs(
     settings: MinimalPairSettings = MINIMAL_PAIRS,
     *,
     models: Sequence[Scorer] = (),
-    texts: Mapping[str, Sequence[Sentence]] | None = None,
     people: Mapping[str, Row] | None = None,
     published: Mapping[str, Mapping[str, float]] | None = None,
 ) -> MinimalPairEvaluation:
-    """Compute accuracies, profile and learning curves from the scores of pairs.
+    """Compute accuracies and profile from the scores of pairs.
 
     Args:
         scoring: scores; see `score_pairs`.
         settings: settings of the evaluation, such as the rule for ties.
         models: scored models, needed to know whose scores are log-probabilities.
-        texts: training texts by model name, for learning curves.
         people: people's agreement with the labels, by paradigm, for comparison.
         published: accuracies of published models on full sentences, by model and paradigm.
 
@@ -395,12 +347,10 @@ def evaluate_minimal_pairs(
     if reserved:
         raise InputError(f"A model cannot be called {min(reserved)!r}, a column of the tables.")
     relative = {model.name for model in models if not model.convention.is_log_probability}
-    by_method, curves_by_method = {}, {}
+    by_method = {}
     bins: list[Row] = []
     for scores in scoring.by_method:
         table = accuracies(scores, settings.ties)
-        if lines := curves(table, texts or {}):
-            curves_by_method[scores.method] = lines
         if scores.method is Method.FULL_SENTENCE:
             bins = profile(scores, settings.ties, relative=relative)
             # Published accuracies are for full sentences only
@@ -408,6 +358,4 @@ def evaluate_minimal_pairs(
                 table = table.with_column(model + _PUBLISHED_SUFFIX, accuracy)
         shares = {paradigm: agreement["individual"] for paradigm, agreement in people.items()}
         by_method[scores.method] = table.with_column(PEOPLE, shares)
-    return MinimalPairEvaluation(
-        scoring, settings, by_method, tuple(bins), curves_by_method, people
-    )
+    return MinimalPairEvaluation(scoring, settings, by_method, tuple(bins), people)

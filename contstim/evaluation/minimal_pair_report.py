@@ -35,14 +35,13 @@ _TIE_RULE_TEXTS = {"wrong": "a tie is wrong", "half": "a tie counts one half"}
 _SHOWN = 10
 _COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", BLACK)  # Okabe & Ito (2008)
 _LINES = ("-", "--", ":")
-_ACROSS = 4  # panels of learning curves in a row
 
 
 def minimal_pair_findings(evaluation: MinimalPairEvaluation) -> Findings:
     """Prepare accuracies as a page, figures, and tables.
 
     Tables: paradigms, phenomena, ties, pairs (every pair under every model), left_out, refusals,
-    contrasts, profile, correlations, people, learning_curves, slopes. Some are missing or empty,
+    contrasts, profile, correlations and people. Some are missing or empty,
     depending on the data.
     """
     settings, tables = evaluation.settings, _tables(evaluation)
@@ -102,26 +101,7 @@ def _tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
     if full and len(full.columns) > 1:
         correlations = dict(zip(full.columns, full.correlations().T.tolist(), strict=True))
         tables["correlations"] = {"model": list(full.columns), **correlations}
-    return tables | _curve_tables(evaluation)
-
-
-def _curve_tables(evaluation: MinimalPairEvaluation) -> dict[str, Columns]:
-    curves: list[Row] = [
-        {"method": method.value} | curve
-        for method, method_curves in evaluation.curves.items()
-        for curve in method_curves
-    ]
-    points = ("sentences", "words", "accuracy", "accuracy_low", "accuracy_high")
-    slopes = ("method", "phenomenon", "slope_per_doubling", "standard_error")
-    return {
-        "learning_curves": table_of(
-            {name: curve[name] for name in slopes[:2]}
-            | {name: curve[name].tolist()[size] for name in points}
-            for curve in curves
-            for size in range(len(curve["sentences"]))
-        ),
-        "slopes": table_of({name: curve[name] for name in slopes} for curve in curves),
-    }
+    return tables
 
 
 def _tie_rows(scores: PairScores) -> Iterator[Row]:
@@ -192,9 +172,8 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
             f"In {counted(len(people), 'paradigm')} one person agrees with the labels in "
             f"{individual:.6f} of the choices, and the majority in {majorities:,} of {items}."
         )
-    for name, heading in (("contrasts", "Contrasts"), ("slopes", "Learning curves")):
-        if any(tables.get(name, {}).values()):
-            yield from (Heading(heading), page_table(tables[name]))
+    if any(tables.get("contrasts", {}).values()):
+        yield from (Heading("Contrasts"), page_table(tables["contrasts"]))
 
 
 def _spaced(name: str) -> str:
@@ -215,8 +194,6 @@ def minimal_pair_figures(evaluation: MinimalPairEvaluation) -> dict[str, Figure]
         figures["correlations"] = correlations_figure(full)
     if evaluation.profile:
         figures["profile"] = profile_figure(evaluation.profile)
-    for method, curves in evaluation.curves.items():
-        figures[f"learning-curves-{method}"] = curves_figure(curves)
     return figures
 
 
@@ -263,27 +240,4 @@ def profile_figure(bins: Sequence[Row]) -> Figure:
     grid[0, 0].set_ylabel("accuracy")
     handles, labels = grid[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
-    return figure
-
-
-def curves_figure(curves: Sequence[Row]) -> Figure:
-    """Draw accuracy against text size, with the fitted line, in a panel for each phenomenon."""
-    figure, grid = panels(len(curves), _ACROSS, 1.75, 1.45, sharex=True, sharey=True)
-    for axes, curve in zip(grid[0], curves, strict=True):
-        sizes, values, slope = curve["sentences"], curve["accuracy"], curve["slope_per_doubling"]
-        # A least-squares line passes through the means of both coordinates
-        doublings = np.log2(sizes)
-        fitted = values.mean() + slope * (doublings - doublings.mean())
-        axes.plot(sizes, fitted, color=ORANGE, lw=0.8)
-        axes.plot(sizes, values, "o", color=BLUE, ms=3)
-        axes.axhline(0.5, color=GREY, lw=0.6)
-        axes.set_xscale("log")
-        plain_log(axes.xaxis)
-        title = f"{_spaced(curve['phenomenon'])}\n{slope:+.3f} per doubling"
-        axes.set_title(title, loc="left", fontsize="small")
-    # Tick labels belong to the lowest panel of each column, even if the last row is not full
-    for axes in grid[0, -_ACROSS:]:
-        axes.tick_params(labelbottom=True)
-    figure.supxlabel("sentences of text", fontsize="medium")
-    figure.supylabel("accuracy", fontsize="medium")
     return figure

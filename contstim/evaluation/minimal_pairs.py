@@ -12,7 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.evaluation.pair_columns import PairTable, find_pairs
+from contstim.evaluation.pair_columns import REMEDY, PairTable, find_pairs
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings
 from contstim.files.documents import read_json_lines
 from contstim.files.tables import cells_by_name, listed, number, parsed, read_csv, read_table
@@ -53,7 +53,6 @@ As published by Warstadt et al. 2020 (also as `nyu-mll/blimp` on Hugging Face), 
 Taktasheva et al. 2024 and Liu et al. 2024.
 """
 
-_COLUMNS = ("good_column", "bad_column", "paradigm_column", "phenomenon_column", "pair_column")
 _ENDINGS = (".jsonl", ".csv", ".tsv", ".parquet")
 # Chinese, Japanese, Thai, Lao, Tibetan, Burmese and Khmer, written without spaces between words
 _UNSPACED = re.compile(
@@ -140,15 +139,15 @@ def read_minimal_pairs(
 
     Args:
         files: paths of tables.
-        settings: names of the columns, and the sample size. The default columns are those of the
-            collection (see `COLLECTIONS`), else those that `find_pairs` finds.
+        settings: size of the sample. Columns are those of the collection (see `COLLECTIONS`), else
+            those that `find_pairs` finds.
         say: callback that receives a message on the columns found, once.
 
     Raises:
-        InputError: if a file cannot be read, belongs to no known collection while columns are not
-            named, or to another one than the first; a row has a missing or empty field (names
-            both); two pairs of a paradigm have the same identifier; a paradigm belongs to two
-            phenomena; sentences are not segmented into words; or there are no rows.
+        InputError: if a file cannot be read, has unknown columns, or belongs to another collection
+            than the first; a row has a missing or empty field (names both); two pairs of a
+            paradigm have the same identifier; a paradigm belongs to two phenomena; sentences are
+            not segmented into words; or there are no rows.
     """
     pairs: list[MinimalPair] = []
     where_by_key: dict[tuple[str, str], str] = {}
@@ -161,7 +160,7 @@ def read_minimal_pairs(
         rows = [r for _, r in read_json_lines(file)] if is_json else cells_by_name(read_table(file))
         if not rows:
             continue
-        table = _find_columns(file, rows, settings)
+        table = _find_columns(file, rows)
         columns = table.columns
         if columns not in forms and not table.is_known:
             say(f"Columns of {file.name}: {table.form}.")
@@ -194,29 +193,23 @@ def read_minimal_pairs(
     return sample_pairs(pairs, settings.sample, settings.seed) if settings.sample else pairs
 
 
-def _find_columns(file: Path, rows: Sequence[Row], settings: MinimalPairSettings) -> PairTable:
+def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
     """Return the rows of a file, one for each pair, with columns in the order of COLLECTIONS."""
-    set_columns = [getattr(settings, name) for name in _COLUMNS]
     fitting: dict[Columns, str] = {}
     for collection, names in COLLECTIONS.items():
-        pairs = [*zip(set_columns, names, strict=True)]
-        needed = {part for set_name, name in pairs if set_name is None for part in name.split("+")}
+        needed = {part for name in names for part in name.split("+")}
         if needed - {""} <= rows[0].keys():
-            fitting[tuple(name if set_name is None else set_name for set_name, name in pairs)] = (
-                collection
-            )
+            fitting[names] = collection
     if len(fitting) == 1:
         columns, collection = fitting.popitem()
         return PairTable(rows, columns, collection, is_known=True)
-    if not fitting and (table := find_pairs(file, rows, settings)):
+    if not fitting and (table := find_pairs(file, rows)):
         return table
     known = (f"{name} ({', '.join(filter(None, parts))})" for name, parts in COLLECTIONS.items())
     raise InputError(
         f"{file} has the columns {listed(rows[0], 50)}, which are those of "
         f"{' and '.join(fitting.values()) or 'no known collection'}. Known are "
-        f"{'; '.join(known)}. For others, name the columns "
-        f"({', '.join(f'`{name}`' for name in _COLUMNS)}; with a row for each sentence "
-        "`sentence_column`, `label_column` and `pair_column`)."
+        f"{'; '.join(known)}. {REMEDY}."
     )
 
 
@@ -227,8 +220,7 @@ def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
     if 2 * len(single) > len(words):
         raise InputError(
             f"{file}: {len(single):,} of {len(words):,} sentences, such as {single[0]!r}, "
-            "are not segmented into words. Put spaces between words, as a segmenter does, or name "
-            "columns that have them (`good_column`, `bad_column`)."
+            "are not segmented into words. Put spaces between words, as a segmenter does."
         )
 
 
@@ -258,7 +250,7 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
         except ValueError as error:
             raise InputError(f"{where}, field {field!r}: {str(error).rstrip('.')}.") from error
         problem = f"the field {field!r} is empty or not there"
-        raise InputError(f"{where}: {problem}; its fields are {listed(row)}. Options name them.")
+        raise InputError(f"{where}: {problem}; its fields are {listed(row)}.")
 
     def sides(method: Method) -> tuple[Continuation, Continuation] | None:
         name = method.replace("-", "_")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.evaluation.settings import MinimalPairSettings
-
     Row = Mapping[str, Any]
     _Pairs = list[tuple[str, int, int]]
 
@@ -48,9 +46,10 @@ _ITEM = ("pair_id", "pairid", "pair", "item_id", "itemid", "item", "item_number"
 _PARADIGM = ("uid", "paradigm", "pid", "phenomenon", "category", "linguistic_phenomenon")
 _PHENOMENON = ("phenomenon", "linguistic_phenomenon", "linguistics_term", "category")
 _GOOD, _BAD, _PAIR = "good sentence", "bad sentence", "pair"  # columns of joined rows
-_REMEDY = (
-    "Name the columns: `good_column` and `bad_column`, or, for a row for each sentence, "
-    "`sentence_column`, `label_column` and `pair_column`"
+REMEDY = (
+    "Rename the columns: `sentence_good` and `sentence_bad` with a row for each pair, or "
+    "`sentence`, `acceptable` and `pair_id` with a row for each sentence; `paradigm` if there are "
+    "several"
 )
 
 
@@ -72,10 +71,10 @@ class PairTable:
     is_known: bool = False
 
 
-def find_pairs(file: Path, rows: Sequence[Row], settings: MinimalPairSettings) -> PairTable | None:
+def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
     """Find the pairs of a table by the names and values of its columns.
 
-    Columns that the settings name take precedence. Without a column of paradigms, a file is one.
+    Without a column of paradigms, a file is one.
 
     Returns:
         None if there are no columns of sentences, or of sentences and verdicts.
@@ -84,54 +83,38 @@ def find_pairs(file: Path, rows: Sequence[Row], settings: MinimalPairSettings) -
         InputError: if several columns may be meant (names them), or if rows of single sentences
             cannot be joined to pairs of one acceptable and one unacceptable sentence.
     """
-    paradigm = settings.paradigm_column
-    if paradigm is None:
-        paradigm = next(iter(_matching_columns(rows, None, _PARADIGM)), "")
-    phenomenon = settings.phenomenon_column
-    if phenomenon is None:
-        phenomenon = next(iter(_matching_columns(rows, None, _PHENOMENON)), "")
+    paradigm = next(iter(_matching_columns(rows, _PARADIGM)), "")
+    phenomenon = next(iter(_matching_columns(rows, _PHENOMENON)), "")
     about = f"paradigms under {paradigm}" if paradigm else "the file's name as paradigm"
-    if sides := _find_sides(file, rows, settings):
+    if sides := _find_sides(file, rows):
         form = f"acceptable sentences under {sides[0]}, unacceptable ones under {sides[1]}"
-        columns = (*sides, paradigm, phenomenon, settings.pair_column or "")
+        columns = (*sides, paradigm, phenomenon, "")
         return PairTable(rows, columns, f"{form}, {about}")
-    sentences = _matching_columns(rows, settings.sentence_column, _SENTENCE)
-    labels = _matching_columns(rows, settings.label_column, _LABEL)
+    sentences = _matching_columns(rows, _SENTENCE)
+    labels = _matching_columns(rows, _LABEL)
     if not sentences or not any(verdict(rows[0].get(label)) is not None for label in labels):
         return None
-    joined, form = _join_rows(file, rows, settings, paradigm)
+    joined, form = _join_rows(file, rows, paradigm)
     return PairTable(joined, (_GOOD, _BAD, paradigm, phenomenon, _PAIR), f"{form}, {about}")
 
 
-def _find_sides(
-    file: Path, rows: Sequence[Row], settings: MinimalPairSettings
-) -> tuple[str, str] | None:
+def _find_sides(file: Path, rows: Sequence[Row]) -> tuple[str, str] | None:
     """Find the columns of the two sentences; None if there are no such columns."""
-    good, bad = settings.good_column, settings.bad_column
-    if good is not None and bad is not None:
-        return good, bad
     columns = {_normalise(name): name for name in rows[0]}
     candidates = [
         (columns[first], columns[second])
         for first, second in _SIDES
-        if columns.keys() >= {first, second}
-        and good in (None, columns[first])
-        and bad in (None, columns[second])
-        and _has_letters(rows[0][columns[first]])
+        if columns.keys() >= {first, second} and _has_letters(rows[0][columns[first]])
     ]
     if len(candidates) > 1:
         raise _ambiguous(file, "pairs", map(" and ".join, candidates))
     return candidates[0] if candidates else None
 
 
-def _join_rows(
-    file: Path, rows: Sequence[Row], settings: MinimalPairSettings, paradigm: str
-) -> tuple[Sequence[Row], str]:
+def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence[Row], str]:
     """Join two rows to a row for each pair, and describe the columns."""
-    sentence = _require_one(
-        file, "sentences", _matching_columns(rows, settings.sentence_column, _SENTENCE)
-    )
-    labels = _matching_columns(rows, settings.label_column, _LABEL)
+    sentence = _require_one(file, "sentences", _matching_columns(rows, _SENTENCE))
+    labels = _matching_columns(rows, _LABEL)
     verdicts_by_label: dict[str, list[bool | None]] = {}
     for name in labels:
         verdicts = [verdict(row.get(name)) for row in rows]
@@ -143,10 +126,10 @@ def _join_rows(
     )
     items = [
         name
-        for name in _matching_columns(rows, settings.pair_column, _ITEM)
+        for name in _matching_columns(rows, _ITEM)
         if name != label and len({str(row.get(name)) for row in rows}) < len(rows)
     ]
-    conditions = [name for name in _matching_columns(rows, None, _CONDITION) if name != label][:1]
+    conditions = [name for name in _matching_columns(rows, _CONDITION) if name != label][:1]
     pairs: list[_Pairs] = []
     for item in items:
         # A condition is part of the pair's name only if each condition has its own pair
@@ -165,8 +148,7 @@ def _join_rows(
         columns = f"the columns {listed(items)}" if items else "no column of items"
         raise InputError(
             f"{file} has {len(rows):,} rows of single sentences, and {columns} that would put each "
-            f"acceptable one together with one other under {label}. Name the column of pairs "
-            "(`pair_column`) and that of paradigms (`paradigm_column`)."
+            f"acceptable one together with one other under {label}. {REMEDY}."
         )
     joined = [
         {**rows[good], _GOOD: rows[good].get(sentence), _BAD: rows[bad].get(sentence), _PAIR: name}
@@ -191,10 +173,8 @@ def _group_pairs(rows: Sequence[Row], key: Sequence[str], label: str) -> _Pairs 
     ]
 
 
-def _matching_columns(rows: Sequence[Row], named: str | None, names: Iterable[str]) -> list[str]:
-    """Return the named column, or all columns with one of these names."""
-    if named:
-        return [named]
+def _matching_columns(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
+    """Return all columns with one of these names."""
     columns = {_normalise(name): name for name in rows[0]}
     return [columns[name] for name in names if name in columns]
 
@@ -203,13 +183,13 @@ def _require_one(file: Path, content: str, columns: Collection[str]) -> str:
     if len(columns) > 1:
         raise _ambiguous(file, content, columns)
     if not columns:
-        raise InputError(f"{file} has no column of {content} in every row. {_REMEDY}.")
+        raise InputError(f"{file} has no column of {content} in every row. {REMEDY}.")
     return next(iter(columns))
 
 
 def _ambiguous(file: Path, content: str, columns: Iterable[str]) -> InputError:
     return InputError(
-        f"{file} has several columns that may hold {content}: {'; '.join(columns)}. {_REMEDY}."
+        f"{file} has several columns that may hold {content}: {'; '.join(columns)}. {REMEDY}."
     )
 
 

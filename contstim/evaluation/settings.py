@@ -25,24 +25,11 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MinimalPairSettings:
-    """Options of an evaluation on minimal pairs; default columns are those of the collection."""
+    """Options of an evaluation on minimal pairs."""
 
     method: Annotated[tuple[Method, ...], Help("What to compare. By default all.")] = ()
     ties: Annotated[TieRule, Help("How a tie counts.")] = "wrong"
     sample: Annotated[int | None, Help("Pairs of each paradigm, at random.", at_least=1)] = None
-    sizes: Annotated[str | None, Help("Train on so many sentences, such as 1000,10000.")] = None
-    train: Annotated[
-        Literal["ngram", "rnn", "lstm", "bilstm", "gpt2", "bert"], Help("What to train.")
-    ] = "ngram"
-    order: Annotated[int, Help("Words of the longest n-grams.", at_least=1, at_most=6)] = 3
-    epochs: Annotated[int | None, Help("Passes of a network over the text.", at_least=1)] = None
-    good_column: Annotated[str | None, Help("Acceptable sentence, if not a collection's.")] = None
-    bad_column: Annotated[str | None, Help("The unacceptable one.")] = None
-    paradigm_column: Annotated[str | None, Help("The paradigm; '' for the file's name.")] = None
-    phenomenon_column: Annotated[str | None, Help("Phenomenon; '' for paradigm.")] = None
-    pair_column: Annotated[str | None, Help("The pair; '' for the row's number.")] = None
-    sentence_column: Annotated[str | None, Help("With a row for each sentence: sentences.")] = None
-    label_column: Annotated[str | None, Help("Likewise: 1 and 0, grammatical and not, ….")] = None
     seed: Seed = 0
 
 

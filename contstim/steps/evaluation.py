@@ -17,7 +17,6 @@ from contstim.evaluation.criteria import AcceptabilityEvaluation, evaluate_accep
 from contstim.evaluation.desiderata_report import desiderata_findings
 from contstim.evaluation.folder import write_findings
 from contstim.evaluation.judged_scores import JudgedScores, model_scores, published_scores
-from contstim.evaluation.learning_curves import sizes_of, train_on_parts
 from contstim.evaluation.minimal_pair_report import minimal_pair_findings
 from contstim.evaluation.ratings import RatingEvaluation, evaluate_ratings, rating_findings
 from contstim.evaluation.scores import pair_scores_from_table, score_pairs
@@ -33,7 +32,7 @@ from contstim.evaluation.settings import (
 from contstim.files.tables import columns_of, write_table
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Triplet
-from contstim.models.catalog import load_scorers, model_files
+from contstim.models.catalog import load_scorers
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.specifications import parse_models
 from contstim.models.transforms import tell_unknown_words
@@ -47,8 +46,7 @@ from contstim.steps.fields import (
     Sentences,
 )
 from contstim.steps.step import Outcome, Shown, Step, Value
-from contstim.steps.texts import read_sentence_file, read_text, report_sentences
-from contstim.steps.training import tell_training
+from contstim.steps.texts import read_sentence_file, report_sentences
 from contstim.store import Store
 from contstim.wording import counted, duration
 from contstim.words.corpus import read_lines
@@ -58,7 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from contstim.evaluation.folder import Findings
-    from contstim.models.base import LanguageModel, Scorer
+    from contstim.models.base import Scorer
     from contstim.reporter import Reporter
     from contstim.words.sentence import Sentence
 
@@ -108,7 +106,6 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     data: Annotated[Path, Reads("BLiMP's checkout, a folder of tables, or a table.", folder=True)]
     models: GivenModels = ()
     scores: Annotated[Path | None, Reads("Scores of all sentences, in place of models.")] = None
-    text: Annotated[Path | None, Reads("With --sizes: UTF-8 text, one sentence a line.")] = None
     people: Annotated[Path | None, Reads("Answers; else human_responses.csv in --data.")] = None
     published: Annotated[Path | None, Reads("Accuracies; by default models_summary.jsonl.")] = None
     settings: MinimalPairSettings = MINIMAL_PAIRS
@@ -120,13 +117,9 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
         yield from minimal_pairs.pair_files(self.data)
 
     def check(self) -> None:
-        """Refuse neither or both of models and scores, and sizes without a text or no numbers."""
-        if bool(self.scores) == bool(self.models or self.settings.sizes):
-            raise InputError("Name models (`models`, `sizes`), or a table of scores (`scores`).")
-        if bool(self.settings.sizes) != bool(self.text):
-            raise InputError("Learning curves need both `sizes` and `text`.")
-        if self.settings.sizes:
-            sizes_of(self.settings.sizes)
+        """Require either models or scores."""
+        if bool(self.scores) == bool(self.models):
+            raise InputError("Name models (`models`), or a table of scores (`scores`).")
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
         """Score the pairs, and write the findings."""
@@ -139,9 +132,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
         answers, summary = minimal_pairs.published_files(self.data, self.people, self.published)
         agreement = minimal_pairs.read_human_agreement(answers)
         accuracies = minimal_pairs.read_published_accuracies(summary)
-        with self.execution.scorers(self.models, self.loading, reporter.say) as loaded:
-            trained = self._train_on_parts(loaded, reporter)
-            models = [*loaded, *(model for model, _ in trained)]
+        with self.execution.scorers(self.models, self.loading, reporter.say) as models:
             sides = [side for pair in pairs for side in (pair.good, pair.bad)]
             report_sentences(self.data, sides, reporter)
             tell_unknown_words(models, sides, reporter)
@@ -158,7 +149,6 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             scoring,
             self.settings,
             models=models,
-            texts={model.name: part for model, part in trained},
             people=agreement,
             published=accuracies,
         )
@@ -176,27 +166,10 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             evaluation,
             minimal_pair_findings(evaluation),
             self.out,
-            writes=model_files(model.specification for model, _ in trained),
             models=models,
-            data=[*files, *filter(None, (answers, summary, self.scores, self.text))],
+            data=[*files, *filter(None, (answers, summary, self.scores))],
             pairs=len(pairs),
             columns=found_columns,
-        )
-
-    def _train_on_parts(
-        self, loaded: Sequence[Scorer], reporter: Reporter
-    ) -> list[tuple[LanguageModel, list[Sentence]]]:
-
-        if self.text is None:
-            return []
-        return train_on_parts(
-            list(read_text(self.text, reporter)),
-            self.settings,
-            self.out / "models",
-            taken={model.name for model in loaded},
-            device=self.loading.device,
-            say=reporter.say,
-            on_progress=partial(tell_training, reporter),
         )
 
 

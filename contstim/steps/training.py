@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from contstim.evaluation.folder import page_table, write_findings
-from contstim.evaluation.learning_curves import train_model
 from contstim.evaluation.restarts import judge, restart_findings
 from contstim.files.records import Record, record_path
 from contstim.models.loading import Loading
@@ -85,11 +84,12 @@ class TrainNetwork(
     def work(self, reporter: Reporter) -> Outcome[Training]:
         """Train the network; a finished training is not repeated."""
         from contstim.models.training.record import RECORD, Training
+        from contstim.models.training.run import train_network
 
         read = read_text(self.text, reporter, prose=self.prose)
         # Asked before the training, which leaves the same file when it is new
         already = (self.out / RECORD).is_file()
-        specification = train_model(
+        train_network(
             [*read],
             self.out,
             self.network,
@@ -101,10 +101,12 @@ class TrainNetwork(
         done = Training.read(self.out)
         if already:
             reporter.say(f"{done.out} was trained before with this text and these settings.")
+        is_recurrent = isinstance(self.network, settings.RecurrentSettings)
+        family = self.network.kind if is_recurrent else "hf"
         best_epoch = done.curve.index(done.best) + 1
         reporter.say(
             f"{done.out}: validation perplexity {done.perplexity:,.2f} after epoch {best_epoch} of "
-            f"{len(done.curve)}; {done.ended}. Load it as {specification}."
+            f"{len(done.curve)}; {done.ended}. Load it as {family}:{self.out}."
         )
         return Outcome(done, {"kind": self.network.kind})
 

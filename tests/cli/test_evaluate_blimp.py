@@ -158,36 +158,11 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
     assert (island["pairs"], island["unread"]) == ("2", "1")
 
 
-@pytest.mark.usefixtures("unsaved")
-@pytest.mark.filterwarnings("ignore::contstim.models.ngram.training.DiscountWarning")
-def test_learning_curves_from_one_command(
-    data: Path, tmp_path: Path, english: list[Sentence]
-) -> None:
-    text, out = tmp_path / "text.txt", tmp_path / "out"
-    text.write_text("".join(f"{sentence.text}\n" for sentence in english[:300]), encoding="utf-8")
-    sizes = ("--sizes", "50,100,9999", "--text", text, "--order", 2)
-    done = evaluate(*sizes, "--data", data, "--out", out)
-    assert done.exit_code == 0, done.output
-    assert "has 300 sentences, not 9,999: all are used" in done.stderr
-    curve = [r for r in _rows(out / "learning_curves.csv") if r["method"] == "full-sentence"]
-    assert [row["sentences"] for row in curve[:3]] == ["50", "100", "300"]
-    overall = _rows(out / "phenomena.csv")[0]
-    assert all(r["accuracy_low"] <= r["accuracy"] <= r["accuracy_high"] for r in curve)
-    assert [row["accuracy"] for row in curve[:3]] == [overall[f"ngram-{n}"] for n in (50, 100, 300)]
-    slopes = {(r["method"], r["phenomenon"]) for r in _rows(out / "slopes.csv")}
-    assert ("full-sentence", "overall") in slopes
-    assert ("two-prefix", "agreement") in slopes
-    assert "![learning-curves-full-sentence]" in (out / "report.md").read_text(encoding="utf-8")
-    assert (out / "models" / "ngram-300.arpa").is_file()
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         ((), "Name models"),
         (("--model", "m.arpa", "--scores", "{text}"), "Name models"),
-        (("--sizes", "10"), "both --sizes and --text"),
-        (("--sizes", "ten", "--text", "{text}"), "whole numbers such as"),
         (("--model", "m.arpa", "--good-column", "ok"), "field 'ok' is empty or not there"),
     ],
 )

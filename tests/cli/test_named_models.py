@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from contstim.cli import app
-from contstim.errors import InputError, ModelError
+from contstim.errors import ModelError
 from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.vocabularies import counts_path
@@ -154,14 +154,3 @@ def test_long_names_are_explained_and_never_cut_on_a_narrow_terminal(folder: Pat
         for n in (2, 3):
             assert f"\n{n}.arpa: kenlm:{LONG}/{n}.arpa\n" in text
         assert "…" not in re.sub(r"\S* …", "", text)
-
-
-def test_a_learning_curves_names_are_its_own(folder: Path) -> None:
-    (folder / "pairs.csv").write_text(
-        "sentence_good,sentence_bad,UID\nA man walks.,A man walk.,x\n"
-    )
-    columns = ("--phenomenon-column", "", "--pair-column", "")
-    curves = ("--sizes", "5,10", "--text", "natural.txt", "--out", "curves")
-    with pytest.raises(InputError, match="'ngram-5' is what a model is called"):
-        run("evaluate blimp --data pairs.csv", *columns, *curves, *models("ngram-5=2.arpa"))
-    assert not (folder / "curves").exists()

@@ -20,7 +20,7 @@ from contstim.evaluation.minimal_pairs import (
     read_published_accuracies,
     sample_pairs,
 )
-from contstim.evaluation.settings import Method, MinimalPairSettings
+from contstim.evaluation.settings import Method
 from contstim.models.base import Continuation
 from contstim.words.sentence import Sentence
 from tests.evaluation.blimp_files import (
@@ -67,23 +67,6 @@ def test_selection_restrictions_are_argument_structure(tmp_path: Path) -> None:
     rows = [row("x_1", 0, "It rains.", "He rains.", linguistics_term="s-selection")]
     (pair,) = read_minimal_pairs([write_rows(tmp_path / "x.jsonl", rows)])
     assert pair.phenomenon == "argument_structure"
-
-
-def test_any_table_will_do_if_its_columns_are_named(tmp_path: Path) -> None:
-    table = tmp_path / "mine.csv"
-    table.write_text('ok,not ok\n"She sings.","She sing."\n"It is.","It are."\n', encoding="utf-8")
-    named = MinimalPairSettings(
-        good_column="ok",
-        bad_column="not ok",
-        paradigm_column="",
-        phenomenon_column="",
-        pair_column="",
-    )
-    pairs = read_minimal_pairs(pair_files(table), named)
-    assert [(p.paradigm, p.phenomenon, p.pair_id, p.bad.text) for p in pairs] == [
-        ("mine", "mine", "0", "She sing."),
-        ("mine", "mine", "1", "It are."),
-    ]
 
 
 @pytest.mark.parametrize("field", ["sentence_good", "sentence_bad", "UID", "pairID"])

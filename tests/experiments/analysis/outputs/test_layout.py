@@ -102,20 +102,10 @@ def minimal_pair_figures(n: int, *, long: bool) -> list[Figure]:
         for feature in FEATURES
         for x in (3.0, 60.0, 2_000.0)
     ]
-    curves = [
-        {
-            "phenomenon": name,
-            "sentences": np.array([1_000, 10_000, 100_000]),
-            "accuracy": np.array([0.4, 0.6, 0.8]),
-            "slope_per_doubling": 0.05,
-        }
-        for name in ("overall", *PHENOMENA)
-    ]
     return [
         minimal_pairs.phenomena_figure(found, "Accuracy (%), full-sentence"),
         minimal_pairs.correlations_figure(found),
         minimal_pairs.profile_figure(bins),
-        minimal_pairs.curves_figure(curves[: n if n < 20 else None]),
     ]
 
 
