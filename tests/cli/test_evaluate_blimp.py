@@ -163,7 +163,6 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
     [
         ((), "Name models"),
         (("--model", "m.arpa", "--scores", "{text}"), "Name models"),
-        (("--model", "m.arpa", "--good-column", "ok"), "field 'ok' is empty or not there"),
     ],
 )
 def test_what_cannot_be_done_is_said(
