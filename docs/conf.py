@@ -1,7 +1,7 @@
-"""How the documentation is built: `make docs`, without a network.
+"""Sphinx configuration for `make docs`; needs no network.
 
-Tutorials are executed while the site is built, commands and the Python face are described from the
-code (`extensions/reference.py`), and every warning is an error.
+The build executes the tutorials and generates the reference from the code (`extensions/reference.py`). Every warning is
+an error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "extensions"))
-# Tutorials call `contstim` as a shell does: the one beside the Python that builds the site
+# Tutorials call `contstim` in a shell: use the one of this environment
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
 os.environ.update(
     NO_COLOR="1",
@@ -38,7 +38,7 @@ extensions = [
 exclude_patterns = ["extensions", "README.md"]
 smartquotes = False  # options begin with two hyphens
 
-# Pages are Markdown; headings can be linked to as on the web pages of repositories
+# Markdown pages with the heading anchors of GitHub
 myst_enable_extensions = ["deflist", "fieldlist", "dollarmath", "colon_fence"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
@@ -46,12 +46,12 @@ myst_links_external_new_tab = False
 # Tutorials
 nb_execution_mode = os.environ.get("CONTSTIM_DOCS_EXECUTE", "force")
 nb_execution_raise_on_error = True
-nb_execution_timeout = 1200  # seconds a cell; a busy machine needs many times a quiet one's
+nb_execution_timeout = 1200  # seconds per cell, enough for a busy machine
 nb_execution_in_temp = True
 nb_merge_streams = True
 nb_execution_show_tb = True
 
-# Docstrings are in Google's form; what stands between single backticks is code
+# Google-style docstrings; text in single backticks is code
 default_role = "literal"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
