@@ -31,8 +31,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from public_surface import options, signatures
-from written_files import differences, files_of, masked_json, masked_lines
+from observations import differences, files_of, masked_json, masked_lines, options, signatures
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,6 @@ Printed are
   GPU computes (PyTorch's profiler), and the memory that was needed at most;
 * seconds a visit of a position, and the share of the networks, in searches between the two;
 * visits a second of one search after the other and of 4 and 8 that take turns and share batches;
-* whether CUDA graphs or `torch.compile`, which nothing here uses, would pay: rows a second of a
-  search's batch and of a full one, and by how much logits differ;
 * what a study of the published size would take at that speed: 36 pairs of models, 100 triplets a
   pair, two directions, 200 visits each, and 230,000 sentences scored under nine models.
 
@@ -66,8 +64,6 @@ LIMITS = {"float32": 2e-5, "bfloat16": 0.05}
 STUDY_VISITS = 36 * 100 * 2 * 200
 STUDY_SENTENCES = 230_000 * 9
 RULES = ("pll-original", "chain")
-BATCHES = {"a search's 48 rows": 48, "a full batch": 16_384 // 12}
-COMPILE_BY = 420  # seconds after which nothing is compiled any more, which takes minutes
 
 
 class Enough(Exception):  # noqa: N818
@@ -140,15 +136,6 @@ def main() -> None:
         for at_a_time in (1, 2) if tiny else (1, 4, 8):
             visits = interleaving(accept, reject, english, seconds, at_a_time, tiny=tiny)
             print(f"{f'{at_a_time}, {precision}':35}{visits:8.2f}", flush=True)
-    print("\nother ways, bfloat16                            rows/s   largest difference")
-    for kind, checkpoint in coarse.items():
-        if device == "cpu":
-            print(f"{kind}: not tried on the CPU, which has no CUDA graphs")
-            continue
-        compiles = perf_counter() - start < COMPILE_BY
-        other_ways(kind, checkpoint, compiles=compiles)
-        if not compiles:
-            print(f"{kind}: not compiled, for want of time")
     if not tiny:
         hours = STUDY_VISITS * slowest / 3600
         scored = STUDY_SENTENCES / min(speed.values()) / 3600
@@ -414,71 +401,6 @@ def interleaving(
     finally:
         proposer.propose = propose
     return made / (perf_counter() - start)
-
-
-@torch.inference_mode()
-def other_ways(kind: str, checkpoint: Checkpoint, *, compiles: bool) -> None:
-    """Print how fast a network is as it is, replayed and compiled, and how far logits part."""
-    network: Any = checkpoint.model
-    ways: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-        "as it is": lambda ids: network(input_ids=ids).logits,
-        "CUDA graph": Replayed(network),
-    }
-    if compiles:
-        compiled: Any = torch.compile(network, dynamic=True)
-        ways["compiled"] = lambda ids: compiled(input_ids=ids).logits
-    for what, n_rows in BATCHES.items():
-        ids = torch.randint(100, 5_000, (n_rows, 12), device=checkpoint.device)
-        expected = ways["as it is"](ids).float()
-        for way, logits_of in ways.items():
-            label = f"{kind}, {what}, {way}"
-            try:
-                # Records or compiles, too
-                difference = float((logits_of(ids).float() - expected).abs().max())
-            except Exception as error:  # of many kinds, and no fault of the product's
-                print(f"{label:47}not possible: {type(error).__name__}: {str(error)[:60]}")
-                continue
-            n, start = 0, perf_counter()
-            while perf_counter() - start < 2:
-                logits_of(ids)
-                torch.cuda.synchronize()
-                n += n_rows
-            print(f"{label:47}{n / (perf_counter() - start):8,.0f}{difference:17.2g}", flush=True)
-
-
-class Replayed:
-    """A network's logits by CUDA graphs: what the GPU does is recorded once, and then replayed.
-
-    Replaying spares the host the work of giving the GPU one operation after the other. A graph is
-    for one shape of rows.
-    """
-
-    def __init__(self, network: Any) -> None:
-        self._network = network
-        self._recorded: dict[torch.Size, tuple[Any, torch.Tensor, torch.Tensor]] = {}
-
-    def __call__(self, ids: torch.Tensor) -> torch.Tensor:
-        """Logits (b, l, V) of rows (b, l), which the next call overwrites."""
-        if ids.shape not in self._recorded:
-            self._recorded[ids.shape] = self._record(ids)
-        graph, rows, logits = self._recorded[ids.shape]
-        rows.copy_(ids)
-        graph.replay()
-        return logits
-
-    def _record(self, ids: torch.Tensor) -> tuple[Any, torch.Tensor, torch.Tensor]:
-        cuda: Any = torch.cuda
-        rows = ids.clone()
-        beside = cuda.Stream()
-        beside.wait_stream(cuda.current_stream())
-        with cuda.stream(beside):
-            for _ in range(3):  # whatever the first calls of a kernel do is not to be recorded
-                self._network(input_ids=rows)
-        cuda.current_stream().wait_stream(beside)
-        graph = cuda.CUDAGraph()
-        with cuda.graph(graph):
-            logits = self._network(input_ids=rows).logits
-        return graph, rows, logits
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Minimal pairs: all of BLiMP under a 5-gram model, and those on which models differ.
 
-    python benchmarks/minimal_pairs.py [--quick] [--only PART] [--models FOLDER] [--picture PATH]
+    python benchmarks/minimal_pairs.py [--quick] [--only PART] [--models FOLDER]
 
 `evaluation`: what training, reading, scoring and writing take.
 
@@ -10,13 +10,11 @@ models at once; margins are random, with a part that all models share.
 `truth`: do selected minimal pairs name the better model? One of two models is planted, each in
 turn: people choose the acceptable sentence with probability logistic(.055 d), d the model's
 log-probability of it less that of the other, level beyond 27 nats, as people chose between natural
-sentences in 2023 (Golan et al., roughly; what their data say: `replay.py`); items vary by a beta
+sentences in 2023 (Golan et al., roughly); items vary by a beta
 distribution, so that two answers to an item correlate. A model is named that predicts more answers;
 a tie counts one half. Against 20 selected items stand random ones of the same paradigms. Shares are
 of 1,000 simulations, and beside them computed; the factor is how many times 20 random items, drawn
 with replacement, name the planted model as often.
-
-`--picture` draws the share of pairs on which two models differ, by paradigm.
 
 The text `openstax.train.txt` and `blimp` are read from CONTSTIM_DATA; `evaluation` and `time` go
 without, on the embedded English and pairs made by shuffling. bert-mini and gpt2-mini come from
@@ -34,7 +32,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
-from io import BytesIO
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import get_args
@@ -42,10 +39,7 @@ from typing import get_args
 import numpy as np
 import torch
 from inputs import DATA, MODELS, OPENSTAX
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from PIL import Image
-from readable import model_named
 from scipy.special import expit
 from scipy.stats import betabinom
 
@@ -64,9 +58,10 @@ from contstim.evaluation.settings import Method, MinimalPairSettings
 from contstim.items.minimal_pair_scores import MinimalPairScores
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
+from contstim.models.training.run import train_network
+from contstim.models.training.settings import RecurrentSettings, TrainingSettings
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
 from contstim.optimization.selection.question import MinimalPairObjective, MinimalPairQuestion
-from contstim.reporting.canvas import new_figure, png, styled, widest
 from contstim.steps.evaluation import EvaluateMinimalPairs
 from contstim.store import Store
 from contstim.words.corpus import read_sentences
@@ -80,11 +75,12 @@ KINDS = {
     "LSTM × GPT-2": ("lstm", "gpt2-mini"),
     "BERT × GPT-2": ("bert-mini", "gpt2-mini"),
 }
+LSTMS = {"lstm": (128, 192), "small-lstm": (32, 48)}  # sizes of embeddings and of the state
 PARTS = ("evaluation", "time", "truth")
 RULE = "pll-word-l2r"  # of masked models; the chain rule takes a day
 ITEMS, SIMULATIONS = 20, 1_000
 SLOPE, LIMIT = 0.055, 27.0  # a nat, and nats
-CORRELATION = 0.27  # of two answers to an item: the likeliest one that `replay.py` prints
+CORRELATION = 0.27  # of two answers to an item: the likeliest value in experiment 1 of 2023
 BOTH = 1 / CORRELATION - 1  # sum of both parameters of the beta distribution
 
 Numbers = NDArray[np.float64]
@@ -153,10 +149,27 @@ def measure_time(folder: Path, *, quick: bool) -> None:
         )
 
 
+def trained_model(name: str, folder: Path) -> str:
+    """Specification of a model; models that are trained here are stored in a folder."""
+    path = folder / name
+    if name.endswith("-mini"):
+        return f"{name}=hf:{MODELS / name}"
+    if name in LSTMS:
+        if not path.is_dir():
+            embedding, hidden = LSTMS[name]
+            network = RecurrentSettings(embedding=embedding, hidden=hidden, min_count=5)
+            text = list(read_sentences(OPENSTAX))
+            train_network(text, path, network, TrainingSettings(epochs=1, learning_rate=0.005))
+        return f"{name}=lstm:{path}"
+    if not path.with_suffix(".arpa").exists():
+        train_ngram(list(read_sentences(OPENSTAX)), int(name[0]), path.with_suffix(".arpa"))
+    return f"{name}=kenlm:{path.with_suffix('.arpa')}"
+
+
 def scored(kinds: Sequence[str], folder: Path, sample: int) -> MinimalPairScores:
     """Scores of some pairs of each paradigm under the models of kinds, kept in a folder."""
     names = dict.fromkeys(name for kind in kinds for name in KINDS[kind])
-    models = [model_named(name, folder) + f"@{RULE}" * (name == "bert-mini") for name in names]
+    models = [trained_model(name, folder) + f"@{RULE}" * (name == "bert-mini") for name in names]
     step = EvaluateMinimalPairs(
         data=DATA / "blimp",
         models=tuple(models),
@@ -271,58 +284,12 @@ def show_truth(scores: MinimalPairScores, kind: str) -> None:
         print(flush=True)
 
 
-def draw(scores: MinimalPairScores, kinds: Sequence[str]) -> Figure:
-    """Two columns of paradigms below their phenomena, in bold the means over paradigms.
-
-    Cells are shares of pairs with opposite verdicts.
-    """
-    phenomena = {pair.paradigm: pair.phenomenon for pair in read_pairs()}
-    paradigms = np.array([pair.paradigm for pair in scores.pairs])
-    opposite = np.stack([of_two(scores, kind).margins.prod(axis=1) < 0 for kind in kinds], axis=1)
-    lines: list[tuple[str, Numbers]] = []
-    heads = []
-    for phenomenon in sorted(set(phenomena.values())):
-        below = [
-            (name.replace("_", " "), opposite[paradigms == name].mean(axis=0))
-            for name in sorted(phenomena)
-            if phenomena[name] == phenomenon
-        ]
-        heads.append(len(lines))
-        lines.append((phenomenon.replace("_", " "), np.mean([s for _, s in below], axis=0)))
-        lines += below
-    half = min(heads, key=lambda row: abs(row - len(lines) / 2))
-    most = max(half, len(lines) - half)
-    slope = 0.71 * widest(kinds)  # of the names of kinds
-    width = sum(widest(name for name, _ in part) for part in (lines[:half], lines[half:]))
-    figure = new_figure(width + 2 * (0.27 * len(kinds) + slope) + 0.8, 0.15 * most + slope + 0.2)
-    columns = figure.subplots(1, 2)
-    for axes, start, part in zip(columns, (0, half), (lines[:half], lines[half:]), strict=True):
-        shares = 100 * np.stack([row for _, row in part])
-        weights = ["bold" if start + row in heads else "normal" for row in range(len(part))]
-        image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=65, aspect="auto")
-        for (row, column), share in np.ndenumerate(shares):
-            style = {"weight": weights[row], "color": "white" if share > 39 else "black", "size": 7}
-            axes.text(column, row, f"{share:.0f}", ha="center", va="center", **style)
-        axes.set_yticks(range(len(part)), [name for name, _ in part])
-        for label, weight in zip(axes.get_yticklabels(), weights, strict=True):
-            label.set_weight(weight)
-        axes.set_xticks(range(len(kinds)), kinds, rotation=45, ha="left", rotation_mode="anchor")
-        axes.xaxis.tick_top()
-        axes.set_ylim(most - 0.5, -0.5)
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=columns, format="{x:g}%", fraction=0.02, shrink=0.4)
-    bar.outline.set_visible(False)
-    return figure
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--models", type=Path, help="where trained models and scores are kept")
     parser.add_argument("--sample", type=int, default=100, help="pairs of each paradigm")
-    parser.add_argument("--picture", type=Path, help="draw where models differ into this file")
     options = parser.parse_args()
     parts = options.only or PARTS
     with tempfile.TemporaryDirectory() as name:
@@ -347,10 +314,6 @@ def main() -> None:
         scores = scored(kinds, folder, options.sample)
         for kind in kinds:
             show_truth(scores, kind)
-        if options.picture:
-            with styled(), Image.open(BytesIO(png(draw(scores, kinds)))) as image:
-                small = image.convert("RGB").resize([side // 2 for side in image.size])
-                small.quantize(64).save(options.picture, optimize=True)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,18 @@
-"""Which triplets name the better model? Experiment 1 of the 2023 study, replayed.
+"""How much an answer, an item and a person are worth: experiment 1 of the 2023 study, replayed.
 
     python benchmarks/replay.py [--quick] [DATA]
 
-Of each pair of models one predicts people better. Which one, trials of *other* pairs tell: the
-pairs are kept for which the ten groups of participants agree about it (t-test, 5 %). Then 1, 3 or 5
-of the pair's ten published triplets are chosen by a rule, 20 people's answers to each are drawn
-from the published ones, of the two synthetic sentences against each other, and the majority of
-answers names a model: how often is it the better one? Intervals are bootstraps over pairs of
-models, and over models.
+One model of each pair predicts people better. Trials of *other* pairs decide which one: only pairs
+count for which the ten groups of participants agree (t-test, 5 %).
 
-Then, for designs: how much evidence is an answer, by the condition of its trial? The Bayes factor
-of the better model against the other one, where a person chooses sentence 2 with the probability
-logistic(slope · log p(s2)/p(s1)), the ratio cut off at a limit; slope and limit are each model's
-likeliest ones, on random natural pairs, or on all trials of other pairs of models. What are more
-items worth, and what more people? And by what rule do people choose the synthetic sentence that the
-better model prefers: how does it grow with nats, up to which limit, and how often do people answer
-by chance because of new words of another part of speech? The published data are read from
-CONTSTIM_DATA or a folder that is named; without them there is nothing to measure.
+Evidence of an answer by the condition of its trial: the Bayes factor of the better model against
+the other one. A person chooses sentence 2 with the probability logistic(slope · log p(s2)/p(s1)),
+the ratio cut off at a limit. Slope and limit are each model's likeliest ones, on random natural
+pairs or on all trials of other pairs of models.
+
+Items against people: variances, and how often most answers to randomly drawn triplets name the
+better model. Intervals are bootstraps over pairs of models, and over models. Without the published
+data, from CONTSTIM_DATA or a folder given as an argument, nothing is measured.
 """
 
 from __future__ import annotations
@@ -32,25 +28,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from inputs import DATA
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit, log_expit
-from scipy.stats import betabinom, binom, ttest_1samp
+from scipy.special import log_expit
+from scipy.stats import binom, ttest_1samp
 
-from contstim.english.tags import english_tags
 from contstim.experiments.reproduce.golan2023_data import read_experiment
 from contstim.experiments.reproduce.published import MODELS, read_stimulus_scores, read_triplets
-from contstim.items.matching import MISFIT, match
 from contstim.items.stimuli import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from contstim.items.stimuli import Triplet
-    from contstim.words.sentence import Sentence
 
-PEOPLE = 20
-SIZES = (1, 3, 5)  # triplets chosen of ten
-MAIN = 0.2  # share of a word's uses from which a tag is a main one
 LIMITS = np.array([2.5, 5, 10, 15, 20, 25, 30, 40, 50, 100, 1000])  # nats
 SLOPES = np.linspace(0.005, 0.3, 60)
 
@@ -81,29 +70,18 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False)
 class DecidedPair:
-    """Two models, and of each of their ten triplets what rules go by, (10,) each.
+    """Two models and the answers to their ten triplets.
 
     Attributes:
-        better: the index of the model that predicts people better.
-        worse: that of the other.
-        right: share of people who prefer the synthetic sentence that the better model prefers.
-        nats: by which the better model prefers it.
-        total: nats of both sides.
-        smaller: nats of the smaller side.
-        misfits: as `contstim.items.matching` counts them.
-        coarse: misfits against the natural word's main tags, whatever stands around it.
-        changed: words.
+        better: index of the model that predicts people better.
+        worse: index of the other model.
+        right: (10,) share of people who prefer the synthetic sentence that the better model
+            prefers.
     """
 
     better: int
     worse: int
     right: Numbers
-    nats: Numbers
-    total: Numbers
-    smaller: Numbers
-    misfits: Numbers
-    coarse: Numbers
-    changed: Numbers
 
 
 def read(data: Path) -> Experiment:
@@ -124,17 +102,6 @@ def read(data: Path) -> Experiment:
         np.array([second[trial.trial_id] for trial in trials]),
         other - first,
     )
-
-
-def coarse_misfits(natural: Sentence, synthetic: Sentence) -> int:
-    """New words that have none of the natural words' main tags, by shares without context."""
-    table, misfits = english_tags(), 0
-    for place in match(natural, synthetic, table).changed:
-        shares = table.shares(synthetic.words[place], initial=place == 0)
-        before = table.shares(natural.words[place], initial=place == 0)
-        main = [tag for tag, share in before.items() if share >= MAIN]
-        misfits += bool(shares and main) and all(shares.get(tag, 0) < MISFIT for tag in main)
-    return misfits
 
 
 def decided_pairs(experiment: Experiment, triplets: Sequence[Triplet]) -> list[DecidedPair]:
@@ -163,17 +130,8 @@ def decided_pairs(experiment: Experiment, triplets: Sequence[Triplet]) -> list[D
         # model_1 rejects synthetic_1, so it prefers sentence_2
         second = np.array([t.model_1 == MODELS[better] for t in own])
         rows = [of_triplet[t.triplet_id] for t in own]
-        sides = [[match(t.natural, s, english_tags()) for s in t.sentences[1:]] for t in own]
-        columns = [
-            np.where(second, shares[rows], 1 - shares[rows]),
-            np.abs(experiment.ratios[rows, better]),
-            [sum(t.drops) for t in own],
-            [min(t.drops) for t in own],
-            [sum(len(side.misfits) for side in both) for both in sides],
-            [sum(coarse_misfits(t.natural, s) for s in t.sentences[1:]) for t in own],
-            [sum(len(side.changed) for side in both) for both in sides],
-        ]
-        found.append(DecidedPair(better, worse, *map(np.array, columns)))
+        right = np.where(second, shares[rows], 1 - shares[rows])
+        found.append(DecidedPair(better, worse, right))
     return found
 
 
@@ -184,21 +142,6 @@ def named_right(shares: Numbers, people: int) -> float:
     half = len(shares) * people / 2
     numbers = np.arange(len(right))
     return float(right[numbers > half].sum() + right[numbers == half].sum() / 2)
-
-
-def by_rule(
-    pairs: Sequence[DecidedPair], rule: Callable[[DecidedPair], Numbers], size: int, draws: int
-) -> Numbers:
-    """(n_pairs,) how often the best triplets by a rule name the better model; ties are drawn."""
-    rng = np.random.default_rng(0)
-
-    def best(pair: DecidedPair) -> Numbers:
-        costs = rule(pair)
-        return pair.right[np.lexsort((rng.random(len(costs)), costs))[:size]]
-
-    return np.array(
-        [np.mean([named_right(best(pair), PEOPLE) for _ in range(draws)]) for pair in pairs]
-    )
 
 
 class Bootstrap:
@@ -222,42 +165,6 @@ class Bootstrap:
         )
         shown = " ".join(f"[{low:5.2f},{high:5.2f}]" for low, high in intervals)
         return f"{values.mean():5.2f} {shown}"
-
-
-def show_rules(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -> None:
-    """How often each rule names the better model, and how much oftener than chance does."""
-
-    def enough(nats: float) -> Callable[[DecidedPair], Numbers]:
-        return lambda p: 1e6 * (p.smaller < nats) + p.misfits + p.changed / 1000
-
-    rules: dict[str, Callable[[DecidedPair], Numbers]] = {
-        "chance": lambda p: 0 * p.total,
-        "most nats (controversiality)": lambda p: -p.total,
-        "larger smaller side": lambda p: -p.smaller,
-        "fewest words changed": lambda p: p.changed,
-        "fewest misfits": lambda p: p.misfits,
-        "fewest misfits, words changed": lambda p: p.misfits + p.changed / 1000,
-        "fewest coarse misfits": lambda p: p.coarse,
-        "coarse misfits, words changed": lambda p: p.coarse + p.changed / 1000,
-        "5 nats, words changed": lambda p: 1e6 * (p.smaller < 5) + p.changed,
-        "5 nats, coarse, words changed": lambda p: (
-            1e6 * (p.smaller < 5) + p.coarse + p.changed / 1000
-        ),
-        **{f"{nats} nats a side, misfits, words": enough(nats) for nats in (5, 10, 15, 20)},
-    }
-    others = ("5 nats, words changed", "5 nats, coarse, words changed")
-    by_chance = {size: by_rule(pairs, rules["chance"], size, 10 * draws) for size in SIZES}
-    for size in SIZES:
-        print(f"\n{size} of ten triplets: named right, and more often than by chance")
-        print(f"{'':32} {'mean':>5} {'over pairs':>13} {'over models':>13}")
-        for name, rule in rules.items():
-            values = by_rule(pairs, rule, size, draws)
-            gain = bootstrap.told(values - by_chance[size])
-            print(f"{name:32} {bootstrap.told(values)}   {gain if name != 'chance' else ''}")
-        readable = by_rule(pairs, enough(5), size, draws)
-        for name in others:
-            gain = bootstrap.told(by_rule(pairs, rules[name], size, draws) - readable)
-            print(f"  {name}, more often than 5 nats a side, misfits, words: {gain}")
 
 
 def choice_scores(experiment: Experiment) -> Numbers:
@@ -334,53 +241,6 @@ def show_items(pairs: Sequence[DecidedPair], bootstrap: Bootstrap, draws: int) -
         )
 
 
-def answer_prob(
-    rule: Sequence[float] | Numbers, limit: float, nats: Numbers, misfits: Numbers
-) -> Numbers:
-    """Probability of the answer that a model predicts which people follow.
-
-    People answer by chance in a share of trials, which grows with misfits, and else by the logistic
-    function of the model's log-probability ratio up to a limit.
-
-    Args:
-        rule: slope a nat, intercept of the share by chance and its slope a misfit, both as logits.
-        limit: nats.
-        nats: by which the model prefers the sentence.
-        misfits: new words of another part of speech in both sentences.
-    """
-    slope, intercept, by_misfit = rule
-    by_chance = expit(intercept + by_misfit * misfits)
-    prob: Numbers = by_chance / 2 + (1 - by_chance) * expit(slope * np.minimum(nats, limit))
-    return prob
-
-
-def show_rule(pairs: Sequence[DecidedPair]) -> None:
-    """The likeliest rule of answers for each limit; items vary by a beta distribution."""
-    nats, misfits, right = (
-        np.concatenate([getattr(pair, name) for pair in pairs])
-        for name in ("nats", "misfits", "right")
-    )
-
-    def cost(values: Numbers, limit: float) -> float:
-        prob, both = answer_prob(values[:3], limit, nats, misfits), np.exp(values[3])
-        log_probs = betabinom.logpmf(np.rint(10 * right), 10, prob * both, (1 - prob) * both)
-        return -float(log_probs.sum())
-
-    print("\nAnswers to synthetic sentences: limit (nats), log-likelihood, slope a nat, share of")
-    print("answers by chance with 0, 5 and 10 misfits, the two numbers that it follows from, and")
-    print("correlation of answers to an item")
-    for limit in LIMITS:
-        fits = [
-            minimize(cost, (slope, -4.0, 0.4, 1.0), (limit,), method="Nelder-Mead")
-            for slope in (1.4 / limit, 0.08)
-        ]
-        best = min(fits, key=lambda fit: fit.fun)
-        shares = " ".join(f"{expit(best.x[1] + best.x[2] * n):.2f}" for n in (0, 5, 10))
-        correlation = 1 / (1 + np.exp(best.x[3]))
-        numbers = f"{shares}   {best.x[1]:6.2f} {best.x[2]:5.2f}   {correlation:.2f}"
-        print(f"{limit:8.1f} {-best.fun:9.2f} {best.x[0]:8.4f}   {numbers}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", nargs="?", type=Path, default=DATA)
@@ -394,15 +254,13 @@ def main() -> None:
     experiment = read(arguments.data)
     pairs = decided_pairs(experiment, read_triplets(folder, selected=True))
     bootstrap = Bootstrap(pairs, 100 * draws)
-    print(f"{len(pairs)} decided pairs of models; {PEOPLE} people answer each item")
+    print(f"{len(pairs)} decided pairs of models")
     for pair in pairs:
         if pair.right.mean() < 0.5:
             names = f"{MODELS[pair.better]}, not {MODELS[pair.worse]}"
             print(f"  against the pair's own items ({pair.right.mean():.2f} right): {names}")
-    show_rules(pairs, bootstrap, draws)
     show_evidence(pairs, experiment, bootstrap)
     show_items(pairs, bootstrap, draws)
-    show_rule(pairs)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ DEFAULT = Recipe(
     capitals=True,
     # Where one of the two models is a transformer, nine of ten people agree about 80 % of the
     # published synthetic pairs whose natural sentence is above the first quartile under both, and
-    # about 59 % of the others; above it, agreement hardly rises (benchmarks/plausibility.py).
+    # about 59 % of the others; above it, agreement hardly rises (docs/figures.md).
     plausible=0.25,
     proposer=ScreeningProposer(),
     perturbation=Perturbation(),

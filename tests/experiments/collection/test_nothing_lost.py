@@ -1,4 +1,4 @@
-"""Kill the server and cut the network while people answer; benchmarks/collecting.py does it longer.
+"""Kill the server and cut the network while people answer.
 
 The witness is each participant's own journal of what the server acknowledged, and what they sent.
 """
