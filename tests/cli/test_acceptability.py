@@ -133,21 +133,6 @@ def test_a_table_of_scores_does_as_well(tmp_path: Path) -> None:
     assert not (tmp_path / "short").exists()
 
 
-@pytest.mark.usefixtures("unsaved")
-def test_columns_of_the_data_are_no_models_and_must_exist(tmp_path: Path) -> None:
-    data = write(tmp_path / "items.csv", ITEMS)
-    lines = [f"{line},{i * i}\n" for i, line in enumerate(data.read_text().splitlines()[1:])]
-    table = write(
-        tmp_path / "scores.csv", "id,item,label,phenomenon,sentence,judgement,m\n" + "".join(lines)
-    )
-    given = ["evaluate", "acceptability", "--data", data, "--scores", table, "--out"]
-    invoke(*given, tmp_path / "out")
-    assert {row["model"] for row in rows(tmp_path / "out" / "criteria.csv")} == {"m"}
-    write(data, ITEMS.replace("judgement\n", "rating\n"))
-    with pytest.raises(ContstimError, match="lacks the columns judgement;"):
-        invoke(*given, tmp_path)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -12,10 +11,9 @@ from subprocess import CompletedProcess
 import numpy as np
 import pytest
 
-from contstim.experiments.responses.table import Response, write_responses
+from contstim.experiments.responses.table import write_responses
 from contstim.files.tables import write_table
-from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Condition, Trial, trial_columns
+from contstim.items.stimuli import Condition, trial_columns
 from contstim.models.training_text import sentence_hash
 from contstim.words.sentence import Sentence
 from tests.cli.running import run
@@ -114,66 +112,6 @@ def test_who_and_what_cannot_be_judged_by_is_named(tmp_path: Path, made: Experim
     assert np.isfinite([float(r["value"]) for r in rows]).all()
 
 
-Change = Callable[[Experiment], Experiment]
-
-
-def with_responses(change: Callable[[tuple[Response, ...]], tuple[Response, ...]]) -> Change:
-    return lambda made: replace(made, responses=change(made.responses))
-
-
-def without_model(made: Experiment) -> Experiment:
-    scores = made.scores
-    return replace(
-        made, scores=ScoreTable(scores.sentences, scores.models[:2], scores.log_probs[:, :2])
-    )
-
-
-def without_sentence(made: Experiment) -> Experiment:
-    scores = made.scores
-    texts = (scores.sentences or ())[1:]
-    return replace(made, scores=ScoreTable(texts, scores.models, scores.log_probs[1:]))
-
-
-def renamed(trial: Trial) -> Trial:
-    return replace(trial, trial_id=f"new-{trial.trial_id}")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (with_responses(lambda r: (*r, r[0])), "g1p0 rated the same trial more than once"),
-        (with_responses(lambda r: (replace(r[0], rating=7), *r[1:])), "g1p0 gave ratings outside"),
-        (with_responses(lambda r: r[: len(r) // 60]), "No participant is left: g1p0"),
-        (with_responses(lambda _: ()), "a header and no rows"),
-        (without_model, "models without scores: c"),
-        (without_sentence, "'First g1x0.'"),
-        (
-            lambda made: replace(made, trials=tuple(map(renamed, made.trials))),
-            "rated trials that are not in the table of trials",
-        ),
-    ],
-)
-def test_what_cannot_be_analysed_is_named(
-    tmp_path: Path, made: Experiment, change: Change, message: str
-) -> None:
-    write(tmp_path, change(made))
-    done = run(tmp_path, "analyze", *FILES, "--out", "results", "--quiet")
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "results").exists()
-
-
-def test_an_empty_score_is_refused(tmp_path: Path, made: Experiment) -> None:
-    write(tmp_path, made)
-    lines = (tmp_path / "scores.csv").read_text().splitlines()
-    lines[3] = lines[3].rsplit(",", 1)[0] + ","
-    (tmp_path / "scores.csv").write_text("\n".join(lines) + "\n")
-    done = run(tmp_path, "analyze", *FILES, "--out", "results")
-    assert done.returncode == 2
-    assert "'' under c is not a number" in done.stderr
-
-
 def test_artificial_participants_are_named_wherever_results_stand(
     tmp_path: Path, made: Experiment, of_people: tuple[Path, CompletedProcess[str]]
 ) -> None:
@@ -200,23 +138,6 @@ def test_artificial_participants_are_named_wherever_results_stand(
         assert b"simulated" not in of_people_alone[path.name]
     for path in (results / "figures").glob("*.png"):
         assert path.read_bytes() != of_people_alone[path.name]
-
-
-def test_a_pair_that_never_met_is_refused_before_anything_is_computed(
-    tmp_path: Path, made: Experiment
-) -> None:
-    """Not even the scores are read: there are none."""
-    write_table(tmp_path / "trials.csv", trial_columns(made.trials))
-    done = run(tmp_path, "analyze", *FILES, *"--out results --pair a z".split())
-    assert done.returncode == 2
-    assert "No trial sets 'a' against 'z'" in done.stderr
-
-
-def test_fewer_catch_trials_than_asked_for(tmp_path: Path, made: Experiment) -> None:
-    write(tmp_path, made)
-    done = run(tmp_path, "analyze", *FILES, "--out", "results", "--min-catch", "13")
-    assert done.returncode == 2
-    assert "only 12 were shown" in done.stderr
 
 
 def test_published_data_that_are_not_there(tmp_path: Path) -> None:

@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.experiments.responses.table import Response, read_responses, write_responses
-from contstim.items.scale import Scale
+from contstim.experiments.responses.table import read_responses
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Condition, read_stimuli, read_trials
+from contstim.items.stimuli import read_stimuli, read_trials
 from tests.cli.running import run, succeed
 from tests.experiments.stimuli import natural
 from tests.study.small import blank_figures
@@ -144,17 +143,3 @@ def test_imports_turn_choices_as_choices(folder: Path) -> None:
     succeed(folder, *command, "--scale", "choice")
     assert (folder / "read.csv").read_text() == first
     assert scale_in(folder / "read.csv") == "choice"
-
-
-def test_choices_that_contradict_the_design_are_named(folder: Path) -> None:
-    ids = [t for t in read_trials(folder / "trials.csv") if t.condition is not Condition.CATCH]
-    wrong = [Response("p", ids[0].group, ids[0].trial_id, 5, 1, 1, 900.0, scale=Scale.CHOICE)]
-    write_responses(folder / "responses.csv", wrong)
-    (folder / "responses.csv.meta.json").unlink()
-    failed = run(folder, "analyze", *TABLES, "--out", "results")
-    assert (
-        "p gave ratings outside the scale (confidence: 1 to 6; choice: 1 and 2; " in failed.stderr
-    )
-    arguments = "import jspsych x.json --trials trials.csv --scale confidence --out y.csv".split()
-    (folder / "x.json").write_text("[]")
-    assert "stated scale is confidence" in run(folder, *arguments).stderr

@@ -87,16 +87,6 @@ def test_select_natural_reads_every_kind_of_score_table(folder: Path, ending: st
     assert all(float(row["rank_1_model_2"]) >= 0.5 for row in pairs)
 
 
-def test_a_table_of_pairs_can_be_scored(folder: Path) -> None:
-    succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "scores.csv")
-    options = ("--per-pair", "3", "--no-repeats", "--out", "pairs.csv")
-    succeed(folder, "select", "natural", "--scores", "scores.csv", *options)
-    succeed(folder, "score", *MODELS, "--sentences", "pairs.csv", "--out", "again.csv")
-    known = {row["sentence"]: row for row in rows(folder / "scores.csv")}
-    assert len(rows(folder / "again.csv")) == 6
-    assert all(known[row["sentence"]] == row for row in rows(folder / "again.csv"))
-
-
 def test_synthesize_is_repeatable_and_keeps_the_constraint(folder: Path) -> None:
     """Witness: KenLM asked in this process."""
     natural = (folder / "natural.txt").read_text().splitlines()[0]
@@ -115,24 +105,6 @@ def test_synthesize_is_repeatable_and_keeps_the_constraint(folder: Path) -> None
     assert first["log_probs_synthetic"] == {"accept": accept[1], "reject": reject[1]}
     shown = succeed(folder, *command, "--seed", "4")
     assert first["end"] in " ".join(shown.split())
-
-
-def test_words_come_from_the_models_without_a_vocabulary(folder: Path) -> None:
-    natural = (folder / "natural.txt").read_text().splitlines()[0]
-    models = ("--accept", "kenlm:trigram.arpa", "--reject", "kenlm:bigram.arpa")
-    found = json.loads(
-        succeed(
-            folder,
-            "synthesize",
-            *models,
-            *SEARCH,
-            "--sentence",
-            natural,
-            "--json",
-        )
-    )
-    assert found["words_dropped"] == 0
-    assert found["steps"]
 
 
 def test_unknown_words_are_dropped_and_counted_unless_allowed(folder: Path) -> None:
@@ -314,37 +286,6 @@ def test_interrupting_by_hand_leaves_no_table_and_no_traceback(folder: Path) -> 
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert not (folder / "hand.csv").exists()
-
-
-def test_names_and_folders_with_brackets_are_shown_as_they_are(folder: Path) -> None:
-    odd = folder / "d[b]" / "[/b]"
-    odd.mkdir(parents=True, exist_ok=True)
-    for name in ("bigram", "trigram"):
-        (odd / f"{name}.arpa").write_bytes((folder / f"{name}.arpa").read_bytes())
-    natural = (folder / "natural.txt").read_text().splitlines()[0]
-    models = ("--accept", "kenlm:d[b]/[/b]/trigram.arpa", "--reject", "kenlm:bigram.arpa")
-    options = (
-        "--vocabulary",
-        "vocab.txt",
-        *SEARCH,
-        "--sentence",
-        natural,
-    )
-    shown = succeed(folder, "synthesize", *models, *options)
-    assert "d[b]/[/b]/trigram.arpa" in shown
-    table = ("--sentences", "natural.txt", "--out", "odd.csv")
-    succeed(folder, "score", "--model", "kenlm:d[b]/[/b]/trigram.arpa", *table)
-
-
-def test_repeated_words_are_exempt_by_a_vocabulary_files_own_list(folder: Path) -> None:
-    succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "scores.csv")
-    options = ("--scores", "scores.csv", "--per-pair", "3", "--no-repeats", "--out", "r.csv")
-    succeed(folder, "select", "natural", *options, "--repeatable", "vocab.txt")
-    certificate = json.loads((folder / "r.csv.certificate.json").read_text())
-    assert (
-        set(certificate["question"]["repeatable"])
-        == Vocabulary.load(folder / "vocab.txt").repeatable
-    )
 
 
 def test_prose_is_excluded_as_prose(folder: Path) -> None:

@@ -76,29 +76,6 @@ def test_triplets_are_selected_with_a_certificate(folder: Path) -> None:
     assert record["command"][1:3] == ["select", "triplets"]
 
 
-def test_worst_ranks_without_quantiles(folder: Path) -> None:
-    options = "--per-pair 3 --quantiles 0 --objective worst-rank --out w.csv"
-    succeed(folder, "select", "triplets", "--triplets", "triplets.csv", *options.split())
-    certificate = json.loads((folder / "w.csv.certificate.json").read_text())
-    assert certificate["objective"] == certificate["bound"] == 6 * (1 + 2 + 3)
-
-
-def test_triplets_whose_sentences_are_the_same_are_left_out(folder: Path) -> None:
-    first, *others = some_triplets(4)
-    found_nothing = replace(first, synthetic_1=first.natural, controversiality=0.0)
-    found_nothing = replace(
-        found_nothing,
-        log_prob_synthetic_1_model_1=first.log_prob_natural_model_1,
-        log_prob_synthetic_2_model_2=first.log_prob_natural_model_2,
-    )
-    write_table(folder / "some.csv", columns_of(Triplet, [found_nothing, *others]))
-    options = "--triplets some.csv --per-pair 3 --quantiles 0 --out d.csv"
-    done = run(folder, "select", "triplets", *options.split())
-    assert done.returncode == 0, done.stderr
-    assert f"Left out: 1 of {len(others) + 1} triplets" in done.stderr
-    assert first.triplet_id not in {t.triplet_id for t in read_triplets(folder / "d.csv")}
-
-
 def test_readable_triplets_have_enough_nats(folder: Path) -> None:
     """Witness: one triplet was given too few; a table of one word has hardly any of the text's."""
     first, *others = some_triplets(4)
@@ -132,12 +109,6 @@ def test_sentences_of_an_earlier_study_are_left_out(folder: Path) -> None:
     assert read_pairs(folder / "third.csv") == expected.pairs
 
 
-def test_no_groups_are_not_those_of_the_design(folder: Path) -> None:
-    done = run(folder, *f"{POWER} --scores all.csv --power-groups 0 --out x.csv".split())
-    assert done.returncode == 2
-    assert "--power-groups must be 1 or more, not 0" in done.stderr
-
-
 def test_a_design_comes_with_a_summary_and_a_certificate(folder: Path) -> None:
     done = run(folder, *f"{DESIGN} {SMALL} --seed 3 --out trials.csv".split())
     assert done.returncode == 0, done.stderr
@@ -152,13 +123,6 @@ def test_a_design_comes_with_a_summary_and_a_certificate(folder: Path) -> None:
     assert certificate["trials"] == len(trials)
     assert "expected minutes" in (folder / "trials.csv.summary.md").read_text()
     assert json.loads((folder / "trials.csv.meta.json").read_text())["seed"] == 3
-
-
-@pytest.mark.usefixtures("unpainted")
-def test_a_design_can_do_without_natural_sentences(folder: Path) -> None:
-    options = "--groups 4 --random-per-group 0 --catch-per-group 0 --out t.csv"
-    succeed(folder, "design", "--triplets", "triplets.csv", *options.split())
-    assert len(read_trials(folder / "t.csv")) == 6 * 4
 
 
 def reject(folder: Path, table: str, stimuli: Sequence[Stimulus], *places: int) -> None:

@@ -12,11 +12,9 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import ContstimError
-from contstim.evaluation.minimal_pairs import pair_files, read_minimal_pairs
-from contstim.files.tables import read_table, write_table
+from contstim.files.tables import read_table
 from contstim.models.ngram.adapter import NgramModel
 from contstim.wording import duration
-from contstim.words.sentence import Sentence
 from tests.evaluation.blimp_files import ROWS, write_folder, write_rows
 
 SIDES = ("sentence_good", "sentence_bad")
@@ -81,23 +79,6 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.usefixtures("unsaved")
-def test_ties_may_count_one_half(data: Path, trained: Path, tmp_path: Path) -> None:
-    model, accuracies = trained / "2gram.arpa", {}
-    for ties in ("wrong", "half"):
-        out = tmp_path / ties
-        chosen = ("--method", "one-prefix", "--ties", ties)
-        assert evaluate("--model", model, "--data", data, "--out", out, *chosen).exit_code == 0
-        (row,) = _rows(out / "paradigms.csv")
-        (tied,) = _rows(out / "ties.csv")
-        accuracies[ties] = float(row[str(model)])
-    assert tied["identical"] == "1"
-    gain = accuracies["half"] - accuracies["wrong"]
-    # The pair of equal sentences is tied and does not count; two of the three pairs do
-    assert (row["pairs"], row["identical"]) == ("2", "1")
-    assert gain == pytest.approx((int(tied[str(model)]) - 1) / 2 / 2)
-
-
-@pytest.mark.usefixtures("unsaved")
 def test_a_model_that_does_not_read_on_is_told_of(
     data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
 ) -> None:
@@ -138,26 +119,6 @@ def test_hours_under_a_rule_over_orders_are_told_before_with_the_quick_way(
 
 
 @pytest.mark.usefixtures("unsaved")
-def test_sentences_beyond_the_window_are_counted_and_listed(
-    data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
-) -> None:
-    long = "dog " * 200
-    row = {**ROWS[5], "pairID": "long", "sentence_bad": long}
-    write_rows(data / "data" / "more.jsonl", [row])
-    model = f"hf:{tiny_checkpoint('gpt2')}"
-    done = evaluate("--model", model, "--data", data, "--out", tmp_path / "out")
-    assert done.exit_code == 0, done.output
-    assert "Without a score: 1 sentence; see left_out.csv" in done.stderr
-    (left_out,) = _rows(tmp_path / "out" / "left_out.csv")
-    assert left_out["sentence"] == Sentence.parse(long).text
-    assert "reads at most" in left_out["reason"]
-    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert "Not every model can read 1 sentence (left_out.csv)" in report
-    rows = _rows(tmp_path / "out" / "paradigms.csv")
-    island = next(row for row in rows if row["paradigm"] == "island_1")
-    assert (island["pairs"], island["unread"]) == ("2", "1")
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -174,21 +135,3 @@ def test_what_cannot_be_done_is_said(
     done = evaluate(*given, "--data", data, "--out", tmp_path / "out")
     assert isinstance(done.exception, ContstimError)
     assert complaint in str(done.exception)
-
-
-@pytest.mark.usefixtures("unsaved")
-def test_nothing_to_compare_is_no_success(
-    data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
-) -> None:
-    model = f"hf:{tiny_checkpoint('bert')}@pll-whole-word"
-    chosen = ("--method", "one-prefix", "--out", tmp_path / "out", "--quiet")
-    done = evaluate("--model", model, "--data", data, *chosen)
-    assert "Nothing could be compared" in str(done.exception)
-    assert not (tmp_path / "out" / "report.md").exists()
-
-
-def test_a_model_called_like_a_column_is_refused(data: Path, tmp_path: Path) -> None:
-    sides = {s for p in read_minimal_pairs(pair_files(data)) for s in (p.good.text, p.bad.text)}
-    write_table(tmp_path / "s.csv", {"sentence": sorted(sides), "people": [-1.0] * len(sides)})
-    done = evaluate("--scores", tmp_path / "s.csv", "--data", data, "--out", tmp_path / "out")
-    assert "cannot be called 'people'" in str(done.exception)

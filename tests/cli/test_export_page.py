@@ -6,10 +6,9 @@ import json
 import stat
 from pathlib import Path
 
-from contstim.experiments.platforms.jspsych.library import LIBRARY
 from contstim.files.tables import write_table
 from contstim.items.stimuli import trial_columns
-from tests.cli.running import run, succeed
+from tests.cli.running import run
 from tests.experiments.responses.experiment import make_trials
 
 TRIALS = make_trials(2, catch=1)
@@ -53,16 +52,3 @@ def test_export_jatos(tmp_path: Path) -> None:
     assert (tmp_path / "study" / "study.jzip").is_file()
     assert (tmp_path / "study" / "page" / "consent.md").is_file()
     assert "consent.md: [Replace this text" in said.stderr
-
-
-def test_what_cannot_be_exported_is_said(tmp_path: Path) -> None:
-    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
-    (tmp_path / "vendor").mkdir()
-    (tmp_path / "vendor" / LIBRARY[0]["name"]).write_text("alert(1)")
-    command = "export jspsych --trials trials.csv --out experiment".split()
-    failed = run(tmp_path, *command, "--vendor-from", "vendor")
-    assert failed.returncode == 2
-    assert failed.stderr.startswith(
-        f"error: {LIBRARY[0]['package']} {LIBRARY[0]['version']} is not"
-    )
-    succeed(tmp_path, *command, "--quiet")

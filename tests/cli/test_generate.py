@@ -42,16 +42,3 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 def test_an_unknown_name_lists_those_there_are(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no paradigm or phenomenon nonsense; there are"):
         _run("--out", tmp_path, "--only", "nonsense")
-
-
-def test_a_folder_with_other_paradigms_is_refused(tmp_path: Path) -> None:
-    run = ("--out", tmp_path, "--per-paradigm", "1", "--quiet", "--only")
-    _run(*run, "binding")
-    _run(*run, "binding")
-    record = (tmp_path / "minimal-pairs.meta.json").read_text()
-    with pytest.raises(InputError, match=r"reflexive_in_own_clause\.jsonl is not a .* and 2 more"):
-        _run(*run, "island_effects")
-    with pytest.raises(InputError, match=r"reflexive_in_own_clause\.jsonl is not a paradigm"):
-        _run(*run, "reflexive_is_no_subject")
-    assert len(list(tmp_path.glob("*.jsonl"))) == 3
-    assert (tmp_path / "minimal-pairs.meta.json").read_text() == record

@@ -115,16 +115,3 @@ def test_a_name_longer_than_the_file_system_takes(folder: Path, option: str) -> 
     assert done.stderr.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in done.stderr
     assert {path.name for path in folder.iterdir()} - before <= {"s.sqlite", "s.sqlite.times.json"}
-
-
-def test_there_is_one_way_to_the_terminal() -> None:
-    """A console that reads markup would fail on a name such as `[/v2]`: only one is made."""
-    source = Path(__file__).parents[2] / "contstim"
-    makers = {
-        path.name for path in source.rglob("*.py") if "rich.console import Console" in _code(path)
-    }
-    assert makers == {"output.py"}
-
-
-def _code(path: Path) -> str:
-    return path.read_text(encoding="utf-8").replace("if TYPE_CHECKING:\n    from rich.console", "")

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from contstim.experiments.responses.questionnaire import QuestionAnswer, read_answers
 from contstim.experiments.responses.table import read_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import trial_columns
@@ -44,22 +43,6 @@ def test_import_gorilla(tmp_path: Path) -> None:
     assert "--trials" in failed.stderr
 
 
-def test_columns_about_people_are_kept(tmp_path: Path) -> None:
-    """Beside the answers to questions, so that rules of exclusion can ask for them."""
-    rows = page(RESPONSES)
-    for row in rows:
-        row["age"] = {"9001": 31, "9002": "=1+1"}.get(row.get("participant", ""))
-    write(tmp_path / "data.json", rows)
-    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
-    command = "import jspsych data.json --trials trials.csv --out responses.csv".split()
-    succeed(tmp_path, *command, "--keep", "age")
-    told = read_answers(tmp_path / "responses.csv.questions.csv")
-    assert told == [QuestionAnswer("9001", "age", "31"), QuestionAnswer("9002", "age", "=1+1")]
-    failed = run(tmp_path, *command, "--keep", "trial_id")
-    assert failed.returncode == 2
-    assert "names trial_id, which says several things of 9001" in failed.stderr
-
-
 def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:
     again = replace(RESPONSES[0], rating=7 - RESPONSES[0].rating)
     write(tmp_path / "data.json", page([*RESPONSES, again]))
@@ -76,16 +59,3 @@ def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:
         first, *others = read_responses(tmp_path / "responses.csv")
         assert first.rating == kept.rating
         assert others == RESPONSES[1:]
-
-
-def test_import_jspsych(tmp_path: Path) -> None:
-    write(tmp_path / "data.json", page(RESPONSES))
-    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
-    earlier = tmp_path / "responses.csv.questions.csv"
-    earlier.write_text("participant,question,answer\nann,age,31\n")
-    said = succeed(
-        tmp_path, *"import jspsych data.json --trials trials.csv --out responses.csv".split()
-    )
-    assert "40 responses of 2 participants; every participant rated every trial" in said
-    assert list(read_responses(tmp_path / "responses.csv")) == RESPONSES
-    assert not earlier.exists()  # nobody of these was asked

@@ -11,24 +11,12 @@ from contstim.cli import app
 from contstim.errors import InputError, ModelError
 from contstim.files.tables import write_table
 from contstim.items.stimuli import Condition, Kind, Trial, trial_columns
-from contstim.models.base import Convention
 from contstim.models.catalog import load_model, load_scorer
-from contstim.models.classifier import UNIT
 from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
-from contstim.testing import TableModel
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
-from tests.optimization.search.toys import NATURAL, WORDS
 
 RANDOM = Condition.RANDOM_NATURAL
-
-
-class Judge(TableModel):
-    """Its scores are what a classifier's are."""
-
-    @property
-    def convention(self) -> Convention:
-        return Convention("signed-confidence", "", True, "judge", UNIT)
 
 
 def refused(*arguments: str) -> str:
@@ -47,30 +35,6 @@ def test_no_search_takes_a_transformed_model(folder: Path, transform: str) -> No
         for search in (synthesize, synthesize_pair, synthesize_triplet):
             with pytest.raises(ModelError, match=message):
                 search(first, second, natural, words)  # type: ignore[arg-type]
-
-
-def test_no_search_takes_a_classifier_in_any_role() -> None:
-    first, second, judge = TableModel(1), TableModel(2), Judge(3)
-    message = "unit is signed confidence.* needs log-probabilities in nats"
-    for accept, reject in ((judge, first), (first, judge)):
-        with pytest.raises(ModelError, match=message):
-            synthesize(accept, reject, NATURAL, WORDS)
-    with pytest.raises(ModelError, match=message):
-        synthesize(first, second, NATURAL, WORDS, fluency=(judge, 0.5))
-    assert not first.asked  # nothing was scored
-
-
-def test_commands_that_search_refuse_them_at_once(folder: Path) -> None:
-    inputs = ("--vocabulary", "vocab.txt")
-    natural = (folder / "natural.txt").read_text().splitlines()[0]
-    models = ("--accept", "kenlm:2.arpa", "--reject", "kenlm:3.arpa+mean")
-    for objective in ("accept-reject", "symmetric"):
-        start = ("--sentence", natural, *inputs, "--objective", objective)
-        assert "not log-probabilities" in refused("synthesize", *models, *start)
-    pair = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa+mean")
-    more = ("--sentences", "natural.txt", *inputs, "--per-pair", "2", "--out", "t.csv")
-    assert "not log-probabilities" in refused("triplets", *pair, *more)
-    assert not (folder / "t.csv").exists()
 
 
 def test_a_simulation_reads_what_the_scores_are_from_their_record(folder: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -102,17 +101,6 @@ def test_vocabulary_synthesis_comparison_and_fluency_take_names(folder: Path) ->
     assert "| three | kenlm:3.arpa |" in report
 
 
-def test_the_reference_may_be_named_as_the_model_that_it_is(folder: Path) -> None:
-    named = models("two=kenlm:2.arpa", "three=kenlm:3.arpa")
-    options = "evaluate desiderata --sentences natural.txt --frequencies natural.txt -q --out"
-    tables = []
-    for number, reference in enumerate(("three", "kenlm:3.arpa")):
-        run(f"{options} {number}", *named, "--reference", reference)
-        tables.append((folder / str(number) / "desiderata.csv").read_text())
-    assert tables[0] == tables[1]
-    assert ',"three",' in tables[0]
-
-
 @pytest.mark.parametrize(
     "command",
     [
@@ -128,29 +116,3 @@ def test_every_command_refuses_a_model_given_twice(folder: Path, command: str, s
     with pytest.raises(ModelError, match=r"given twice"):
         run(command, *models("a=kenlm:2.arpa", second))
     assert not any((folder / name).is_file() for name in ("o.csv", "o.txt"))
-
-
-@pytest.mark.usefixtures("folder")
-def test_synthesize_refuses_a_model_that_is_to_accept_and_reject() -> None:
-    with pytest.raises(ModelError, match="given twice"):
-        run("synthesize --accept a=2.arpa --reject b=2.arpa --sentence", "The dog sees a cat.")
-
-
-def test_long_names_are_explained_and_never_cut_on_a_narrow_terminal(folder: Path) -> None:
-    """Each table shows a shortened name, with the whole one in a line of its own below."""
-    long = [f"kenlm:{LONG}/{n}.arpa" for n in (2, 3)]
-    sentence = (folder / "natural.txt").read_text().splitlines()[0]
-    pair = ("--accept", long[0], "--reject", long[1], "--sentence", sentence)
-    shown = [
-        run("compare --sentences natural.txt --out c", *models(*long)).stdout,
-        run("synthesize --vocabulary vocab.txt --frame none --restarts 1", *pair).stdout,
-        run(
-            "triplets --sentences natural.txt --vocabulary vocab.txt --per-pair 1 --out t.csv",
-            *("--frame", "none", "--restarts", "1"),
-            *models(*long),
-        ).stdout,
-    ]
-    for text in shown:
-        for n in (2, 3):
-            assert f"\n{n}.arpa: kenlm:{LONG}/{n}.arpa\n" in text
-        assert "…" not in re.sub(r"\S* …", "", text)

@@ -105,27 +105,6 @@ def test_context_and_precision_reach_the_model_and_the_record(folder: Path) -> N
     assert record["models"][model]["rule"] == "chain"
 
 
-def test_a_spread_network_scores_alike_and_a_quantized_one_says_so(folder: Path) -> None:
-    """Witness: the plain network; all three share a store."""
-    pytest.importorskip("accelerate")
-    pytest.importorskip("bitsandbytes")
-    model = f"hf:{folder}/gpt2"
-    store = ("--store", str(folder / "big.sqlite"))
-    spread = ("--device", "auto", "--device-map", "auto")
-    options = {"plain": (), "spread": spread, "small": ("--quantize", "int8")}
-    scores, conventions = {}, {}
-    for name, given in options.items():
-        rows = run(folder, f"{name}.csv", "--model", model, *store, *given)
-        scores[name] = float(rows[0][model])
-        record = json.loads((folder / f"{name}.csv.meta.json").read_text(encoding="utf-8"))
-        conventions[name] = record["models"][model]
-    assert scores["spread"] == pytest.approx(scores["plain"], rel=1e-6)
-    assert abs(scores["small"] - scores["plain"]) > 1e-3
-    assert conventions["small"]["precision"] == "int8 with float32"
-    assert conventions["spread"]["fingerprint"] == conventions["plain"]["fingerprint"]
-    assert conventions["small"]["fingerprint"] != conventions["plain"]["fingerprint"]
-
-
 def test_words_are_not_written_as_arrays(folder: Path) -> None:
     with pytest.raises(InputError, match=r"not written as \.npz: name one of \.csv"):
         run(folder, "words.npz", "--model", f"hf:{folder}/gpt2", "--per-word")

@@ -85,45 +85,6 @@ def test_few_changes_show_what_each_word_is_worth(
     assert not found(trained, words, natural, *options, "99")["changed"]
 
 
-def test_recipes_differ_and_say_what_they_cost(
-    trained: Path, words: Path, natural: Sentence
-) -> None:
-    """Ours goes on where the published one stops; n-grams cost no pass."""
-    ours, theirs = (
-        found(trained, words, natural, "--recipe", recipe, "--restarts", "1")
-        for recipe in ("default", "golan2023")
-    )
-    assert ours["recipe"] == "default"
-    assert [step for step in ours["steps"] if step["start"] == 1] == theirs["steps"]
-    assert ours["log_probs_synthetic"]["reject"] <= theirs["log_probs_synthetic"]["reject"]
-    assert {cost["rows"] for cost in ours["costs"].values()} == {0}
-
-
-def test_restarts_are_counted_told_and_never_worse(
-    trained: Path, words: Path, natural: Sentence
-) -> None:
-    """Witness: single searches with the seeds that the JSON names."""
-    several = found(trained, words, natural, "--restarts", "2", "--seed", "4")
-    seeds = [search["seed"] for search in several["searches"]]
-    assert seeds[0] == 4
-    assert len(set(seeds)) == 2
-    alone = [
-        found(trained, words, natural, "--restarts", "1", "--seed", str(seed)) for seed in seeds
-    ]
-    losses = [one["log_probs_synthetic"]["reject"] for one in alone]
-    assert [search["loss"] for search in several["searches"]] == losses
-    assert several["log_probs_synthetic"]["reject"] == min(losses)
-    assert several["restarts"] == "at most 2, until 5 in a row gain less than 0.5 nats"
-    assert several["end_of_searches"] == "as many searches were made as were asked for"
-    assert (alone[0]["restarts"], alone[0]["seconds"]) == ("one", None)
-    shown = " ".join(invoke(trained, words, natural, "--restarts", "2", "--quiet").split())
-    assert "This is the best of 2 searches" in shown
-    timed = found(trained, words, natural, "--restarts", "2", "--seconds", "1e-9")
-    assert timed["seconds"] == 1e-9
-    assert len(timed["searches"]) == 1
-    assert timed["end_of_searches"] == "another search would not have ended in time"
-
-
 def test_a_symmetric_pair(trained: Path, words: Path, natural: Sentence) -> None:
     """Witness: KenLM asked in this process."""
     answer = found(trained, words, natural, "--objective", "symmetric", "--restarts", "1")
@@ -136,20 +97,6 @@ def test_a_symmetric_pair(trained: Path, words: Path, natural: Sentence) -> None
     assert answer["disagreement"] > 0
     shown = invoke(trained, words, natural, "--objective", "symmetric", "--restarts", "1", "-q")
     assert "Disagreement" in shown
-
-
-def test_several_models_and_a_judge(trained: Path, words: Path, natural: Sentence) -> None:
-    """Witness: KenLM asked in this process."""
-    four, one = (f"kenlm:{trained / f'{order}gram.arpa'}" for order in (4, 1))
-    options = ("--accept", four, "--fluency", f"{one}:-90", "--restarts", "1")
-    answer = found(trained, words, natural, *options)
-    texts = [natural, Sentence.parse(answer["synthetic"])]
-    for order in (3, 4):
-        before, after = NgramModel(trained / f"{order}gram.arpa").log_probs(texts)
-        assert after >= before
-    assert NgramModel(trained / "1gram.arpa").log_probs(texts)[1] >= -90
-    assert answer["log_probs_synthetic"][one] >= -90
-    assert "fluency" in invoke(trained, words, natural, *options, "--quiet")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import signal
 from pathlib import Path
 
@@ -14,13 +13,11 @@ import torch
 from typer.testing import CliRunner
 
 from contstim.cli import app
-from contstim.errors import ContstimError
 from contstim.models.training.loop import Progress
 from contstim.reporter import Reporter
 from contstim.words.sentence import Sentence
 from tests.cli.running import run
 
-KINDS = ("rnn", "lstm", "bilstm", "gpt2", "bert")
 TINY = "--embedding 8 --hidden 8 --epochs 3 --learning-rate 0.02 --device cpu".split()
 
 
@@ -80,34 +77,3 @@ def test_an_interrupted_training_goes_on_by_the_same_command(
         for out in ("parts", "whole")
     )
     assert all(torch.equal(parts[name], whole[name]) for name in whole)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("lstm --hidden 9", "hidden is not .* was begun"),
-        ("rnn", "kind.? is not"),
-        ("gpt2", "kind.? is not"),
-        ("lstm --dropout 1", "dropout must be below 1"),
-    ],
-)
-def test_what_cannot_go_on_is_refused(folder: Path, arguments: str, message: str) -> None:
-    (folder / "out").mkdir()
-    settings = {"kind": "lstm", "embedding": 256, "hidden": 512}
-    record = {"settings": settings, "curve": [], "ended": "all epochs are done"}
-    (folder / "out" / "training.json").write_text(json.dumps(record))
-    given = [*arguments.split(), "--text", str(folder / "corpus.txt")]
-    done = CliRunner().invoke(app, ["train", *given, "--out", str(folder / "out")])
-    assert isinstance(done.exception, ContstimError)
-    assert re.search(message, str(done.exception))
-    assert [path.name for path in (folder / "out").iterdir()] == ["training.json"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_explains_its_options(kind: str) -> None:
-    shown = CliRunner().invoke(app, ["train", kind, "--help"], env={"COLUMNS": "200"}).stdout
-    assert f"contstim train {kind} --text corpus.txt" in shown
-    for option in ("--epochs", "--seed", "--device", "--quiet", "--vocabulary-size", "--prose"):
-        assert option in shown
-    assert ("--mask-share" in shown) == (kind == "bert")
-    assert ("--hidden" in shown) == (kind in ("rnn", "lstm", "bilstm"))

@@ -16,7 +16,7 @@ from contstim.experiments.responses.table import read_responses
 from contstim.files.tables import columns_of, write_table
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Triplet, trial_columns
-from contstim.steps.platforms import ExportTrials, export_step, import_step
+from contstim.steps.platforms import export_step, import_step
 from contstim.steps.review import ReviewSettings, WriteReviewPage
 from contstim.steps.simulation import SimulateResponses, SimulationSettings
 from contstim.steps.step import Step
@@ -136,12 +136,6 @@ def test_other_exports_have_their_record_beside_them(folder: Path) -> None:
     texts = {f"study/{name}" for name in names if (folder / "study" / name).is_file()}
     assert inputs == {"trials.csv", *texts}
     assert outputs == {"study"}
-
-
-def test_a_step_of_one_platform_has_the_version_of_all() -> None:
-    step = export_step("jspsych")
-    assert step is not None
-    assert step.version == ExportTrials.version > 1
 
 
 def test_platforms_that_do_not_export_or_read(folder: Path) -> None:
