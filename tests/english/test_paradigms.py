@@ -12,11 +12,6 @@ from contstim.english.paradigm import choose_paradigms, read_paradigms, shipped_
 from contstim.errors import InputError
 
 HEAD = 'field = "morphology"\nphenomenon = "mine"\n'
-SIMPLE = """
-[simple]
-good = "NAME[sem=adult, agr=?a] REFL"
-bad = "NAME"
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -104,13 +99,6 @@ def test_what_cannot_be_understood_is_named(tmp_path: Path, text: str, message: 
         read_paradigms(_file(tmp_path, text))
 
 
-def test_a_file_that_is_no_paradigm_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="Cannot read"):
-        read_paradigms(tmp_path / "absent.toml")
-    with pytest.raises(InputError, match="not readable TOML"):
-        read_paradigms(_file(tmp_path, "[one"))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -156,14 +144,6 @@ def test_rules_of_ones_own_that_cannot_work_are_named(
     text = f"rules = '{rule}'\n[one]\ngood = 'X NAME'\nbad = 'NAME X'"
     with pytest.raises(InputError, match=message):
         generate_pairs(1, seed=0, paradigms=read_paradigms(_file(tmp_path, text)))
-
-
-def test_names_and_numbers_that_make_no_sense(tmp_path: Path) -> None:
-    paradigms = read_paradigms(_file(tmp_path, SIMPLE))
-    with pytest.raises(InputError, match="Two paradigms are called simple"):
-        generate_pairs(1, seed=0, paradigms=[*paradigms, *paradigms])
-    with pytest.raises(InputError, match="at least 1"):
-        generate_pairs(0, seed=0, paradigms=paradigms)
 
 
 def test_paradigms_are_chosen_by_name_or_by_phenomenon() -> None:

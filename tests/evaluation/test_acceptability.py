@@ -29,13 +29,6 @@ def test_sentences_of_no_item_are_in_no_pair(tmp_path: Path) -> None:
     assert len(found.pairs) == 6
 
 
-def test_rows_without_an_identifier_are_numbered(tmp_path: Path) -> None:
-    text = "item,sentence,judgement,label\nx,It is,3,yes\nx,It be,1,no\n"
-    found = read_judgements(write(tmp_path / "a.csv", text))
-    assert [(p.acceptable, p.unacceptable) for p in found.pairs] == [("0", "1")]
-    assert not found.named
-
-
 def test_given_pairs_replace_items(tmp_path: Path) -> None:
     data = write(tmp_path / "items.csv", ITEMS)
     text = "gramm_id,ungramm_id,discard,phenomenon\na1,a2,,\na3,a4,X,number\n"
@@ -108,8 +101,3 @@ def test_bad_pairs_say_what_is_wrong(tmp_path: Path, pairs: str, message: str) -
     data = write(tmp_path / "items.csv", ITEMS)
     with pytest.raises(InputError, match=message):
         read_judgements(data, write(tmp_path / "pairs.csv", pairs))
-
-
-def test_a_folder_without_the_published_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not hold human_ME_results"):
-        read_judgements(tmp_path)

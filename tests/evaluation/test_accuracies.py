@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import binned_statistic, pearsonr
 
-from contstim import plot
 from contstim.evaluation.accuracies import (
     Accuracies,
     accuracies,
     contrasts,
-    evaluate_minimal_pairs,
     profile,
     published_contrasts,
 )
 from contstim.evaluation.folder import page_table, table_of
 from contstim.evaluation.minimal_pairs import MinimalPair
-from contstim.evaluation.scores import PairScores, PairScoring
+from contstim.evaluation.scores import PairScores
 from contstim.words.sentence import Sentence
 
 CONTRASTS = published_contrasts()
@@ -75,25 +73,6 @@ def test_accuracy_is_a_mean_of_means(ties: str) -> None:
         }
         assert found.mean(found.groups["x"])[column] == pytest.approx(sum(shares[:2]) / 2)
         assert found.mean(found.groups["y"])[column] == pytest.approx(shares[2])
-
-
-def test_a_column_of_others_is_unknown_where_they_are() -> None:
-    found = known([[0.2], [0.4]], ["x_1", "y_1"]).with_column("people", {"y_1": 0.9, "z_1": 0.1})
-    assert found.columns == ("a", "people")
-    np.testing.assert_equal(found.values, [[0.2, np.nan], [0.4, 0.9]])
-    np.testing.assert_allclose(found.mean(), [0.3, np.nan])
-
-
-def test_frames_hold_what_was_computed() -> None:
-    """Witness: the arrays that they are made from."""
-    table = accuracies(compared())
-    scoring = PairScoring((compared(),), {}, ())
-    evaluation = evaluate_minimal_pairs(scoring)
-    cells, _scale = plot.minimal_pairs(evaluation, "phenomena-full-sentence")
-    assert [label.get_text() for label in cells.get_xticklabels()] == ["m", "n"]
-    whole = evaluation.to_frame()
-    assert set(whole["method"]) == {"full-sentence"}
-    np.testing.assert_array_equal(whole[["m", "n"]], table.values)
 
 
 def test_intervals_of_a_paradigm_are_wilsons() -> None:

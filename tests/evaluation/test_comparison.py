@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from contstim.english import generate
-from contstim.errors import InputError, ScoreError, VocabularyError
+from contstim.errors import ScoreError, VocabularyError
 from contstim.evaluation.comparison import (
     comparison_findings,
     contest_start,
@@ -19,17 +19,13 @@ from contstim.evaluation.comparison import (
     gather,
     join_tables,
     model_agreements,
-    ranks_figure,
 )
 from contstim.items.scores import ScoreTable
 from contstim.models.ngram.adapter import NgramModel
-from contstim.reporting.canvas import styled
-from contstim.reporting.heat_map import agreement_map
 from contstim.reporting.report import Report
 from contstim.testing import MockModel
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
-from tests.experiments.analysis.outputs.paper import is_whole
 
 
 def _table(*columns: list[float], texts: tuple[str, ...] = ()) -> ScoreTable:
@@ -105,13 +101,6 @@ def test_models_and_tables_together(bigram: NgramModel, trigram: NgramModel) -> 
     assert (table.sentences, left_out) == (tuple(sentences[:15]), {})
 
 
-def test_what_cannot_be_compared_is_said(bigram: NgramModel, trigram: NgramModel) -> None:
-    with pytest.raises(InputError, match="two models or more; here is 2-gram"):
-        gather({}, [bigram], generate(5, seed=0))
-    with pytest.raises(InputError, match="need sentences"):
-        gather({}, [bigram, trigram])
-
-
 def test_the_start_is_the_sentence_that_all_find_likely_and_may_change(tmp_path: Path) -> None:
     """Outside witness: the only sentence that no rule forbids, found by hand."""
     texts = ("Go.", "The dog saw the owl.", "The the dog ran.", "The dog ran.", "A cat ran.")
@@ -136,20 +125,3 @@ def test_findings_of_a_comparison_are_complete() -> None:
     assert "Left out: 1 sentence" in page
     assert found.tables["left_out"] == {"sentence": ["Gone."], "reason": ["why"]}
     assert len(found.summary.rows) == 3
-
-
-def test_figures_hold_long_names() -> None:
-    """Outside witness: where matplotlib draws what."""
-    scores = np.random.default_rng(0).normal(size=(9, 3))
-    table = ScoreTable(None, tuple("W" * 150 + f"{i}@pll-original" for i in range(3)), scores)
-    with styled():
-        assert is_whole(agreement_map(table))
-        assert is_whole(ranks_figure(table))
-
-
-def test_a_model_is_not_compared_with_itself() -> None:
-    """Outside witness: of three pairs of sentences one is tied and two are ordered alike."""
-    table = _table([-3, -2, -2], [-3, -2, -1])
-    texts = agreement_map(table).axes[0].texts
-    assert [(t.get_position(), t.get_text()) for t in texts] == [((1, 0), "83"), ((0, 1), "83")]
-    assert table.agreement()[1, 1] == 1

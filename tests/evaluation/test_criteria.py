@@ -25,7 +25,6 @@ from contstim.evaluation.criteria import (
 )
 from contstim.evaluation.judged_scores import JudgedScores
 from contstim.evaluation.settings import AcceptabilitySettings
-from contstim.reporting.names import short_names
 from tests.evaluation.judged_tables import simulated
 
 
@@ -100,13 +99,6 @@ def test_deltas_are_differences_of_z_scores(found: AcceptabilityEvaluation) -> N
     np.testing.assert_allclose(again.people, z_people[::2] - z_people[1::2])
 
 
-def test_the_frame_has_a_row_for_each_pair(found: AcceptabilityEvaluation) -> None:
-    """Witness: the deltas."""
-    frame = found.to_frame()
-    np.testing.assert_array_equal(frame["delta m1"], found.deltas[:, 1])
-    np.testing.assert_array_equal(frame["blimp m1"] == 1, found.deltas[:, 1] > 0)
-
-
 def test_shares_add_up_over_phenomena(found: AcceptabilityEvaluation) -> None:
     whole = {(s["model"], s["criterion"]): s for s in criterion_shares(found)}
     for key, share in whole.items():
@@ -177,40 +169,9 @@ def test_pairs_without_scores_are_excluded_and_counted() -> None:
         evaluate_acceptability(judgements, JudgedScores(scores.models, values))
 
 
-@pytest.mark.parametrize("name", ["people", ""])
-def test_no_model_takes_the_row_of_people(name: str) -> None:
-    judgements, scores = simulated(6, 2)
-    with pytest.raises(InputError, match=f"A model cannot be called '{name}'"):
-        evaluate_acceptability(judgements, JudgedScores(("m0", name), scores.values))
-
-
 def test_one_pair_has_no_correlation() -> None:
     """Warnings are errors here, numpy's of too few degrees of freedom too."""
     found = evaluate_acceptability(*simulated(1, 2))
     names, matrix = delta_correlations(found)
     assert matrix.shape == (len(names), len(names)) == (3, 3)
     assert np.isnan(matrix).all()
-
-
-@pytest.mark.parametrize(
-    "long",
-    [
-        ["first-" + "x" * 60, "other-" + "x" * 60],
-        ["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40],
-        ["x" * 60 + "-first", "x" * 60 + "-other"],
-    ],
-)
-def test_long_names_of_figures_are_distinct(long: list[str]) -> None:
-    found = short_names(["people", *long, "hf:runs/a/gpt2"])
-    assert len(set(found)) == 4
-    assert (found[0], found[3]) == ("people", "gpt2")
-    assert all(len(name) <= 28 for name in found)
-
-
-@pytest.mark.parametrize("value", [2.5, np.nan])
-def test_a_model_that_tells_nothing_is_named(value: float) -> None:
-    judgements, scores = simulated(6, 2)
-    values = scores.values.copy()
-    values[:, 1] = value
-    with pytest.raises(InputError, match="m1 gives every sentence the same score, or none"):
-        evaluate_acceptability(judgements, JudgedScores(scores.models, values))

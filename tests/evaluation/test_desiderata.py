@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from contstim import plot
 from contstim.english import generate
 from contstim.errors import InputError, ModelError
 from contstim.evaluation.desiderata import (
@@ -23,16 +22,13 @@ from contstim.evaluation.desiderata import (
     split_effect,
     unreadable,
 )
-from contstim.evaluation.desiderata_report import desiderata_figure, desiderata_findings
+from contstim.evaluation.desiderata_report import desiderata_findings
 from contstim.items.scores import ScoreTable
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.ngram.adapter import NgramModel
-from contstim.reporting.canvas import styled
 from contstim.reporting.report import Report
-from contstim.store import Store
 from contstim.words.frequencies import WordFrequencies
 from contstim.words.sentence import Sentence
-from tests.experiments.analysis.outputs.paper import is_whole
 
 CARRIERS = ("My word is _", "_")
 WORDS = ("cat", "dog", "book", "garden", "doctor", "house")
@@ -110,24 +106,6 @@ def test_an_evaluation_is_its_parts(
     assert names == findings.tables.keys()
 
 
-def test_long_names_stay_apart_and_on_the_paper(
-    bigram: NgramModel, trigram: NgramModel, frequencies: WordFrequencies
-) -> None:
-    models = [
-        NgramModel(model.path, name=f"kenlm:{n}/" + "W" * 150)
-        for n, model in enumerate((bigram, trigram))
-    ]
-    found = evaluate_desiderata(
-        models, generate(10, seed=5), WORDS, frequencies, carriers=CARRIERS, reference=models[0]
-    )
-    with styled():
-        figure = desiderata_figure(found)
-        titles = [axes.get_title() for axes in figure.axes[:2]]
-        assert titles == [f"({n}) …" + "W" * 23 for n in (1, 2)]
-        assert is_whole(figure)
-    assert len(plot.desiderata(found)) == len(figure.axes)
-
-
 def test_words_that_a_model_does_not_know_are_left_out(
     bigram: NgramModel, frequencies: WordFrequencies
 ) -> None:
@@ -138,17 +116,6 @@ def test_words_that_a_model_does_not_know_are_left_out(
     )
     assert found.words == WORDS
     assert found.words_left_out == {"zyzzyva": "unknown to 2-gram"}
-
-
-def test_nothing_is_scored_twice(
-    trigram: NgramModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A second run reads everything from the store: the model may not be asked again."""
-    with Store(tmp_path / "scores.sqlite") as store:
-        first, _ = score_words(trigram, WORDS, CARRIERS, store=store)
-        monkeypatch.delattr(NgramModel, "token_log_probs")
-        again, _ = score_words(trigram, WORDS, CARRIERS, store=store)
-    np.testing.assert_array_equal(first, again)
 
 
 def test_what_cannot_be_evaluated_is_said(
@@ -242,11 +209,6 @@ def test_findings_hold_where_scores_were_made_so() -> None:
     assert results[3]["original"] - results[3]["adapted"] == pytest.approx(5, abs=1.5)
 
 
-def test_findings_do_not_hold_where_scores_were_made_otherwise() -> None:
-    results = tuple(check_claims(_found((1.0, 20.0), lift=-1.5, names=NAMES)))
-    assert [one["verdict"] for one in results] == ["does not hold"] * 4
-
-
 def test_what_an_interval_across_zero_says_is_undecided() -> None:
     """Two rules made alike: intervals hold zero, whichever number comes out higher."""
     found = _found((10.0, 10.0), lift=0.0, names=NAMES)
@@ -260,11 +222,6 @@ def test_what_an_interval_across_zero_says_is_undecided() -> None:
     page = Report(findings.title, findings.parts).markdown()
     assert "| undecided |" in page
     assert "not sure" not in page
-
-
-def test_rules_of_two_checkpoints_are_not_compared() -> None:
-    names = ("hf:x@pll-original", "hf:y@pll-word-l2r")
-    assert not list(check_claims(_found((1.0, 2.0), lift=0.0, names=names)))
 
 
 def test_the_interval_is_scipys_bootstrap() -> None:

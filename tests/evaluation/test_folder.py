@@ -14,12 +14,11 @@ from contstim.evaluation.folder import (
     Findings,
     data_hash,
     page_table,
-    table_of,
     write_findings,
 )
 from contstim.files.tables import read_table
 from contstim.models.catalog import load_model
-from contstim.reporting.canvas import new_figure, panels, styled
+from contstim.reporting.canvas import new_figure
 from contstim.reporting.report import Paragraph
 
 if TYPE_CHECKING:
@@ -80,30 +79,3 @@ def test_the_hash_is_of_names_and_contents(tmp_path: Path) -> None:
     assert data_hash([tmp_path / "b.txt", tmp_path / "a.txt"]) == expected
     with pytest.raises(InputError, match="Cannot read"):
         data_hash([tmp_path / "c.txt"])
-
-
-def test_pages_show_numbers_short_with_intervals_beside() -> None:
-    """By hand."""
-    columns = table_of(
-        [
-            {"model": "m", "pairs": 1_200, "a": 0.48, "a: low": 0.35, "a: high": 0.611},
-            {"model": "n", "pairs": 7, "b": -1.0},
-        ]
-    )
-    table = page_table(columns)
-    assert (list(table.header), table.texts) == (["model", "pairs", "a", "b"], 1)
-    assert list(table.rows) == [
-        ["m", "1,200", "0.480 (0.35-0.61)", ""],
-        ["n", "7", "", "-1.000"],
-    ]
-    some = page_table(columns, {"b": "beta"}, model="n")
-    assert (list(some.header), list(some.rows)) == (["beta"], [["-1.000"]])
-
-
-def test_panels_stand_in_blocks_below_each_other() -> None:
-    with styled():
-        figure, grid = panels(3, 2, 1.0, 1.0, rows=2)
-    assert grid.shape == (2, 3)
-    places = [axes.get_subplotspec().get_geometry()[2] for axes in grid.flat]
-    assert places == [0, 1, 4, 2, 3, 6]
-    assert [axes.axison for axes in figure.axes].count(False) == 2

@@ -19,7 +19,6 @@ from contstim.evaluation.judged_scores import (
     published_scores,
 )
 from contstim.evaluation.settings import AcceptabilitySettings
-from contstim.items.scores import ScoreTable
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
@@ -125,15 +124,6 @@ def test_a_probability_of_zero_is_left_out_as_such(judgements: Judgements, tmp_p
         published_scores(judgements, table(tmp_path / "s.csv", "id,m", [*rows[:7], "c2,inf"]))
 
 
-def test_score_tables_of_every_kind_are_read(judgements: Judgements, tmp_path: Path) -> None:
-    sentences = tuple(judgements.texts)
-    scores = ScoreTable(sentences, ("m",), np.arange(8.0)[:, None])
-    for kind in ("csv", "jsonl", "parquet", "npz"):
-        scores.write(tmp_path / f"s.{kind}")
-        found = published_scores(judgements, tmp_path / f"s.{kind}")
-        assert found.values.tolist() == scores.log_probs.tolist()
-
-
 def test_bad_tables_say_what_is_wrong(judgements: Judgements, tmp_path: Path) -> None:
     good = [f"{name},{i}" for i, name in enumerate(IDS)]
     path = tmp_path / "s.csv"
@@ -147,14 +137,6 @@ def test_bad_tables_say_what_is_wrong(judgements: Judgements, tmp_path: Path) ->
         published_scores(judgements, table(path, "id,m", [*good[:5], "b2,", *good[6:7]]))
     with pytest.raises(ScoreError, match="neither by 'id' nor by 'sentence'"):
         published_scores(judgements, table(path, "text,m", good))
-
-
-def test_missing_scores_may_be_left_out(judgements: Judgements, tmp_path: Path) -> None:
-    rows = [*(f"{name},{i}" for i, name in enumerate(IDS[:6])), "c1,#N/A"]
-    path = table(tmp_path / "s.csv", "id,m", rows)
-    found = published_scores(judgements, path, AcceptabilitySettings(allow_missing=True))
-    assert np.isnan(found.values[:, 0]).tolist() == [False] * 6 + [True] * 2
-    assert [one.reason for one in found.left_out] == ["not in s.csv"] * 2
 
 
 def test_joined_scores_have_distinct_names() -> None:

@@ -63,12 +63,6 @@ def test_pairs_hold_what_blimps_files_say(tmp_path: Path) -> None:
     assert applicable(pairs) == [7, 3, 2]
 
 
-def test_selection_restrictions_are_argument_structure(tmp_path: Path) -> None:
-    rows = [row("x_1", 0, "It rains.", "He rains.", linguistics_term="s-selection")]
-    (pair,) = read_minimal_pairs([write_rows(tmp_path / "x.jsonl", rows)])
-    assert pair.phenomenon == "argument_structure"
-
-
 @pytest.mark.parametrize("field", ["sentence_good", "sentence_bad", "UID", "pairID"])
 def test_a_missing_or_empty_field_is_named(tmp_path: Path, field: str) -> None:
     lacking = dict(ROWS[1])
@@ -93,13 +87,6 @@ def test_a_method_that_is_promised_needs_its_fields(
     del lacking[field]
     with pytest.raises(InputError, match=f"the field '{field}' is empty or not there"):
         read_minimal_pairs([write_rows(tmp_path / "a.jsonl", [lacking])])
-
-
-def test_fields_for_a_method_that_is_ruled_out_are_not_used(tmp_path: Path) -> None:
-    ruled_out = {**ROWS[0], "one_prefix_method": False}
-    unflagged = {key: value for key, value in ROWS[3].items() if not key.endswith("method")}
-    pairs = read_minimal_pairs([write_rows(tmp_path / "a.jsonl", [ruled_out, unflagged])])
-    assert applicable(pairs) == [2, 0, 1]
 
 
 def test_pairs_with_the_same_identifier_are_refused(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from safetensors import safe_open
 from contstim.english import generate
 from contstim.errors import ModelError
 from contstim.evaluation.overview import (
-    ContextGain,
     context_gain,
     context_scores,
     model_overview,
@@ -112,13 +111,6 @@ def test_a_much_better_context_is_worth_a_caution(tiny_checkpoint: Callable[[str
     # There is always time for two contexts: that of the model and the default
     assert len(context_scores(model.with_context(worst.text), SENTENCES, seconds=0)) == 2
     assert context_gain(_Words(), n=50, seconds=60) is None
-
-
-@pytest.mark.parametrize(("nats", "is_warned"), [(0.0, False), (3.0, False), (3.1, True)])
-def test_cautions_name_both_contexts_and_the_gain(nats: float, is_warned: bool) -> None:
-    caution = ContextGain("<|im_start|>", ". ", nats).caution("hf:a")
-    assert bool(caution) == is_warned
-    assert all((text in caution) == is_warned for text in ("<|im_start|>", "'. '", "3.1", "hf:a"))
 
 
 def test_a_model_that_can_score_nothing_is_refused() -> None:

@@ -74,11 +74,6 @@ def test_sentences_count_that_have_a_rating_and_every_score() -> None:
         evaluation(np.array([1.0, 2.0, math.nan]), np.ones((3, 1)))
 
 
-def test_scores_that_do_not_vary_have_no_correlation() -> None:
-    (row,) = evaluation(np.arange(6.0), np.ones((6, 1))).correlations()
-    assert all(math.isnan(row[name]) for name in ("pearson", "spearman", "kendall: high"))
-
-
 @pytest.mark.parametrize("column", ["judgement", "rating", "mean_rating"])
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".jsonl"])
 def test_plain_ratings_are_read_from_every_kind_of_table(

@@ -17,13 +17,10 @@ from hypothesis import strategies as st
 from scipy.stats import contingency
 
 from contstim.evaluation.restarts import (
-    JudgedSet,
     majority,
     matthews,
-    restart_tables,
     spread,
 )
-from contstim.models.training.acceptability import LabelledSentence
 
 CELLS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60)
 
@@ -71,13 +68,3 @@ def test_the_spread_of_three_classifiers() -> None:
     assert found["sd"] == pytest.approx(statistics.stdev(each))
     assert found["maximum"] == pytest.approx(max(each))
     assert math.isnan(spread(labels, said[:, :1])["sd"])
-
-
-def test_features_are_judged_on_the_sentences_that_have_them() -> None:
-    labels = [True, False, True, False]
-    sentences = tuple(LabelledSentence((f"w{i}",), ".", label) for i, label in enumerate(labels))
-    said = np.array([[0.9], [0.1], [0.2], [0.8]])
-    has = {"first": np.array([1, 1, 0, 0], np.bool_), "none": np.zeros(4, np.bool_)}
-    judged = JudgedSet("set", sentences, said, (), has)
-    table = restart_tables([judged], ["m"])["features"]
-    assert (table["feature"], table["sentences"], table["mean"]) == (["first"], [2], [1.0])

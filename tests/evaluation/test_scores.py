@@ -20,7 +20,6 @@ from contstim.evaluation.settings import Method
 from contstim.items.scores import ScoreTable
 from contstim.models.base import Continuation
 from contstim.models.catalog import load_model
-from contstim.store import Store
 from contstim.words.sentence import Sentence
 from tests.evaluation.blimp_files import write_folder
 
@@ -119,24 +118,6 @@ def test_pairs_that_exceed_a_window_are_left_out_for_all_and_counted(
     assert odd not in one.pairs
     (left_out,) = found.left_out
     assert (left_out.sentence, left_out.model) == (long.text, gpt2.name)
-
-
-def test_every_score_is_computed_once_and_kept(
-    trigram: NgramModel, pairs: list[MinimalPair], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Store(tmp_path / "kept.sqlite") as store:
-        before = score_pairs([trigram], pairs, list(Method), store=store)
-    for name in ("log_probs", "continuation_log_probs"):
-        monkeypatch.setattr(trigram, name, _only_nothing)
-    with Store(tmp_path / "kept.sqlite") as store:
-        again = score_pairs([trigram], pairs, list(Method), store=store)
-    for one, other in zip(before.by_method, again.by_method, strict=True):
-        assert (one.log_probs == other.log_probs).all()
-
-
-def _only_nothing(asked: list[object]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    assert not asked, "it was scored before"
-    return np.empty(0)
 
 
 def test_scores_may_come_from_a_table_that_lacks_nothing(pairs: list[MinimalPair]) -> None:

@@ -116,35 +116,6 @@ def test_agreement_with_the_grammar_and_models_is_counted_by_paradigm(design: De
     assert not gather(design.trials, answers, scores()).missing
 
 
-def test_a_model_called_grammar_and_a_paradigm_called_all_are_kept_apart(design: Design) -> None:
-    """Witness: the same answers under other names."""
-    answers = [
-        Response(f"{t.group}-{person}", t.group, t.trial_id, 1 + person, 1, 1, 900.0)
-        for t in design.trials
-        for person in range(4)
-    ]
-
-    def rows(model: str, paradigm: str) -> list[dict[str, object]]:
-        names = {"a": model, "b": "b"}
-        trials = [
-            replace(
-                t,
-                model_1=names[t.model_1],
-                model_2=names[t.model_2],
-                paradigm=paradigm if t.paradigm == "p0" else t.paradigm,
-            )
-            for t in design.trials
-        ]
-        return analyze(trials, answers, replace(scores(), models=(model, "b"))).paradigms
-
-    plain, named = rows("a", "p0"), rows(GRAMMAR, "all")
-    called = {GRAMMAR: "(grammar)", "a": GRAMMAR, "b": "b"}
-    assert [row["judge"] for row in named] == [called[str(row["judge"])] for row in plain]
-    assert [row["paradigm"] for row in named[:6]] == ["(all)"] * 3 + ["all"] * 3
-    for one, other in zip(plain, named, strict=True):
-        assert {**one, "judge": "", "paradigm": ""} == {**other, "judge": "", "paradigm": ""}
-
-
 def test_rejected_minimal_pairs_are_to_be_selected_anew(design: Design) -> None:
     review = Review(
         tuple(
@@ -154,15 +125,6 @@ def test_rejected_minimal_pairs_are_to_be_selected_anew(design: Design) -> None:
     )
     with pytest.raises(InputError, match=r"1 of 12 minimal pairs were rejected.*minimal-pairs"):
         build_design(PAIRS, review=review, **SIZES)  # type: ignore[arg-type]
-
-
-def test_a_column_of_judgements_is_no_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "judged.csv"
-    path.write_text("sentence,good,bad\nCats sleep.,1,0\nCats sleeps.,0,1\n")
-    assert read_stimuli(path) == [Sentence.parse("Cats sleep."), Sentence.parse("Cats sleeps.")]
-    path.write_text("text,good\nCats sleep.,1\n")
-    with pytest.raises(InputError, match=r"no column of sentences .*both good and bad"):
-        read_stimuli(path)
 
 
 def test_a_damaged_table_is_named(tmp_path: Path) -> None:

@@ -50,13 +50,6 @@ _LAYERS = {"hidden_size": WIDTH, "n_layer": 2, "n_head": 4}
 _EMBEDDED = {"n_embd": WIDTH, "n_layer": 2, "n_head": 4, "n_positions": 64}
 _STATES = {"hidden_size": WIDTH, "num_hidden_layers": 2, "state_size": 4}
 _EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
-_MAMBA2 = {
-    "mamba_d_state": 8,
-    "mamba_n_heads": 4,
-    "mamba_d_head": 16,
-    "mamba_n_groups": 1,
-    "mamba_chunk_size": 8,
-}
 _LINEAR = {"linear_num_key_heads": 2, "linear_num_value_heads": 4}
 _LINEAR |= {"linear_key_head_dim": 8, "linear_value_head_dim": 8}
 
@@ -117,10 +110,6 @@ ARCHITECTURES: dict[str, Architecture] = {
     "Llama": _causal("Llama", _GROUPED),
     "Mistral": _causal("Mistral", {**_GROUPED, "sliding_window": WINDOW}),
     "Qwen 2": _causal("Qwen2", _GROUPED),
-    "Qwen 2 with a sliding window": _causal(
-        "Qwen2",
-        {**_GROUPED, "use_sliding_window": True, "sliding_window": WINDOW, "max_window_layers": 1},
-    ),
     "Qwen 3": _causal("Qwen3", _HEADS),
     "Gemma": _causal("Gemma", _HEADS),
     "Gemma 2": _causal("Gemma2", {**_HEADS, "sliding_window": WINDOW}),
@@ -134,14 +123,6 @@ ARCHITECTURES: dict[str, Architecture] = {
         "Gemma3TextConfig",
     ),
     "OLMo 2": _causal("Olmo2", _GROUPED),
-    "Cohere 2": _causal(
-        "Cohere2",
-        {
-            **_GROUPED,
-            "sliding_window": WINDOW,
-            "layer_types": ["sliding_attention", "full_attention"],
-        },
-    ),
     "StableLM": _causal("StableLm", _GROUPED),
     "Granite": _causal("Granite", _GROUPED),
     "SmolLM 3": _causal("SmolLM3", _GROUPED),
@@ -163,16 +144,6 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "Moshi": _causal(
         "Moshi", {**_GROUPED, "num_key_value_heads": 4, "ffn_dim": 48, "sliding_window": WINDOW}
-    ),
-    "BART's decoder": _causal(
-        "Bart",
-        {
-            "d_model": WIDTH,
-            "decoder_layers": 2,
-            "decoder_attention_heads": 4,
-            "decoder_ffn_dim": 48,
-            "max_position_embeddings": 64,
-        },
     ),
     "DeepSeek 3 (experts)": _causal(
         "DeepseekV3",
@@ -207,16 +178,6 @@ ARCHITECTURES: dict[str, Architecture] = {
     "RWKV": _causal(
         "Rwkv", {"hidden_size": WIDTH, "num_hidden_layers": 2, "attention_hidden_size": WIDTH}
     ),
-    "RecurrentGemma (hybrid)": _causal(
-        "RecurrentGemma",
-        {
-            **_SIZES,
-            "num_key_value_heads": 1,
-            "lru_width": WIDTH,
-            "attention_window_size": WINDOW,
-            "block_types": ["recurrent", "attention"],
-        },
-    ),
     "Jamba (hybrid)": _causal(
         "Jamba",
         {
@@ -229,8 +190,6 @@ ARCHITECTURES: dict[str, Architecture] = {
             "use_mamba_kernels": False,
         },
     ),
-    "Bamba (hybrid)": _causal("Bamba", {**_GROUPED, **_MAMBA2, "attn_layer_indices": [1]}),
-    "Falcon H1 (hybrid)": _causal("FalconH1", {**_HEADS, **_MAMBA2, "mamba_d_ssm": 64}),
     "Qwen 3 Next (hybrid)": _causal(
         "Qwen3Next",
         {
@@ -240,13 +199,6 @@ ARCHITECTURES: dict[str, Architecture] = {
             "shared_expert_intermediate_size": 16,
             "layer_types": ["linear_attention", "full_attention"],
         },
-    ),
-    "LFM 2 (hybrid)": _causal(
-        "Lfm2", {**_GROUPED, "layer_types": ["conv", "full_attention"], "block_ff_dim": 48}
-    ),
-    "ModernBERT decoder": _causal(
-        "ModernBertDecoder",
-        {**_SIZES, "local_attention": WINDOW, "global_attn_every_n_layers": 2},
     ),
     "BERT as a decoder": Architecture(
         "BertLMHeadModel", "BertConfig", {**_SIZES, "is_decoder": True}
@@ -307,12 +259,6 @@ ARCHITECTURES: dict[str, Architecture] = {
         not_in=("bfloat16", "float16"),
     ),
     "BERT with a causal head": Architecture("BertLMHeadModel", "BertConfig", _SIZES, _READS_ON),
-    "RoBERTa with a causal head": Architecture(
-        "RobertaForCausalLM", "RobertaConfig", _SIZES, _READS_ON
-    ),
-    "ELECTRA with a causal head": Architecture(
-        "ElectraForCausalLM", "ElectraConfig", _SIZES, _READS_ON
-    ),
     "T5 (encoder and decoder)": Architecture(
         "T5ForConditionalGeneration",
         "T5Config",

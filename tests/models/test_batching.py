@@ -165,18 +165,6 @@ def test_what_did_not_fit_is_not_tried_again() -> None:
     assert budget.tokens >= 1
 
 
-def test_a_row_may_stand_for_many_tokens() -> None:
-    sizes = []
-    forward_in_batches(
-        [[1]] * 12, lambda ids, *_: sizes.append(len(ids)), pad=0, budget=Budget(20), width=5
-    )
-    assert sizes == [4, 4, 4]
-
-
-def test_no_rows_are_no_batches() -> None:
-    assert sums([], 10) == ([], [])
-
-
 def test_unique_rows_can_be_put_back() -> None:
     rows: list[list[int] | IntArray] = [[1, 2], [3], [1, 2], np.array([3]), [2, 1]]
     distinct, inverse = unique_rows(rows)

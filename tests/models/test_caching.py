@@ -116,14 +116,6 @@ def test_a_words_tokens_are_known_from_any_list_that_held_it(
     assert len(tokenised) <= 1
 
 
-def test_plans_of_many_patterns_are_kept(tiny_checkpoint: Callable[[str], Path]) -> None:
-    model = MaskedModel(load_checkpoint(str(tiny_checkpoint("roberta")), Loading(device="cpu")))
-    patterns = [(-2, *range(n), *(n,) * k, -1, -2) for n in range(3) for k in (1, 9, 30)]
-    plans = [model._plan(pattern) for pattern in patterns]
-    assert all(model._plan(p) is plan for p, plan in zip(patterns, plans, strict=True))
-    assert sum(plan.n_bytes for plan in plans) < 2**26
-
-
 def test_ids_of_a_vocabulary_are_looked_up_once(
     trigram: NgramModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

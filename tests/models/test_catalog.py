@@ -12,7 +12,6 @@ from safetensors.numpy import save_file
 from contstim.errors import ModelError
 from contstim.models.catalog import (
     hub_commits,
-    load_models,
     model_files,
     parameter_count,
 )
@@ -63,12 +62,6 @@ def test_an_unusable_specification_says_what_would_work(text: str, message: str)
     with pytest.raises(ModelError, match=message) as caught:
         parse_model(text)
     assert any(name in str(caught.value) for name in [*FAMILIES, "family:"])
-
-
-def test_repeated_models_are_refused_before_any_is_loaded(tmp_path: Path) -> None:
-    missing = f"kenlm:{tmp_path / 'missing.arpa'}"
-    with pytest.raises(ModelError, match="given twice"):
-        load_models([missing, missing])
 
 
 @pytest.fixture

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import logging
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -48,20 +47,6 @@ def load(tiny_checkpoint: Callable[[str], Path]) -> Load:
         return loaded[name]
 
     return load
-
-
-def test_scoring_uses_no_deprecated_name(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Witness: the library itself, which logs each deprecated name once per process."""
-    messages: list[str] = []
-    handler = logging.Handler()
-    monkeypatch.setattr(handler, "emit", lambda record: messages.append(record.getMessage()))
-    library = logging.getLogger("transformers")
-    cast("Any", logging.Logger).warning_once.cache_clear()
-    monkeypatch.setattr(library, "handlers", [handler])
-    model = CausalModel(load("gpt2"))
-    model.log_probs(PARSED[:2])
-    model.replacements(PARSED[0], 2, ("old", "young"))
-    assert messages == []
 
 
 class TestContract(LanguageModelContract):
@@ -272,30 +257,6 @@ def test_without_a_beginning_of_its_own_a_tokenizer_uses_the_networks(load: Load
     assert (model.log_probs(SENTENCES) == CausalModel(plain).log_probs(SENTENCES)).all()
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_the_tokenizers_padding_does_not_matter(
-    load: Load, tiny_checkpoint: Callable[[str], Path], side: str
-) -> None:
-    from transformers import AutoTokenizer
-
-    plain = load("gpt2")
-    assert plain.tokenizer.pad_token is None
-    padding = AutoTokenizer.from_pretrained(
-        tiny_checkpoint("gpt2"), padding_side=side, pad_token="<|endoftext|>"
-    )
-    model = CausalModel(Checkpoint(plain.model, padding, "pads", "cpu", "causal"))
-    expected = CausalModel(plain).log_probs(SENTENCES)
-    np.testing.assert_allclose(model.log_probs(SENTENCES), expected, atol=1e-5)
-
-
-def test_a_network_in_training_mode_is_put_into_evaluation_mode(load: Load) -> None:
-    plain = load("gpt2")
-    expected = CausalModel(plain).log_probs(SENTENCES)
-    plain.model.train()
-    again = Checkpoint(plain.model, plain.tokenizer, "in training", "cpu", "causal")
-    assert (CausalModel(again).log_probs(SENTENCES) == expected).all()
-
-
 def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
     model = CausalModel(load("gpt2"))
     words = ("a",) * (CONTEXT - 1)  # "a" and the end mark are a token each
@@ -327,10 +288,6 @@ def test_what_cannot_be_scored_is_refused(
 def test_a_masked_checkpoint_is_refused(load: Load) -> None:
     with pytest.raises(ModelError, match="masked language model, not a causal one"):
         CausalModel(load("bert"))
-
-
-def test_words_written_with_the_unknown_token_are_not_known(load: Load) -> None:
-    assert CausalModel(load("gpt2")).knows(["zyzzyva", "猫"]).all()
 
 
 def _with_a_token_across_words(tokenizer: Any) -> Any:

@@ -15,7 +15,6 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Cost, Tally, count, counting
 from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
 
 SENTENCE = Sentence.parse("The old teacher reads")
@@ -60,13 +59,6 @@ def test_what_is_counted_is_what_passed_through_the_network(
                 passed = watched(checkpoint.model, task)
             assert tally.total == passed
             assert passed.rows > 0 or asked is not model
-
-
-def test_n_gram_models_cost_nothing(bigram: NgramModel) -> None:
-    with counting(Tally()) as tally:
-        bigram.replacements(SENTENCE, 2, WORDS)
-        bigram.log_probs([SENTENCE])
-    assert tally.total == Cost()
 
 
 def test_a_tally_that_is_counting_already_counts_once() -> None:

@@ -8,14 +8,13 @@ import torch
 
 from contstim.models.base import Continuation, LanguageModel, Scorer
 from contstim.models.catalog import load_model, load_scorer
-from contstim.models.end_marks import EndMarks
 from contstim.models.recurrent.adapter import (
     BothSidesModel,
     LeftToRightModel,
     RecurrentModel,
 )
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
-from contstim.models.transforms import InLetterCase, tell_unknown_words
+from contstim.models.transforms import tell_unknown_words
 from contstim.models.vocabularies import WordList
 from contstim.reporter import Reporter
 from contstim.testing.contract import LanguageModelContract
@@ -127,17 +126,3 @@ def test_the_unigram_model_of_slor_reads_the_mark(tmp_path: Path) -> None:
         scorer = load_scorer(f"kenlm:{ARPA}+slor:{unigram}{rule}")
         slor = np.log(10) * (total + 0.7 + 0.8 + 0.9 + expected) / 3
         assert scorer.scores(SENTENCES[:1]) == pytest.approx([slor], abs=1e-4)
-
-
-def test_the_first_character_of_an_end_is_its_mark() -> None:
-    marks = EndMarks.known_to({".", "؟", "।", "x", ","}.__contains__)
-    assert marks.marks >= {"."}
-    assert not marks.marks & {"x", ","}
-    assert marks.read(Sentence(("a",))).words == ("a", ".")
-    assert marks.read(Sentence(("a",), "!")).words == ("a",)
-
-
-def test_a_letter_case_reads_marks_through_its_model() -> None:
-    model = InLetterCase(load_model(f"kenlm:{ARPA}"), "lower")
-    capitals = [Sentence.parse("The dog sleeps."), Sentence.parse("The dog runs.")]
-    assert model.log_probs(capitals) == pytest.approx(EXPECTED, abs=1e-4)

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,6 @@ import pytest
 from contstim.errors import ModelError
 from contstim.models import families
 from contstim.models.specifications import parse_model
-from tests.cli import running
 
 PACKAGE = '''
 """A model behind a service: whoever asks gets the number of letters, in nats."""
@@ -67,8 +66,6 @@ command = [part.replace("PORT", str(server.server_port)) for part in sys.argv[1:
 sys.exit(run([sys.executable, "-m", "contstim", *command]).returncode)
 """
 
-Contstim = Callable[..., subprocess.CompletedProcess[str]]
-
 
 def install(site: Path, package: str, code: str, entry: str) -> None:
     """Lay out what an installer lays out, the `.dist-info` included."""
@@ -119,12 +116,6 @@ def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     families._added_family.cache_clear()
     for package in ("toyfamily", "other"):
         sys.modules.pop(package, None)
-
-
-def test_an_added_family_is_listed_with_the_others(installed: Path) -> None:
-    done = running.run(installed, "models")
-    assert "toyfamily:" in done.stdout
-    assert "letters counted by a service" in done.stdout
 
 
 @pytest.mark.usefixtures("installed")

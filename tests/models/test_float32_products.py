@@ -102,15 +102,6 @@ def test_the_last_of_several_threads_restores_the_settings(wish: str) -> None:
     assert told() == before
 
 
-def test_what_is_inherited_is_inherited_again(free: None) -> None:
-    del free
-    backends.fp32_precision = "tf32"
-    with float32_products():
-        pass
-    backends.fp32_precision = "none"
-    assert "tf32" not in {kind.fp32_precision for kind in (KINDS[0], *KINDS[3:])}
-
-
 def test_an_error_leaves_the_settings_of_a_program(wish: str) -> None:
     del wish
     before = told()

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-import torch
 
 from contstim.models.base import Continuation
-from contstim.models.batching import to_device
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.merging import compute_all, merged, runner
 from contstim.models.recurrent.folder import write_folder
@@ -31,7 +29,7 @@ from tests.models.architectures import ARCHITECTURES, TOLERANCES, compare, save
 from tests.models.classifier.test_adapter import build as build_classifier
 from tests.models.recurrent.conftest import KINDS
 from tests.models.recurrent.conftest import build as build_recurrent
-from tests.models.simulated_gpu import DEVICE, simulated_gpu
+from tests.models.simulated_gpu import simulated_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,48 +168,3 @@ def test_every_architecture_is_scored_right_on_a_gpu(name: str, tmp_path: Path) 
     with simulated_gpu():
         errors = compare(folder, "float32", device="cuda")
     assert errors.largest <= TOLERANCES["float32"] * errors.longest
-
-
-def test_the_simulated_gpu_refuses_what_a_gpu_refuses() -> None:
-    with simulated_gpu():
-        there = torch.arange(3.0).to(DEVICE)
-        with pytest.raises(RuntimeError, match="same device"):
-            there + torch.ones(3)
-        with pytest.raises(RuntimeError, match="same device"):
-            torch.cat([there, torch.ones(3)])
-        places = torch.tensor([0, 1]).to(DEVICE)
-        with pytest.raises(RuntimeError, match="same device"):
-            torch.ones(3)[places]
-        with pytest.raises(RuntimeError, match="same device"):
-            there[places] = torch.ones(2)
-        with pytest.raises((RuntimeError, TypeError), match="numpy"):
-            there.numpy()
-        assert there.device.type == DEVICE
-        assert (there + 1).cpu().tolist() == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("ask", "waits"),
-    [
-        (lambda there: there.sum().item(), ["item"]),
-        (lambda there: bool(there.any()), ["item"]),
-        (lambda there: there[there > 1], ["index by a mask"]),
-        (lambda there: there.cpu(), ["copy to the host"]),
-        (lambda there: there[torch.tensor([0, 1])], ["index by numbers of the host"]),
-        (lambda there: torch.ones(2).to(there.device), ["copy from memory that is not pinned"]),
-        (lambda there: to_device(np.arange(3), there.device), []),
-        (lambda there: there[1:].softmax(0) @ there[1:], []),
-    ],
-)  # fmt: skip
-def test_the_simulated_gpu_is_waited_for_where_a_gpu_is(
-    ask: Callable[[torch.Tensor], object], waits: list[str]
-) -> None:
-    """Witness: what CUDA does, by PyTorch's documentation of asynchronous execution."""
-    with simulated_gpu() as gpu:
-        there = to_device(np.arange(3), DEVICE).float()
-        assert gpu.waits == []
-        ask(there)
-    assert [
-        wait.replace("_local_scalar_dense", "item").replace("is_nonzero", "item")
-        for wait in gpu.waits
-    ] == waits

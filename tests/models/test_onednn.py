@@ -16,7 +16,6 @@ from transformers.pytorch_utils import Conv1D
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.onednn import use_onednn
-from contstim.models.recurrent.network import RecurrentNetwork, Shape
 from tests.examples import examples
 
 pytestmark = pytest.mark.skipif(
@@ -102,11 +101,3 @@ def test_loaded_networks_use_it_and_keep_their_weights(
     ids = torch.arange(6)[None]
     with torch.inference_mode():
         torch.testing.assert_close(checkpoint.model(ids).logits, opened.eval()(ids).logits)
-
-
-def test_networks_of_words_are_left_alone() -> None:
-    """A training with the same seed ends with the weights that PyTorch's own products give."""
-    network = RecurrentNetwork(Shape("lstm", 9, 4, 4, 1, 0.0))
-    before = [type(module) for module in network.modules()]
-    use_onednn(network)
-    assert [type(module) for module in network.modules()] == before

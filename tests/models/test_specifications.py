@@ -167,12 +167,3 @@ def test_one_model_is_a_text_or_a_list_and_says_what_it_is(trained: Path) -> Non
     assert repr(one) == repr(listed) == f"<NgramModel {specification!r}>"
     with pytest.raises(ModelError, match=r"text such as .*several are a list of them; 3 is"):
         load_models(3)  # type: ignore[arg-type]
-
-
-def test_a_file_whose_name_holds_an_equals_sign_is_given_with_a_name(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "n=2.arpa").write_bytes((trained / "2gram.arpa").read_bytes())
-    monkeypatch.chdir(tmp_path)
-    for text in ("two=n=2.arpa", "./n=2.arpa"):
-        assert load_model(text).convention == load_model(f"{trained / '2gram.arpa'}").convention

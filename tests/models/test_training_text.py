@@ -15,7 +15,6 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.models.training_text import (
     contamination,
     contamination_facts,
-    contamination_warnings,
     in_training_text,
     read_contamination,
     sentence_hash,
@@ -85,13 +84,6 @@ def test_case_marks_and_spacing_do_not_matter(text: str) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["The cat sees the dog", "The dog sees the cats", "The dog sees"])
-def test_other_words_and_orders_are_other_sentences(text: str) -> None:
-    assert sentence_hash(Sentence.parse(text)) != sentence_hash(
-        Sentence.parse("The dog sees the cat")
-    )
-
-
 UNSEEN = ("missing", "carriage returns")  # no file, and other numbers that are as good
 
 
@@ -104,18 +96,6 @@ def test_damaged_hashes_are_refused(damage: str, tmp_path: Path) -> None:
     DAMAGES[damage](text)
     with pytest.raises(ModelError, match="does not hold the hashes of a training text"):
         in_training_text(text, SENTENCES)
-
-
-def test_warnings_name_models_and_shares(trigram: NgramModel, english: list[Sentence]) -> None:
-    seen, new = natural(english)
-    texts = {"3-gram": trigram.training_text, "other": None, "twin": trigram.training_text}
-    found = contamination(texts, [*seen, *new, *new])
-    (warning,) = contamination_warnings(found)
-    assert warning.startswith(
-        "37 of 200 sentences (18.5 %) stand in the training text of 3-gram, twin:"
-    )
-    assert found["other"] is None
-    assert contamination_warnings(contamination(texts, new)) == []
 
 
 def test_a_record_tells_of_any_part_of_the_sentences(

@@ -21,7 +21,6 @@ from contstim.testing.contract import SENTENCES as TRIED
 from contstim.testing.contract import LanguageModelContract, ScorerContract
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
-from tests.cli.running import run
 from tests.models import tiny
 from tests.models.recurrent.conftest import build
 
@@ -102,11 +101,6 @@ def test_what_asks_for_a_language_model_is_not_given_a_transform(
         load_models(["kenlm:1gram.arpa", f"kenlm:2gram.arpa{transform}"])
 
 
-def test_slor_needs_a_unigram_model(arpa: Callable[[int], Path]) -> None:
-    with pytest.raises(ModelError, match=r"has order 2; \+slor needs order 1"):
-        load_scorer(f"kenlm:{arpa(1)}+slor:{arpa(2)}")
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -137,13 +131,6 @@ def test_specifications(text: str, expected: tuple[str, ...]) -> None:
 def test_wrong_specifications_say_what_is_right(text: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         parse_model(text)
-
-
-def test_a_rule_of_the_other_kind_is_refused(tiny_checkpoint: Callable[[str], Path]) -> None:
-    with pytest.raises(ModelError, match=r"causal model, .*'pll-original'; it has log-likelihood"):
-        load_model(f"hf:{tiny_checkpoint('gpt2')}@pll-original")
-    with pytest.raises(ModelError, match=r"masked model, .*'log-likelihood'; it has chain, "):
-        load_model(f"hf:{tiny_checkpoint('bert')}@log-likelihood")
 
 
 def test_a_folder_with_a_configuration_needs_no_family(
@@ -252,11 +239,6 @@ def test_a_search_takes_words_of_both_cases(cased: Path, trained: Path) -> None:
     assert found.log_probs[1] == pytest.approx(expected)
 
 
-def test_only_word_level_models_take_the_rule(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="have no rule 'lower'"):
-        load_scorer(f"hf:{tmp_path}@lower")
-
-
 @pytest.mark.parametrize(("case", "change"), CASES.items())
 def test_unknown_words_are_counted_and_the_case_is_guessed(
     cased: Path, case: str, change: Callable[[str], str]
@@ -288,25 +270,3 @@ def test_a_model_of_both_cases_is_not_taken_for_one_of_small_letters(
     assert "does not know 1 of" in text
     assert f"such as {start.capitalize()} (in '{strange.text}');" in text
     assert "kenlm:FILE" not in text
-
-
-def test_score_warns_of_a_model_in_small_letters(cased: Path, tmp_path: Path) -> None:
-    text = tmp_path / "sentences.txt"
-    text.write_text("".join(f"{sentence.text}\n" for sentence in TRIED), encoding="utf-8")
-    arguments = ("--sentences", str(text), "--out", "scores.csv", "--quiet")
-    told = run(tmp_path, "score", "--model", f"kenlm:{cased}/lower.2.arpa", *arguments).stderr
-    assert "does not know" in told
-    assert "@lower" in told
-    right = run(tmp_path, "score", "--model", f"kenlm:{cased}/lower.2.arpa@lower", *arguments)
-    assert "@lower after its file" not in right.stderr
-
-
-def test_searches_warn_of_a_model_in_small_letters(cased: Path, tmp_path: Path) -> None:
-    """Before they refuse sentences whose first word it does not know."""
-    text = "".join(f"{sentence.text}\n" for sentence in TRIED)
-    (tmp_path / "natural.txt").write_text(text, encoding="utf-8")
-    models = [part for n in (1, 2) for part in ("--model", f"{n}=kenlm:{cased}/lower.{n}.arpa")]
-    arguments = ("--sentences", "natural.txt", "--per-pair", "1", "--out", "t.csv", "--quiet")
-    told = run(tmp_path, "triplets", *models, *arguments).stderr
-    for n in (1, 2):
-        assert f"lower.{n}.arpa does not know" in told

@@ -19,7 +19,6 @@ from contstim.models.words import (
     SPECIAL,
     Encoding,
     encode_batch,
-    readable,
     words_are_independent,
 )
 from contstim.words.sentence import Sentence, is_word
@@ -130,12 +129,6 @@ def test_tokens_of_the_end_belong_to_no_word(
     assert set(words[-ends:]) == {END_MARK}
     assert words[:-ends] == sorted(words[:-ends])
     assert list(encoding.ids) == tokenizer(text)["input_ids"]
-
-
-def test_or_left_with_its_word_where_the_text_stands_as_it_is(gluing: Any) -> None:
-    encoding = encode(gluing, Sentence.parse("the dog."), end_apart=False)
-    assert gluing.convert_ids_to_tokens(list(encoding.ids)) == ["▁the", "▁dog."]
-    assert encoding.word_of == (0, 1)
 
 
 def test_an_end_mark_without_a_token_of_its_own_is_refused() -> None:
@@ -293,10 +286,6 @@ def test_a_maltese_letter_is_no_space_where_tokens_are_not_bytes() -> None:
         assert words_are_independent(fast_tokenizer(tokenizer_object=tokenizer))
 
 
-def test_tokenizers_in_python_are_judged_by_their_vocabulary(slow_xlm: Any) -> None:
-    assert words_are_independent(slow_xlm)
-
-
 ADDED = "<tool_call>", "covid", " <think>"
 
 
@@ -330,12 +319,3 @@ def test_added_tokens_that_steer_are_refused_in_whatever_case_they_are_recognise
             encode(tokenizer, sentence, special_tokens=False)
     else:
         assert not steering & set(encode(tokenizer, sentence, special_tokens=False).ids)
-
-
-def test_an_added_token_that_is_a_word_is_a_word(
-    with_added_tokens: Callable[[str], Any],
-) -> None:
-    tokenizer = with_added_tokens("bert")
-    encoding = encode(tokenizer, Sentence(("The", "covid", "ran")), special_tokens=False)
-    assert tokenizer.convert_tokens_to_ids("covid") in encoding.ids
-    assert readable(tokenizer, ["covid", "<think>", "[SEP]", "dog"]).tolist() == [1, 0, 0, 1]

@@ -8,9 +8,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from contstim.files.arrays import FloatArray
-from contstim.reporting.canvas import styled
 from contstim.reporting.heat_map import heat_map
-from tests.experiments.analysis.outputs.paper import faults, is_whole
 
 VALUES = np.array([[np.nan, 0.256], [0.744, -0.001]])
 
@@ -53,19 +51,3 @@ def test_numbers_stand_out_from_their_cells(middle: float | None) -> None:
     for text, value in zip(axes.texts, values[0], strict=True):
         both = [luminance(text.get_color()), luminance(axes.images[0].to_rgba(value)[:3])]
         assert (max(both) + 0.05) / (min(both) + 0.05) >= 3
-
-
-@pytest.mark.parametrize(("name", "n"), [("a", 1), ("W" * 28, 2), ("model" * 9, 12)])
-def test_all_of_a_map_is_on_the_page(name: str, n: int) -> None:
-    names = [name, *(f"m{i}" for i in range(1, n))]
-    title, values = "a title " * 6, np.linspace(0, 1, n**2).reshape(n, n)
-    with styled():
-        square = heat_map(names, names, values, title=title, row_label="who", column_label="whom")
-        assert not faults(square)
-        assert not faults(heat_map([name], [f"c{i}" for i in range(n)], values[:1], title=title))
-
-
-def test_names_of_any_length_are_not_cut() -> None:
-    names = ("W" * 150, "b")
-    with styled():
-        assert is_whole(heat_map(names, names, VALUES, title="t", row_label="r"))

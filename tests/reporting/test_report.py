@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
-from urllib.parse import unquote, urlsplit
 
 import pytest
 from hypothesis import given
@@ -23,7 +22,6 @@ from contstim.reporting.report import (
     code,
     emphasis,
     strong,
-    with_code,
 )
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (900).to_bytes(4) + (300).to_bytes(4)
@@ -99,33 +97,6 @@ def test_a_page_by_hand() -> None:
     assert '<tr><td>gpt2</td><td class="number">0.81</td><td>best</td></tr>' in report.html()
 
 
-@pytest.mark.parametrize(
-    ("message", "html"),
-    [
-        ("ask for `same_length`.", "ask for <code>same_length</code>."),
-        ("`run` and `<plan>`", "<code>run</code> and <code>&lt;plan&gt;</code>"),
-        ("a sentence with ` in it", "a sentence with ` in it"),
-        ("``", "``"),
-        ("", ""),
-    ],
-)
-def test_names_in_messages_are_code(message: str, html: str) -> None:
-    assert f"<p>{html}</p>" in Report("title", [Paragraph(with_code(message))]).html()
-
-
 def test_rows_have_a_cell_for_each_name() -> None:
     with pytest.raises(ValueError, match="1 cells under 2 names"):
         Table(("a", "b"), [("x",)])
-
-
-@given(st.text(min_size=1))
-def test_links_lead_to_files_beside_the_page(path: str) -> None:
-    """Witness: the standard library's reader of addresses; a file is never a scheme or a host."""
-    address = urlsplit(Span("file", "a", path).address)
-    assert unquote(address.path) == f"./{path}"
-    assert not any((address.scheme, address.netloc, address.query, address.fragment))
-
-
-def test_meta_tags_are_escaped() -> None:
-    page = Report("title", (), meta={"generator": 'a"><b>'}).html()
-    assert '<meta name="generator" content="a&#34;&gt;&lt;b&gt;">' in page

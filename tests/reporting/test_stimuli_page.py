@@ -6,14 +6,12 @@ import re
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
-from contstim.errors import InputError
 from contstim.experiments.design.building import triplet_trials
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.reporting.heat_map import agreement_map
-from contstim.reporting.report import Details, Picture, changed
+from contstim.reporting.report import Details, changed
 from contstim.reporting.stimuli_page import mark_changes, stimuli_report
 from contstim.steps.review import flags_of
 from contstim.words.sentence import Sentence
@@ -62,17 +60,6 @@ def test_each_model_has_the_sentence_it_prefers_to_its_rejected_one_in_bold() ->
     assert "http" not in page
 
 
-def test_without_scores_pairs_have_their_ranks_and_no_map() -> None:
-    page = stimuli_report("x", [PAIR])
-    assert not any(isinstance(part, Picture) for part in page.parts)
-    bold = re.findall(r'class="number"><strong>([\d.]+)<', page.html())
-    assert bold == ["0.90", "0.80"]
-    with pytest.raises(InputError, match="p-1 has no texts"):
-        stimuli_report("x", [replace(PAIR, sentence_1=None, sentence_2=None)])
-    with pytest.raises(InputError, match="nothing to show"):
-        stimuli_report("x", [])
-
-
 def test_trials_are_shown_by_pair_of_models_and_condition() -> None:
     catch = Trial(
         *("c", 2, Condition.CATCH, "", "", FIRST, Sentence.parse("one. Natural")),
@@ -92,14 +79,6 @@ def test_trials_are_shown_by_pair_of_models_and_condition() -> None:
     scores = ScoreTable((FIRST, catch.sentence_2), ("<a>", "b"), np.array([[-8.0, -3], [-4, -7]]))
     bold = re.findall(r"<strong>(-[\d.]+)<", stimuli_report("x", [catch], scores=scores).html())
     assert bold == ["-3.00", "-4.00"]
-
-
-def test_of_many_items_the_first_part_alone_is_open() -> None:
-    pairs = [replace(PAIR, trial_id=f"p-{n}", model_1=f"m{n % 3}") for n in range(21)]
-    parts = [part for part in stimuli_report("x", pairs).parts if isinstance(part, Details)]
-    assert [part.is_open for part in parts] == [True, False, False]
-    parts = [part for part in stimuli_report("x", pairs[:9]).parts if isinstance(part, Details)]
-    assert [part.is_open for part in parts] == [True] * 3
 
 
 def test_the_map_shows_how_often_two_models_agree() -> None:

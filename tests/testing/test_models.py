@@ -88,19 +88,3 @@ def test_a_mock_gives_what_it_was_given_and_refuses_the_rest() -> None:
     assert model.unscorable([A, B])[0] is None
     with pytest.raises(ModelError, match=r"given was given no score for 'We read\.'"):
         model.log_probs([B])
-
-
-def test_a_draft_is_the_better_the_more_it_may_cost() -> None:
-    """Witness: the largest error that was asked for."""
-    model = TableModel(1, "estimate", draft_error=2.0)
-    sentences = [Sentence(pair) for pair in product("abcdef", repeat=2)]
-    for effort in range(3):
-        draft = model.draft(effort)
-        assert draft is not None
-        errors = np.abs(draft.log_probs(sentences) - model.log_probs(sentences))
-        assert 0 < errors.max() <= 2.0 / (1 + effort)
-
-
-def test_a_table_says_what_it_can_say() -> None:
-    with pytest.raises(ModelError, match="exact, estimate, bound, not 'nothing'"):
-        TableModel(1, "nothing")

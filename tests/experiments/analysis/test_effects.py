@@ -23,7 +23,7 @@ from contstim.experiments.analysis.families import (
 )
 from contstim.experiments.analysis.intervals import Uncertainty
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, MEASURES
-from contstim.experiments.analysis.ratings import Ratings, Scope, gather, subset
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
@@ -95,30 +95,6 @@ def test_results_are_means_over_groups_of_means_over_people() -> None:
         assert getattr(groups.comparisons[0], side) == pytest.approx(np.mean(means))
         assert getattr(people.comparisons[0], side) == pytest.approx(values.mean())
     assert (groups.comparisons[0].n_units, people.comparisons[0].n_units) == (3, 10)
-
-
-def test_intervals_hold_the_truth(ratings: Ratings) -> None:
-    sampling = Sampling("groups")
-    result = compare(ratings, Scope.RANDOM, ACCURACY, [ModelContrast("a", "b")], sampling)
-    one = result.models[0]
-    assert one.interval.low < 0.85 < one.interval.high
-    assert one.interval.low < one.value < one.interval.high
-    (contrast,) = result.comparisons
-    assert contrast.interval.low > 0
-
-
-def test_a_group_of_one_has_values_but_no_ceiling() -> None:
-    ratings = ratings_of(simulate(groups=(1, 3)))
-    for measure in MEASURES:
-        family = [ModelContrast("a", CEILING)]
-        result = compare(ratings, Scope.RANDOM, measure, family, Sampling("groups"))
-        alone = result.evaluation.groups == 1
-        assert np.isfinite(result.evaluation.values).all()
-        assert np.isnan(result.evaluation.lower[alone]).all()
-        (against,) = result.comparisons
-        assert against.n_units == 1
-        assert against.difference == pytest.approx(against.value_first - against.value_second)
-        assert against.value_first == pytest.approx(result.evaluation.values[~alone, 0].mean())
 
 
 def test_a_model_without_trials_is_left_out_of_the_family() -> None:
@@ -228,36 +204,6 @@ def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
             assert test.testable == (units != "groups")
 
 
-@pytest.mark.parametrize(
-    ("groups", "trials", "population", "note"),
-    [
-        ((1,), 12, "items like these, for this participant", "one participant: nothing is said"),
-        ((4,), 1, "people like these, on this trial", "one trial: nothing is said of other items"),
-        ((1,), 1, "this answer alone", "one participant and one trial"),
-        ((1, 1, 1), 12, "people and items like these", "groups are compared, since most hold one"),
-        ((4, 4, 4), 1, "people and items like these", "groups are compared, since most hold too"),
-        ((4, 3, 1), 12, "people and items like these", "a person alone is taken to vary as"),
-        ((4, 3), 12, "people and items like these", ""),
-    ],
-)
-def test_intervals_say_what_they_speak_of(
-    groups: tuple[int, ...], trials: int, population: str, note: str
-) -> None:
-    ratings = ratings_of(simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,)))
-    first = [np.arange(12) < trials for _ in ratings.groups]
-    few = subset(ratings, first)
-    result = compare(few, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling("crossed"))
-    interval = result.models[0].interval
-    assert interval.population == population
-    assert interval.note.startswith(note) or "no scatter" in interval.note
-    assert bool(interval.note) == bool(note)
-    assert np.isfinite(interval.low) == (population != "this answer alone")
-    if max(groups) == 1:
-        lone = result.comparisons[-1]
-        assert lone.interval.note == "no group has a ceiling: each holds one participant"
-        assert np.isnan(lone.p_value)
-
-
 @settings(max_examples=examples(60))
 @given(st.floats(-0.2, 0.2), st.floats(1e-6, 0.02), st.floats(1.0, 200.0), st.floats(0.01, 0.2))
 def test_equivalence_is_a_ninety_percent_interval_within_the_margin(
@@ -335,22 +281,6 @@ def test_intervals_of_unanimous_answers_have_a_width() -> None:
             assert low < 0.98 < high <= 1
         widths.append(interval.high - interval.low)
     assert widths[1] == pytest.approx(widths[0], rel=0.2)
-
-
-@settings(max_examples=examples(150))
-@given(
-    st.floats(-1, 1), st.floats(0, 0.05), st.floats(1, 200), st.integers(1, 300), st.floats(0.5, 1)
-)
-def test_an_interval_leaves_out_zero_where_its_test_is_significant(
-    difference: float, variance: float, freedom: float, items: int, level: float
-) -> None:
-    """Property, at any level; and the interval holds the estimate, with room on both sides."""
-    found = sure(difference, variance, freedom, items)
-    interval, p_value = found.interval(min(level, 0.9999)), found.p_values()
-    assert interval.low <= difference <= interval.high
-    assert interval.low < interval.high
-    if abs(p_value - (1 - min(level, 0.9999))) > 1e-9:
-        assert (interval.low <= 0 <= interval.high) == (p_value > 1 - min(level, 0.9999))
 
 
 @pytest.mark.parametrize("units", ["groups", "participants"])

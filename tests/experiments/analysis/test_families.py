@@ -151,27 +151,3 @@ def test_holm_needs_one_clear_test_or_finds_nothing(units: tuple[int, ...]) -> N
     assert detectability(units, 0.05, "holm").needed == (1 if possible else None)
     caution = detectability(units, 0.05, "holm").caution("groups", 0.05)
     assert ("family-wise error rate" in caution) == (not possible)
-
-
-def test_participants_find_differences_that_items_drawn_at_random_make() -> None:
-    """Models that know nothing: tests of 20 people who saw the same 90 items find differences.
-
-    Items vary by .8 and people by .08, log odds, as in the 2023 study. Ten groups with items of
-    their own find hardly any.
-    """
-    chance = np.random.default_rng(0)
-
-    def share(groups: int, people: int) -> float:
-        found = []
-        for _ in range(40):
-            odds = chance.normal(0, 0.8, (groups, 1, 90)) + chance.normal(0, 0.08, (people, 1))
-            chosen = np.sign(chance.random(odds.shape) - 1 / (1 + np.exp(odds)))
-            models = chance.choice([-1, 1], (6, groups, 90))
-            agreed = np.einsum("gpt,mgt->mgp", chosen, models)
-            values = agreed.mean(axis=2) if groups > 1 else agreed[:, 0]
-            one, two = np.triu_indices(6, 1)
-            found.append(adjusted(signed_rank_p_values(values[one] - values[two])) < 0.05)
-        return float(np.mean(found))
-
-    assert share(1, 20) > 0.08
-    assert share(10, 2) < 0.01

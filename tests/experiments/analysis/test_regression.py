@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -102,14 +102,6 @@ def test_errors_tell_how_estimates_scatter_over_experiments() -> None:
     )
     assert clustered == pytest.approx(scatter, rel=0.3)
     assert naive < 0.6 * scatter
-
-
-def test_a_planted_effect_is_recovered() -> None:
-    """Without variance of items the coefficient per nat is the planted one."""
-    chosen, ratios, who, what = simulate(8, people=60, items=400, spread=0.0)
-    slope = clustered_logit(chosen, {"ratio": ratios}, who, what)["coefficients"]["ratio"]
-    assert slope.low < 0.05 < slope.high
-    assert slope.standard_error < 0.003
 
 
 def test_ratios_of_any_size_are_fitted() -> None:
@@ -272,39 +264,6 @@ def turned(ratings: Ratings, seed: int) -> Ratings:
         log_probs = np.where(turn[:, None], group.log_probs[..., ::-1], group.log_probs)
         groups.append(replace(group, ratings=rated, log_probs=log_probs))
     return replace(ratings, groups=tuple(groups))
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_which_sentence_is_sentence_1_makes_no_difference(seed: int) -> None:
-    """Property, in every scope of a simulated experiment."""
-    made = simulated(groups=(4, 4, 4), each=4, follow=0.7, seed=seed)
-    ratings = gather(made.trials, made.responses, made.scores)
-    plain, other = (list(regressions(r, 0.95)) for r in (ratings, turned(ratings, seed)))
-    assert len(plain) == len(other) == 18
-    for one, two in zip(plain, other, strict=True):
-        expected = pytest.approx(astuple(one["estimate"]), rel=1e-5, abs=1e-9, nan_ok=True)
-        assert astuple(two["estimate"]) == expected
-        assert two["note"] == one["note"]
-        assert two["typical_ratio"] == pytest.approx(one["typical_ratio"])
-
-
-def test_narrow_ratios_are_noted() -> None:
-    """On random pairs the ratios are made a hundredth of what they are; the others stay."""
-    made = simulated(groups=(6, 6), each=6, follow=0.7)
-    ratings = gather(made.trials, made.responses, made.scores)
-    groups = []
-    for group in ratings.groups:
-        narrow = [trial.condition is Condition.RANDOM_NATURAL for trial in group.trials]
-        log_probs = np.where(np.array(narrow)[:, None], 0.01 * group.log_probs, group.log_probs)
-        groups.append(replace(group, log_probs=log_probs))
-    found = list(regressions(replace(ratings, groups=tuple(groups)), 0.95))
-    noted = {one["scope"] for one in found if "per nat compares with no other" in one["note"]}
-    assert noted == {"random-natural"}
-    by_hand = np.concatenate(
-        [g.ratios[0][[t.condition is Condition.RANDOM_NATURAL for t in g.trials]] for g in groups]
-    )
-    (own,) = (x for x in found if (x["scope"], x["model"]) == ("random-natural", "a"))
-    assert own["typical_ratio"] == pytest.approx(np.sqrt(np.mean(by_hand**2)))
 
 
 def test_coefficients_that_rest_on_few_choices_are_noted() -> None:

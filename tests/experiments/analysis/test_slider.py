@@ -16,14 +16,13 @@ from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, Measure, evaluate
 from contstim.experiments.analysis.mixed.models import fit_mixed
 from contstim.experiments.analysis.page import methods_text
-from contstim.experiments.analysis.ratings import Ratings, Scope, gather, roles
+from contstim.experiments.analysis.ratings import Ratings, gather, roles
 from contstim.experiments.analysis.regression import regress_choices
 from contstim.experiments.analysis.run import analyze
-from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import UNRATED, Response
 from contstim.items.scale import Scale
-from contstim.items.stimuli import Condition, on_scale
+from contstim.items.stimuli import Condition
 from tests.experiments.analysis.simulation import simulate
 
 MADE = simulate(groups=(4, 3), follow=0.7)
@@ -158,16 +157,3 @@ def test_answers_without_a_side_or_without_a_rating_are_told_apart() -> None:
     undecided = [replace(r, rating=50) if n % 9 == 0 else r for n, r in enumerate(SLID)]
     found = regress_choices(rated(undecided), [ratings.models[0]])
     assert found["left_out"] == len(SLID[::9])
-
-
-def test_artificial_participants_use_the_whole_slider() -> None:
-    trials = on_scale(MADE.trials, Scale.SLIDER)
-    people = artificial_participants(trials, MADE.scores, MADE.scores.models[0], noise=3.0, seed=1)
-    answers = [r for r in simulate_responses(people, 6) if r.rating != 0]
-    assert {r.scale for r in answers} == {Scale.SLIDER}
-    ratings = [r.rating for r in answers]
-    assert min(ratings) < 10
-    assert max(ratings) > 90
-    assert len(set(ratings)) > 20
-    analysis = analyze(trials, simulate_responses(people, 6), MADE.scores)
-    assert analysis.result(Scope.OVERALL, ACCURACY).models[0].value > 0.6

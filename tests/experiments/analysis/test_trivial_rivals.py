@@ -10,7 +10,6 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from contstim.experiments.analysis.effects import Sampling
-from contstim.experiments.analysis.page import methods_text
 from contstim.experiments.analysis.ratings import Scope, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.trivial_rivals import (
@@ -197,17 +196,6 @@ def test_a_rival_that_ties_in_all_trials_says_nothing(analysed: Analysis) -> Non
     assert both.models == alone.models
     assert both.comparisons == alone.comparisons
     assert nothing is None
-
-
-def test_the_methods_tell_of_the_rivals_that_there_are(analysed: Analysis) -> None:
-    text = " ".join(methods_text(analysed))
-    assert "Word frequency prefers" in text
-    assert "Words changed prefers" in text
-    assert "Tag misfits" not in text
-    one = [r for r in analysed.rivals if r.scope is Scope.RANDOM]
-    text = " ".join(methods_text(replace(analysed, rivals=(*one,))))
-    assert "Word frequency prefers" in text
-    assert "Words changed" not in text
 
 
 def test_words_are_rivals_of_synthetic_pairs_alone(analysed: Analysis) -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from tests.experiments.collection.conftest import NONCE, Serve, signed
-from tests.experiments.collection.servers import answer, small_study
+from tests.experiments.collection.servers import answer
 
 
 def test_people_are_dealt_to_the_groups_in_turn(serve: Serve) -> None:
@@ -44,20 +41,6 @@ def test_artificial_participants_take_part_in_rehearsals_alone(serve: Serve) -> 
     assert served.download("participants").text.count("\n") == 1
 
 
-def test_people_who_join_at_the_same_time_fill_groups_evenly(serve: Serve) -> None:
-    served = serve()
-    with ThreadPoolExecutor(12) as pool:
-        groups = [found["group"] for found in pool.map(lambda _: served.join(), range(30))]
-    assert Counter(groups) == {"1": 10, "2": 10, "3": 10}
-
-
-def test_groups_of_two_digits_are_filled_in_the_order_of_their_numbers(
-    serve: Serve, tmp_path: Path
-) -> None:
-    served = serve(small_study(tmp_path / "many", groups=11))
-    assert [served.join()["group"] for _ in range(11)] == [str(n) for n in range(1, 12)]
-
-
 def test_a_dropout_frees_the_place_and_a_finisher_does_not(serve: Serve) -> None:
     served = serve(dropout=10)
     for group in "123":
@@ -83,16 +66,6 @@ def test_who_fails_the_check_frees_the_place_unless_they_finish_after_all(serve:
     served.save(first, *(answer(f"t1-{n}") for n in range(4)))
     served.complete(first)
     assert [served.join()["group"] for _ in range(2)] == ["2", "3"]
-
-
-def test_who_is_slow_but_answers_keeps_the_place(serve: Serve) -> None:
-    served = serve(dropout=10)
-    slow = served.join()
-    served.join()
-    for n in range(4):
-        served.now[0] += 400
-        served.save(slow, answer(f"t1-{n}"))
-    assert served.join()["group"] == "2"
 
 
 def test_a_group_that_is_asked_for_is_given(serve: Serve) -> None:

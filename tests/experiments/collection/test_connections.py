@@ -18,7 +18,7 @@ from contstim.experiments.collection.connections import (
     most_connections,
     raise_open_files,
 )
-from contstim.experiments.collection.server import listen, sparing_handler, sparing_log
+from contstim.experiments.collection.server import listen, sparing_handler
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
 
@@ -173,17 +173,3 @@ def test_a_log_takes_so_much_and_says_what_it_left_out(
     assert lines[:3] == ["again"] * 3
     assert lines[3] == "x" * 2_000 + " (997 messages before this one were left out)"
     assert len(lines) == 4
-
-
-def test_a_thousand_requests_that_are_none_leave_a_short_log(
-    capsys: pytest.CaptureFixture[str], serve: Serve
-) -> None:
-    served = serve()
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    with sparing_log():
-        for _ in range(300):
-            with connections(served.port, 1, b"what?\r\n\r\n") as (one,):
-                wait_for_end(one)
-    said = capsys.readouterr().err
-    assert "Invalid HTTP request" in said
-    assert said.count("\n") < 40

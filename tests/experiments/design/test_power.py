@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +15,6 @@ from contstim.experiments.analysis.families import adjusted, every_contrast
 from contstim.experiments.analysis.measures import ACCURACY, accuracy, accuracy_lower
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope, evaluates
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
-from contstim.experiments.design import power as module
 from contstim.experiments.design.population import (
     CLOSE,
     DISTANT,
@@ -27,8 +24,6 @@ from contstim.experiments.design.population import (
 )
 from contstim.experiments.design.power import DesignPower, design_power, simulate_power
 from contstim.experiments.design.power_report import (
-    power_figure,
-    power_report,
     power_table,
     size_table,
 )
@@ -41,7 +36,6 @@ from contstim.experiments.design.simulated_tests import (
 )
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Trial
-from contstim.reporting.canvas import write_figure
 from contstim.words.sentence import Sentence
 from tests.experiments.design.scored_design import DESIGN, MODELS, scores
 
@@ -252,18 +246,6 @@ def test_more_trials_groups_and_participants_give_more_power() -> None:
     assert power(large, groups=12) > power(large, groups=2)
 
 
-def test_trials_are_taken_evenly_over_model_pairs() -> None:
-    comparisons = replace(random_comparisons(40), strata=np.arange(40) // 4 % 5)
-    kept = comparisons.of_trials(comparisons.thinned(5, seed=0))
-    assert np.bincount(kept.strata, minlength=5).max() <= 6
-
-
-@pytest.fixture
-def _no_smaller_experiments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out simulations of fewer trials a group, for tests of something else."""
-    monkeypatch.setattr(module, "_DIVISORS", ())
-
-
 def test_the_tables_of_a_design(power: DesignPower) -> None:
     table = power_table(power)
     assert power.to_frame().to_dict("list") == table
@@ -277,59 +259,9 @@ def test_the_tables_of_a_design(power: DesignPower) -> None:
     assert sizes["test"][:5] == ["crossed"] * 4 + ["groups"]
 
 
-def test_the_page_of_a_design(power: DesignPower) -> None:
-    page = power_report(power).markdown()
-    for scope, of_scope in power.scopes.items():
-        distant, close = of_scope.planned.parts
-        rates = [np.mean([p.first for p in part.populations]) for part in (distant, close)]
-        assert list(of_scope.planned.range_first) == sorted(rates)
-        for part, rivals in ((distant, DISTANT), (close, CLOSE)):
-            assert {people.rivals for people in part.populations} == {rivals}
-        # The page states both, and what they assume
-        low, high = (f"{rate:.3f}" for rate in of_scope.planned.range_first)
-        span = low if low == high else f"{low} to {high}"
-        assert f"| {scope} | {len(of_scope.planned.mean_first_by_trials)} | {span} |" in page
-    assert "4 groups of 5 participants" in page
-    assert "Close rivals lie as far behind the planted model as other models lay" in page
-    assert page.splitlines()[2].startswith("**With 4 groups signed-rank tests over groups could")
-    assert "| random-natural | 36 |" in page
-    assert "significant, 4 × 10" in page
-
-
 def test_the_figure_of_a_design(power: DesignPower) -> None:
     drawn = [axes for axes in plot.power(power) if axes.has_data()]
     assert len(drawn) == len(power.scopes)
-
-
-@pytest.mark.parametrize(
-    ("groups", "units", "line"),
-    [
-        (6, "groups", "**With 6 groups nothing can be significant unless 4 of the 6"),
-        (1, "crossed", "**With 1 group "),
-    ],
-)
-@pytest.mark.usefixtures("_no_smaller_experiments")
-def test_limits_of_few_groups_come_first(groups: int, units: Units, line: str) -> None:
-    trials = [t for t in DESIGN.trials if t.condition in (Condition.RANDOM_NATURAL,)]
-    few = design_power(trials, scores(), simulations=1, participants=5, groups=groups)
-    assert few.units == units
-    assert power_report(few).markdown().splitlines()[2].startswith(line)
-    if groups == 1:
-        again = design_power(trials, scores(), simulations=1, participants=5, groups=groups)
-        assert power_table(again) == power_table(few)
-
-
-@pytest.mark.usefixtures("_no_smaller_experiments")
-def test_models_that_never_disagree_are_drawn_without_a_difference(tmp_path: Path) -> None:
-    table = scores()
-    table.log_probs[:] = table.log_probs[:, :1]
-    trials = [t for t in DESIGN.trials if t.condition == Condition.RANDOM_NATURAL]
-    power = design_power(trials, table, groups=1, participants=4, simulations=2)
-    assert np.isnan(power.scopes[Scope.RANDOM].precision.detectable(1, 4))
-    assert "| random-natural | 0.0000 | – | – | – | – | – |" in power_report(power).markdown()
-    write_figure(partial(power_figure, power), tmp_path / "power.png")
-    assert (tmp_path / "power.png").stat().st_size > 10_000
-    assert set(size_table(power)["detectable_difference"]) == {""}
 
 
 def test_roles_are_two_kinds_and_overall_is_all_trials() -> None:
@@ -346,13 +278,6 @@ def test_roles_are_two_kinds_and_overall_is_all_trials() -> None:
     both = found.evaluates[Scope.ACCEPT] | found.evaluates[Scope.REJECT]
     targeted = [t.condition == Condition.NATURAL_SYNTHETIC for t in trials]
     np.testing.assert_array_equal(both.sum(axis=1), 2 * np.array(targeted))
-
-
-@pytest.mark.usefixtures("_no_smaller_experiments")
-def test_scopes_without_trials_are_left_out() -> None:
-    trials = [t for t in DESIGN.trials if t.condition == Condition.SYNTHETIC_SYNTHETIC]
-    power = design_power(trials, scores(), simulations=1)
-    assert set(power.scopes) == {Scope.SYNTHETIC, Scope.OVERALL}
 
 
 @pytest.mark.parametrize(("groups", "people"), [(9, 4), (6, 1), (4, 4)])

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib._pylab_helpers import Gcf
 
 from contstim.errors import InputError
 from contstim.experiments.design.building import build_design
-from contstim.experiments.design.summary import summarise, summary_figure, summary_report
+from contstim.experiments.design.summary import summarise, summary_report
 from contstim.items.stimuli import Condition, Kind
 from contstim.words.frequencies import WordFrequencies
 from tests.experiments.stimuli import natural, small_design, some_pairs, some_triplets
@@ -61,16 +60,6 @@ def test_balance_is_the_mean_over_trials() -> None:
         assert balance[0, side] == np.mean([len(w) for w in words])
         assert balance[1, side] == pytest.approx(np.mean([len(" ".join(w)) for w in words]))
     np.testing.assert_allclose(*summarise(DESIGN, FREQUENCIES).balance[Condition.CATCH].T)
-
-
-def test_the_page_names_every_condition_and_group() -> None:
-    summary = summarise(DESIGN, FREQUENCIES)
-    page = summary_report(summary).markdown()
-    assert all(f"| {condition} |" in page for condition in {t.condition for t in DESIGN.trials})
-    assert "| condition | 1 | 2 | 3 |" in page
-    assert "| natural-synthetic | natural – synthetic_2 | 6 | 1 |" in page
-    assert len(summary_figure(summary).axes) == 5
-    assert not Gcf.figs, "figures draw on no global state"
 
 
 def test_trials_that_take_no_time_are_refused() -> None:

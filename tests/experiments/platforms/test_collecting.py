@@ -14,11 +14,9 @@ from contstim.experiments.platforms.jspsych import export_jspsych
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
 from contstim.experiments.responses.checks import Problem, check_responses
 from contstim.experiments.responses.table import read_responses
-from tests.experiments.collection.conftest import Serve, Served, serve
-from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
+from tests.experiments.collection.conftest import Serve, Served
+from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export
 from tests.experiments.platforms.walking import answer, begin, picture, reach, state
-
-__all__ = ["serve"]
 
 Visit = Callable[..., Any]
 
@@ -122,15 +120,6 @@ def test_whoever_follows_at_a_shared_computer_begins_anew(
 
 
 @pytest.mark.slow
-def test_whoever_comes_from_a_platform_is_nobody_else(server: Served, visit: Visit) -> None:
-    page = visit(f"{address(server)}?PROLIFIC_PID=person-1")
-    begin(page)
-    page.reload()
-    reach(page, "resume")
-    assert page.locator("button.next").count() == 1
-
-
-@pytest.mark.slow
 def test_by_what_people_answer_and_when_they_leave_the_page_is_kept(
     export: Export, serve: Serve, visit: Visit
 ) -> None:
@@ -189,39 +178,6 @@ def test_by_what_people_answer_and_when_they_leave_the_page_is_kept(
     assert "iPhone" not in server.database.read_bytes().decode(errors="replace")
 
 
-AGENTS = {
-    "phone": (
-        "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 Chrome/126 Mobile Safari",
-        "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) Version/17.5 Mobile/15E148",
-    ),
-    "tablet": (
-        "Mozilla/5.0 (Linux; Android 14; SM-X910) AppleWebKit/537.36 Chrome/126 Safari/537.36",
-        "Mozilla/5.0 (iPad; CPU OS 12_5 like Mac OS X) Version/12.1 Mobile/15E148 Safari/604.1",
-        "Mozilla/5.0 (Android 13; Tablet; rv:127.0) Gecko/127.0 Firefox/127.0",
-    ),
-    "computer": (
-        "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0",
-        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/17.5 Safari",
-        "Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 Chrome/126 Safari/537.36",
-    ),
-}
-"""Browsers' names of themselves, as their makers document them."""
-
-
-@pytest.mark.slow
-def test_devices_are_told_by_the_names_that_browsers_give_themselves(
-    server: Served, visit: Visit
-) -> None:
-    page = visit(address(server))
-    told = "userAgent => contstim.deviceOf({ userAgent, maxTouchPoints: 0 })"
-    assert {
-        agent: page.evaluate(told, agent) for agents in AGENTS.values() for agent in agents
-    } == {agent: kind for kind, agents in AGENTS.items() for agent in agents}
-    mac = AGENTS["computer"][1]  # as an iPad calls itself, which has five points of touch
-    told = "userAgent => contstim.deviceOf({ userAgent, maxTouchPoints: 5 })"
-    assert page.evaluate(told, mac) == "tablet"
-
-
 @pytest.mark.slow
 def test_a_page_that_answers_by_itself_says_so(server: Served, visit: Visit) -> None:
     reach(visit(f"{address(server)}?simulate"), "saved")
@@ -253,16 +209,3 @@ def test_the_page_obeys_the_policy_under_which_it_is_served_with_files_of_the_cd
     assert page.locator(".code").count() == 1
     assert [text for text in said if "Content Security Policy" in text] == []
     assert "unpkg.com" in page.content()
-
-
-def test_what_is_put_into_the_page_does_not_run_and_no_page_may_hold_it(
-    server: Served, collect: Collect, visit: Visit, tmp_path: Path
-) -> None:
-    """The policy is in force: scripts in the page and frames around it are refused."""
-    page = visit(address(server))
-    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=spoilt=1>')")
-    page.wait_for_timeout(300)
-    assert page.evaluate("typeof spoilt") == "undefined"
-    (tmp_path / "around.html").write_text(f'<iframe src="{address(server)}"></iframe>')
-    page.goto(f"{collect(tmp_path).address}around.html")
-    assert page.frames[1].url.startswith("chrome-error:")

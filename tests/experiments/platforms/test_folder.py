@@ -26,12 +26,8 @@ from contstim.experiments.platforms.jspsych import (
     library,
     unfilled_warning,
 )
-from contstim.experiments.platforms.jspsych.folder import TEXTS
-from contstim.experiments.platforms.jspsych.jatos import export_jatos
-from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address, npm_address
+from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
 from contstim.experiments.platforms.jspsych.study import SaveTo
-from contstim.items.scale import Scale
-from contstim.items.stimuli import on_scale
 from contstim.words.sentence import Sentence
 from tests.experiments.platforms.conftest import TRIALS
 
@@ -139,22 +135,6 @@ def test_texts_survive_another_export(tmp_path: Path) -> None:
     assert list(study["groups"]) == ["1"]
 
 
-def test_texts_that_nobody_edited_follow_scale_and_language(tmp_path: Path) -> None:
-    """Witness: what an export into an empty folder holds."""
-    settings = PageSettings(language="de", deadline=10)
-    slider = on_scale(TRIALS, Scale.SLIDER)
-    export_jspsych(TRIALS, tmp_path / "page")
-    export_jspsych(slider, tmp_path / "page", settings)
-    export_jspsych(slider, tmp_path / "new", settings)
-    for name in TEXTS:
-        again, new = ((tmp_path / each / name).read_text("utf-8") for each in ("page", "new"))
-        assert again == new
-    (tmp_path / "page" / "instructions.md").write_text("Choose one of six.")
-    export_jspsych(slider, tmp_path / "page", settings)
-    with pytest.raises(InputError, match=r"the scale slider, and .* edited: instructions.md"):
-        export_jspsych(TRIALS, tmp_path / "page")
-
-
 def test_scripts_that_only_an_earlier_export_loads_give_way(tmp_path: Path) -> None:
     folder = tmp_path / "page"
     export_jspsych(TRIALS, folder)
@@ -170,15 +150,6 @@ def test_scripts_that_only_an_earlier_export_loads_give_way(tmp_path: Path) -> N
     assert (folder / "parts" / "ours.js").read_text() == "the researcher's"
     backends = {path.name for path in (folder / "parts" / "backends").iterdir()}
     assert backends == {"no_server.js", "jatos_backend.js"}
-
-
-@pytest.mark.parametrize("save", get_args(SaveTo))
-def test_the_readme_says_whether_the_page_holds_the_code(tmp_path: Path, save: SaveTo) -> None:
-    pipe = "abc" if save == "datapipe" else ""
-    settings = PageSettings(save=save, datapipe_id=pipe, completion_code="SECRET")
-    export_jspsych(TRIALS, tmp_path, settings)
-    warned = "stands in `study.json`" in (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert warned == ("SECRET" in (tmp_path / "study.js").read_text(encoding="utf-8"))
 
 
 def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
@@ -200,27 +171,6 @@ def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
         assert asked == {row["name"] for row in csv.DictReader(file)}
     with (tmp_path / "page" / "examples.csv").open(encoding="utf-8", newline="") as file:
         assert len(list(csv.DictReader(file))) == 2
-
-
-@pytest.mark.parametrize("delimiter", [",", ";"])
-def test_labels_of_an_earlier_version_are_kept_and_completed(
-    tmp_path: Path, delimiter: str
-) -> None:
-    """The witness is the table of a new export."""
-    export_jspsych(TRIALS, tmp_path / "new")
-    export_jspsych(TRIALS, tmp_path / "old")
-    new = (tmp_path / "new" / "labels.csv").read_text(encoding="utf-8")
-    rows = dict(csv.reader(new.splitlines()))
-    kept = [*rows.items()]
-    kept = [(name, text) for name, text in kept if name not in ("withdrawn", "preview")]
-    with (tmp_path / "old" / "labels.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, delimiter=delimiter).writerows(
-            (name, "Yes" if name == "agree" else text) for name, text in kept
-        )
-    for _ in range(2):
-        export_jspsych(TRIALS, tmp_path / "old")
-        text = (tmp_path / "old" / "labels.csv").read_text(encoding="utf-8")
-        assert dict(csv.reader(text.splitlines(), delimiter=delimiter)) == {**rows, "agree": "Yes"}
 
 
 @pytest.mark.parametrize(
@@ -257,41 +207,6 @@ def test_texts_that_the_page_cannot_use_are_named(
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         PageSettings(**settings)
-
-
-def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "thesis.docx").write_text("years of work")
-    with pytest.raises(InputError, match="holds other files"):
-        export_jspsych(TRIALS, tmp_path)
-    with pytest.raises(InputError, match="is a file"):
-        export_jspsych(TRIALS, tmp_path / "thesis.docx")
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.docx"]
-
-
-@pytest.mark.parametrize("name", ["index.html", "README.md", "style.css", "study.json"])
-def test_somebody_elses_page_is_not_taken_for_an_export(tmp_path: Path, name: str) -> None:
-    """Files that happen to be called as ours are: every export leaves them as they are."""
-    for export in (export_jspsych, export_jatos):
-        folder = tmp_path / export.__name__
-        page = folder / "page" if export is export_jatos else folder
-        page.mkdir(parents=True)
-        (page / name).write_text('{"mine": true}')
-        save: SaveTo = "jatos" if export is export_jatos else "server"
-        with pytest.raises(InputError, match="holds other files"):
-            export(TRIALS, folder, PageSettings(save=save))
-        assert [path.name for path in page.iterdir()] == [name]
-        assert (page / name).read_text() == '{"mine": true}'
-    (tmp_path / "beside" / "thesis").mkdir(parents=True)
-    with pytest.raises(InputError, match="holds other files"):
-        export_jatos(TRIALS, tmp_path / "beside", PageSettings(save="jatos"))
-
-
-def test_texts_that_wait_for_a_page_are_kept(tmp_path: Path) -> None:
-    (tmp_path / "consent.md").write_text("# Approved")
-    export_jspsych(TRIALS, tmp_path)
-    study = study_of(tmp_path)
-    assert (tmp_path / "consent.md").read_text() == "# Approved" == study["texts"]["consent.md"]
-    assert (tmp_path / "debrief.md").exists()
 
 
 def test_placeholders_that_nobody_filled_in_are_named(tmp_path: Path) -> None:
@@ -365,9 +280,3 @@ def test_the_library_is_taken_from_a_folder_and_checked(made_up: Path, tmp_path:
         fetch_library(tmp_path / "copy", page / "vendor")
     with pytest.raises(InputError, match="has neither"):
         fetch_library(tmp_path / "copy", tmp_path)
-
-
-def test_addresses_are_those_of_npm_and_its_cdn() -> None:
-    file = {"package": "@jspsych/plugin-x", "version": "2.1.0"}
-    assert npm_address(file).endswith("/@jspsych/plugin-x/-/plugin-x-2.1.0.tgz")
-    assert cdn_address(file).endswith("/@jspsych/plugin-x@2.1.0/dist/index.browser.min.js")

@@ -110,14 +110,6 @@ def test_names_are_those_that_jatos_takes(tmp_path: Path, title: str) -> None:
     assert ".." not in folder
 
 
-@pytest.mark.parametrize("title", ["<b>Bold</b>", "x" * 256, "R&D"])
-def test_titles_that_jatos_refuses_are_refused_before(tmp_path: Path, title: str) -> None:
-    with pytest.raises(InputError, match="JATOS takes titles"):
-        export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title))
-    with pytest.raises(InputError, match="saves to jatos"):
-        export_jatos(TRIALS, tmp_path, PageSettings())
-
-
 def test_edited_texts_make_another_archive_of_the_same_study(tmp_path: Path) -> None:
     archive = export_jatos(TRIALS, tmp_path, SETTINGS).path
     first, content = archive.read_bytes(), read(archive)[1]
@@ -127,20 +119,6 @@ def test_edited_texts_make_another_archive_of_the_same_study(tmp_path: Path) -> 
     assert read(archive)[1] == content
     export_jatos(TRIALS[:3], tmp_path, SETTINGS)
     assert read(archive)[1]["data"]["uuid"] != content["data"]["uuid"]
-
-
-def test_scripts_of_an_earlier_version_are_not_packed(tmp_path: Path) -> None:
-    export_jatos(TRIALS, tmp_path, SETTINGS)
-    page = tmp_path / "page"
-    index = (page / "index.html").read_text(encoding="utf-8")
-    earlier = '<script src="parts/homes/jatos_home.js" defer></script>\n</head>'
-    (page / "index.html").write_text(index.replace("</head>", earlier), encoding="utf-8")
-    (page / "parts" / "homes").mkdir()
-    (page / "parts" / "homes" / "jatos_home.js").write_text("earlier")
-    names = read(export_jatos(TRIALS, tmp_path, SETTINGS).path)[0]
-    assert not [name for name in names if "homes" in name]
-    assert any(name.endswith("parts/backends/jatos_backend.js") for name in names)
-    assert not (page / "parts" / "homes").exists()
 
 
 class TestContract(ExportContract):

@@ -168,31 +168,6 @@ def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"left": "L"}, "'L' under left is not the sentence shown left"),
-        ({"left": 3}, "'3' under left is not the sentence shown left, 1 or 2"),
-        ({"left": None}, "'' under left is not"),
-        ({"rating": 2.5}, "'2.5' under rating"),
-        ({"rt": "fast"}, "'fast' under rt_ms is not a number"),
-        ({"participant": ""}, "'' under participant is not the name of a participant"),
-    ],
-)
-def test_an_unreadable_row_is_named_and_the_others_are_read(
-    tmp_path: Path, change: dict[str, Any], message: str
-) -> None:
-    rows = page(RESPONSES)
-    rows[1] |= change
-    found = import_jspsych([write(tmp_path / "data.json", rows)], TRIALS)
-    # Who is not named has no position among the rows of others
-    assert [replace(r, position=0) for r in found.responses] == [
-        replace(r, position=0) for r in RESPONSES[1:]
-    ]
-    (row,) = found.unreadable
-    assert f"line 1, value 2: {message}" in row.message
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[]", "no row with a trial_id"),
@@ -207,10 +182,3 @@ def test_files_of_another_kind_are_refused(tmp_path: Path, text: str, message: s
         import_jspsych([path], TRIALS)
     with pytest.raises(InputError, match="Cannot read"):
         import_jspsych([tmp_path / "absent.json"], TRIALS)
-
-
-def test_our_own_page_calls_the_reaction_time_rt_ms(tmp_path: Path) -> None:
-    """A file with the columns of responses.csv is read like one with those of jsPsych."""
-    rows = [asdict(response) for response in OBSERVED]
-    assert list(import_jspsych([write(tmp_path / "p1.csv", rows)], TRIALS).responses) == OBSERVED
-    assert list(import_jspsych([write(tmp_path / "p1.json", rows)], TRIALS).responses) == OBSERVED

@@ -14,7 +14,7 @@ from contstim.items.stimuli import Trial
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.fake_server import CODE
 from tests.experiments.platforms.reference_order import presentation
-from tests.experiments.platforms.walking import answer, begin, picture, reach, shown, state
+from tests.experiments.platforms.walking import answer, begin, picture, reach, state
 
 Visit = Callable[..., Any]
 SIZES = {1280: {"width": 1280, "height": 800}, 390: {"width": 390, "height": 844}}
@@ -74,30 +74,6 @@ def test_keys_show_their_focus_and_a_double_click_answers_once(
     one, two = server.rows("p1")
     for row in (one, two):
         assert row["rating"] == (3 if row["left"] == 1 else 4)
-
-
-@pytest.mark.slow
-def test_two_at_once_get_different_groups(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export())
-    pages = [visit(server.address), visit(server.address)]
-    for page in pages:
-        begin(page)
-    assert [person["group"] for person in server.people.values()] == ["1", "2"]
-    for group, page in enumerate(pages, start=1):
-        page.wait_for_selector("button.confidence:enabled")
-        assert set(shown(page)) in [{*bare(t)} for t in TRIALS if t.group == group]
-
-
-@pytest.mark.slow
-def test_a_group_can_be_asked_for(export: Export, collect: Collect, visit: Visit) -> None:
-    server = collect(export())
-    page = visit(f"{server.address}?group=2&simulate")
-    reach(page, "saved")
-    assert server.people["p1"]["group"] == "2"
-    page = visit(f"{server.address}?group=7&simulate")
-    reach(page, "failed")
-    assert "There is no group 7" in page.inner_text("#stage")
-    assert list(server.people) == ["p1"]
 
 
 @pytest.mark.slow
@@ -224,50 +200,3 @@ def test_the_library_of_the_cdn_is_taken_only_with_the_right_content(
         page.goto(server.address)
         reach(page, expected)
     assert "jsPsych could not be loaded" in page.inner_text("#stage")
-
-
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-LAYOUTS: dict[str, tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]] = {
-    "desktop": ({"viewport": SIZES[1280]}, ("key from 1 to 6", "left to right"), ("Tap", "upper")),
-    "phone": (PHONE, ("Tap one", "upper sentence"), ("key", "to right", "Click")),
-    "narrow window": ({"viewport": SIZES[390]}, ("Click one", "upper"), ("Tap", "left to right")),
-    "tablet": (
-        {**PHONE, "viewport": SIZES[1280]},
-        ("Tap one",),
-        ("key", "upper", "to right", "Click"),
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    "layout",
-    ["phone", *(pytest.param(each, marks=pytest.mark.slow) for each in LAYOUTS if each != "phone")],
-)
-def test_texts_speak_of_what_people_have_before_them(
-    export: Export, collect: Collect, visit: Visit, layout: str
-) -> None:
-    """On a telephone there are no keys, and sentences stand one above the other."""
-    options, said, unsaid = LAYOUTS[layout]
-    page = visit(collect(export(brief=False)).address, **options)
-    reach(page, "consent")
-    name = layout.replace(" ", "-")
-    picture(page, f"layout-{name}-1")
-    assert "It takes about 4 minutes" in page.inner_text("#stage")
-    page.click("button.next >> nth=0")
-    reach(page, "instructions")
-    pages = []
-    while state(page) == "instructions":
-        pages.append(page.inner_text("#jspsych-content"))
-        picture(page, f"layout-{name}-{1 + len(pages)}")
-        page.locator("button.next").last.click()
-        page.wait_for_timeout(50)
-    reach(page, "trials")
-    pages.append(page.inner_text("#jspsych-content"))
-    picture(page, f"layout-{name}-trial")
-    text = "\n".join(pages)
-    assert not [words for words in said if words not in text]
-    assert not [words for words in unsaid if words in text]
-    assert "{" not in text
-    first, second = (page.locator(".sentence").nth(n).bounding_box() for n in (0, 1))
-    assert (first["x"] < second["x"]) == (layout in ("desktop", "tablet"))
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

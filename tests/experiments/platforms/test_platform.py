@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from contstim.experiments.platforms.platform import PLATFORMS, platform_named, platforms
 from contstim.files.tables import write_table
 from contstim.items.stimuli import trial_columns
 from contstim.testing.platform import TRIALS
@@ -56,12 +55,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for package in ("post", "other"):
         monkeypatch.delitem(sys.modules, package, raising=False)
     return folder
-
-
-def test_every_platform_stands_under_its_own_name() -> None:
-    assert [platform.name for platform in platforms()] == list(PLATFORMS)
-    assert all(platform.exporter or platform.reader for platform in platforms())
-    assert platform_named("nonsense") is None
 
 
 def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:

@@ -6,19 +6,14 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from html import escape
 from pathlib import Path
-from typing import Literal
 
 import pytest
-from markdown_it import MarkdownIt
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
 from contstim.experiments.platforms.psych_ds import (
     PLATFORM,
     PsychDsSettings,
-    variable,
     write_psych_ds,
 )
 from contstim.experiments.platforms.psych_ds_rules import check_psych_ds
@@ -29,7 +24,6 @@ from contstim.experiments.responses.questionnaire import (
 )
 from contstim.experiments.responses.table import UNRATED, write_responses
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Condition, Kind
 from contstim.testing.platform import ExportContract, read_csv_rows
 from contstim.words.sentence import Sentence
 from tests.experiments.platforms.hostile import hostile_trials
@@ -119,36 +113,6 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     named = ScoreTable(scores().sentences, ("rating", "b"), scores().log_probs[:, :2])
     with pytest.raises(InputError, match="rating cannot be the name of a model"):
         write_psych_ds(TRIALS, tmp_path / "d", ABOUT, scores=named)
-
-
-TITLE = "<img src=x onerror=f()> [a](javascript:f()) *b* `c` &amp; ```\n# Second"
-
-
-def test_a_title_is_shown_in_readmes_as_it_is(tmp_path: Path) -> None:
-    """Outside witness: what a reader of CommonMark makes of them."""
-    about = PsychDsSettings(name=TITLE, description=TITLE)
-    written = [write_psych_ds(TRIALS, tmp_path / "psych-ds", about).path]
-    saves: tuple[Literal["server", "download", "datapipe"], ...] = (
-        "server",
-        "download",
-        "datapipe",
-    )
-    for save in saves:
-        settings = PageSettings(save=save, title=TITLE, datapipe_id="x" * (save == "datapipe"))
-        written.append(export_jspsych(TRIALS, tmp_path / save, settings).path)
-    shown = escape(TITLE.replace("\n", " "), quote=False)
-    for folder in written:
-        page = MarkdownIt("commonmark").render((folder / "README.md").read_text(encoding="utf-8"))
-        assert f"<h1>{shown}</h1>" in page
-        assert page.count("<h1>") == 1
-        assert "<img" not in page
-    page = MarkdownIt("commonmark").render((written[0] / "README.md").read_text(encoding="utf-8"))
-    assert f"<p>{shown}</p>" in page
-
-
-def test_values_are_described_as_they_are_written() -> None:
-    for name, kind in (("condition", Condition), ("kind_1", Kind), ("kind_2", Kind)):
-        assert variable(name)["valueReference"] == list(map(str, kind))
 
 
 def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path) -> None:
@@ -264,19 +228,6 @@ def test_row_ids_are_unique_and_sidecars_override(tmp_path: Path) -> None:
     in_data("deep/study-x_data.json", b"{}")(folder)
     in_data("deep/file_metadata.json", json.dumps(sidecar).encode())(folder)
     assert check_psych_ds(folder) == ([], [])
-
-
-def test_recommendations_are_warnings(tmp_path: Path) -> None:
-    folder = write_psych_ds(TRIALS, tmp_path, PsychDsSettings(name="pairs")).path
-    errors, warnings = check_psych_ds(folder)
-    assert errors == []
-    assert {warning.partition(":")[0] for warning in warnings} == {"JSON_KEY_RECOMMENDED"}
-    without("README.md")(folder)
-    in_data("mood-x_data.csv", b"trial_id\n1\n")(folder)
-    codes = {warning.partition(":")[0] for warning in check_psych_ds(folder)[1]}
-    assert {"MISSING_README_DOC", "FILENAME_UNOFFICIAL_KEYWORD_WARNING"} <= codes
-    with pytest.raises(InputError, match="There is no folder"):
-        check_psych_ds(folder / "absent")
 
 
 def test_answers_to_questions_are_described_and_their_people_numbered(tmp_path: Path) -> None:

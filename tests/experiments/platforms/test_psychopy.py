@@ -9,12 +9,10 @@ import ast
 import csv
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -77,13 +75,6 @@ def test_sentences_that_would_be_evaluated_are_refused_all_at_once(tmp_path: Pat
         "it takes the text for a number",
     ]
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("name", ["17", "=a", "[a]", "1e5", "NA"])
-def test_identifiers_that_would_not_come_back_are_refused(tmp_path: Path, name: str) -> None:
-    trials = [replace(TRIALS[0], trial_id=name)]
-    with pytest.raises(InputError, match=f"the trial_id '{re.escape(name)}': it "):
-        export_psychopy(trials, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -285,45 +276,6 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
     found = import_psychopy([path], TRIALS, PsychopyReading("choice"))
     assert {r.participant for r in found.responses} == {path.stem}
     assert any(f"it is one, called {path.stem}" in note for note in found.notes)
-
-
-@pytest.mark.parametrize(
-    ("column", "cell", "message"),
-    [
-        ("rating.keys", "left", "'left' is not a rating"),
-        ("rating.keys", "13", "'13' is not a rating"),
-        ("rating.rt", "soon", "'soon' under rt_s is not a number"),
-        ("left", "3", "'3' under left is not the sentence shown left"),
-    ],
-)
-def test_an_unreadable_row_is_named_and_the_others_are_read(
-    folder: Path, tmp_path: Path, column: str, cell: str, message: str
-) -> None:
-    planted = PlantedAnswers(TRIALS)
-    path = data(folder, tmp_path, planted, "keyboard", {"ann": "L01"})[0]
-    rows = read_csv_rows(path)
-    rows[1][column] = cell
-    found = import_psychopy([rewrite(path, rows)], TRIALS)
-    assert list(found.responses) == planted.responses[1:]
-    (row,) = found.unreadable
-    assert row.message.startswith(f"{path}, line 3: {message}")
-
-
-def test_a_file_of_which_most_rows_are_unreadable_is_refused(folder: Path, tmp_path: Path) -> None:
-    """Half of the rows is not more than half."""
-    path = data(folder, tmp_path, PlantedAnswers(TRIALS), "keyboard", {"ann": "L01"})[0]
-    rows = read_csv_rows(path)
-    half = (len(rows) - 1) // 2
-    for row in rows[1 : half + 1]:
-        row["left"] = "3"
-    assert len(import_psychopy([rewrite(path, rows)], TRIALS).unreadable) == half
-    rows[half + 1]["left"] = "3"
-    with pytest.raises(
-        InputError, match=rf"{half + 1} of {len(rows) - 1} rows .* line 3: '3' under"
-    ):
-        import_psychopy([rewrite(path, rows)], TRIALS)
-    with pytest.raises(InputError, match="no row with a trial_id"):
-        import_psychopy([rewrite(path, [{"participant": "ann", "rating.keys": "1"}])], TRIALS)
 
 
 def test_who_left_before_the_first_trial_does_not_stop_the_others(

@@ -25,11 +25,9 @@ from contstim.experiments.responses.table import (
     escape_formula,
     origin_of,
     read_responses,
-    response_columns,
     unescape_formula,
     write_responses,
 )
-from contstim.files.tables import read_table, write_table
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 FULL = Response("5fa3", 2, "trial-1", 6, 2, 14, 1234.5)
@@ -54,19 +52,6 @@ def test_columns_are_the_contract_and_unknown_cells_are_empty(tmp_path: Path) ->
         header, row = csv.reader(file)
     assert header == ["participant", "group", "trial_id", "rating", "left", "position", "rt_ms"]
     assert row == ["p002", "1", "trial-9", "", "", "", ""]
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_further_columns_are_named(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"responses{suffix}"
-    people = [replace(FULL, participant=f"p{number}") for number in range(2)]
-    write_table(
-        path, {"age": ["31", "24"], **response_columns(people), "native language": ["", "x"]}
-    )
-    with pytest.warns(UserWarning, match=r"columns, which .*: age, native language\.") as told:
-        assert list(read_responses(path)) == people
-    assert len(told) == 1
-    assert str(path) in str(told[0].message)
 
 
 def test_choice_is_the_side_of_the_scale() -> None:
@@ -126,18 +111,6 @@ def test_files_that_pandas_joins_keep_the_mark(tmp_path: Path) -> None:
         assert origin_of(found).share == "1 of 3"
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
-def test_the_name_tells_where_somebody_has_deleted_the_column(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"responses{suffix}"
-    write_responses(path, (*PEOPLE, *ROBOTS))
-    columns = read_table(path)
-    del columns["simulated"]
-    write_table(path, columns)
-    found = read_responses(path)
-    assert origin_of(found).share == "1 of 3"
-    assert found == (*PEOPLE, *ROBOTS)
-
-
 def test_what_is_no_truth_value_is_named(tmp_path: Path) -> None:
     path = tmp_path / "responses.csv"
     write_responses(path, ROBOTS)
@@ -186,11 +159,6 @@ def test_what_is_escaped_begins_like_no_formula_and_is_given_back(text: str, mar
         ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
     )
     assert unescape_formula(escape_formula(text, mark), mark) == text
-
-
-def test_ordinary_names_stay_as_they_are() -> None:
-    for name in ("natural-5f3c", "p01", "'tis", "''", "a=b", "3", ""):
-        assert escape_formula(name) == unescape_formula(name) == name
 
 
 def test_a_table_holds_no_formula_and_reads_back(tmp_path: Path) -> None:

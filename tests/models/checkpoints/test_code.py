@@ -83,16 +83,6 @@ def test_a_network_of_its_own_is_refused(copy: Copy, marker: Path, kind: str) ->
     assert not marker.exists()
 
 
-def test_a_network_that_the_library_has_by_now_needs_no_code(copy: Copy, marker: Path) -> None:
-    """Falcon, Phi and MPT still name code of theirs; MPT writes its class otherwise."""
-    folder = copy("gpt2")
-    expected = load_checkpoint(str(folder), Loading(device="cpu")).kind
-    _own_network(folder, marker, "gpt2")
-    edit(folder / "config.json", architectures=["gpt2lmHeadModel"])
-    assert load_checkpoint(str(folder), Loading(device="cpu")).kind == expected
-    assert not marker.exists()
-
-
 def test_a_tokenizer_of_its_own_is_refused(copy: Copy, marker: Path) -> None:
     """The library would take its own for the network's type, which cuts words otherwise."""
     folder = copy("gpt2")

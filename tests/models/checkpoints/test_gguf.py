@@ -10,7 +10,7 @@ import pytest
 
 from contstim.errors import ModelError
 from contstim.models import loading as loading_module
-from contstim.models.catalog import check_model, load_model, load_scorer, model_files
+from contstim.models.catalog import check_model, load_model, load_scorer
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_model
@@ -68,19 +68,6 @@ def test_the_fingerprint_covers_the_weights_and_not_the_name(
         for path in (folder / "tiny.gguf", renamed, other)
     )
     assert first == second != third
-
-
-def test_records_name_the_file(folder: Path) -> None:
-    file = folder / "tiny.gguf"
-    assert model_files([str(file)]) == (file,)
-
-
-def test_other_weights_in_the_folder_are_loaded_instead(
-    files: tuple[Path, Path], tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
-) -> None:
-    mixed = shutil.copytree(tiny_checkpoint("pythia"), tmp_path / "mixed")
-    shutil.copyfile(files[0], mixed / "tiny.gguf")
-    np.testing.assert_array_equal(score(mixed), score(tiny_checkpoint("pythia")))
 
 
 def test_one_of_several_files_must_be_named(folder: Path) -> None:

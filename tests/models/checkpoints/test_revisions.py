@@ -12,7 +12,6 @@ from threading import Thread
 
 import numpy as np
 import pytest
-import torch
 
 from contstim.errors import ModelError
 from contstim.models.catalog import (
@@ -30,7 +29,6 @@ from contstim.models.specifications import hub_commit, parse_model, parse_models
 from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.checkpoints.conftest import SENTENCES, edit_weights
-from tests.models.classifier.test_adapter import build
 
 NAME, OLD, NEW = "someone/small", "a" * 40, "b" * 40
 CPU = Loading(device="cpu")
@@ -134,27 +132,6 @@ def test_tokenizers_and_networks_without_weights_have_revisions(
 
 
 @pytest.mark.usefixtures("folders")
-def test_classifiers_and_their_training_have_revisions(
-    cache: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
-) -> None:
-    folder = tmp_path / "judge"
-    build(tiny_checkpoint("bert"), folder, num_labels=2)
-    put(cache, folder, OLD, "v1", name="someone/judge")
-    edit_weights(folder, lambda weights: weights["classifier.weight"].mul_(2))
-    put(cache, folder, NEW, "v2", name="someone/judge")
-    old, new = (
-        load_scorer(f"classifier:someone/judge:{tag}", device="cpu").scores(SENTENCES)
-        for tag in ("v1", "v2")
-    )
-    assert (old != new).all()
-    first, second = (
-        load_checkpoint(f"{NAME}:{revision}", CPU, classifier=True, labels=("no", "yes")).model
-        for revision in ("v1", "main")
-    )
-    assert torch.equal(first.transformer.wte.weight * 0.5, second.transformer.wte.weight)
-
-
-@pytest.mark.usefixtures("folders")
 @pytest.mark.parametrize("revision", ["v9", "e" * 40, OLD[:7]])
 def test_a_revision_that_is_not_in_the_cache_is_refused(revision: str) -> None:
     with pytest.raises(ModelError, match=rf"'{revision}' of {NAME} .*--revision {revision} "):
@@ -181,18 +158,6 @@ def hub(code: str) -> Iterator[str]:
         Thread(target=partial(server.serve_forever, 0.01), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-
-
-@pytest.mark.usefixtures("folders")
-def test_a_revision_that_the_hub_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from huggingface_hub import constants
-
-    with hub("RevisionNotFound") as address:
-        monkeypatch.setattr(constants, "ENDPOINT", address)
-        template = address + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        with pytest.raises(ModelError, match=rf"{NAME} has no revision 'v9' .*branches or tags"):
-            load_model(f"hf:{NAME}:v9")
 
 
 def test_a_folder_has_no_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,10 +85,3 @@ def test_what_the_tokenizer_puts_before_a_text_is_the_context(copy: Copy) -> Non
         with torch.no_grad():
             loss = network.model(ids, labels=labels).loss
         assert score == pytest.approx(-float(loss) * (ids.shape[1] - 2), rel=1e-5)
-
-
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "pythia"])
-def test_a_tokenizer_with_a_usual_beginning_is_read_as_ever(copy: Copy, kind: str) -> None:
-    model = load_model(f"hf:{copy(kind)}", device="cpu")
-    expected = "<s>" if kind == "llama" else "<|endoftext|>"
-    assert model.convention.context == expected

@@ -116,11 +116,6 @@ def test_the_sign_follows_the_name_of_the_label(
     assert first.convention.fingerprint != second.convention.fingerprint
 
 
-def test_what_is_no_classifier_is_refused(tiny_checkpoint: Callable[[str], Path]) -> None:
-    with pytest.raises(ModelError, match="not a complete classifier of sequences"):
-        load_scorer(f"classifier:{tiny_checkpoint('bert')}", device="cpu")
-
-
 def test_a_classifier_is_no_language_model(folder: Path) -> None:
     with pytest.raises(ModelError, match=f"name it classifier:{folder}"):
         load_scorer(f"hf:{folder}", device="cpu")

@@ -159,16 +159,6 @@ def test_words_in_place_have_the_scores_of_the_sentences_read_anew(
             np.testing.assert_array_equal(scores, model.log_probs(rewritten))
 
 
-def test_the_whole_window_can_be_used(masked: Callable[..., MaskedModel]) -> None:
-    for kind in KINDS:
-        model = masked(kind, rule="pll-sentence-l2r")
-        tokenizer = model.checkpoint.tokenizer
-        n = next(n for n in range(64) if len(tokenizer("a " * (n + 1) + ".")["input_ids"]) > 64)
-        longest = Sentence(("a",) * n)
-        assert 62 <= len(tokenizer(longest.text)["input_ids"]) <= 64
-        assert np.isfinite(model.log_probs([longest])).all()
-
-
 def test_an_unknown_rule_is_refused_and_the_others_named(
     masked: Callable[..., MaskedModel],
 ) -> None:
@@ -188,15 +178,3 @@ def test_conventions_tell_rules_seeds_and_models_apart(masked: Callable[..., Mas
     models += [masked("bert", seed=1), masked("bert", pass_budget=100), masked("electra")]
     assert len({model.convention.fingerprint for model in models}) == len(models)
     assert models[0].convention.context == "[CLS]"
-
-
-def test_words_with_unknown_characters_are_not_known(masked: Callable[..., MaskedModel]) -> None:
-    assert masked("bert").knows(["dog", "猫", "zyzzyva"]).tolist() == [True, False, True]
-    assert masked("roberta").knows(["dog", "猫", "zyzzyva"]).all()
-
-
-def test_train_mode_does_not_matter(masked: Callable[..., MaskedModel]) -> None:
-    model = masked("bert", rule="pll-original")
-    before = model.log_probs(SENTENCES)
-    model.checkpoint.model.train()
-    assert (model.log_probs(SENTENCES) == before).all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -15,7 +14,6 @@ import pytest
 
 from contstim.errors import ModelError
 from contstim.models.checkpoints import Checkpoint
-from contstim.models.masked import plan as plan_module
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.plan import Pattern, Plan, n_passes
 from contstim.models.masked.rules import (
@@ -96,27 +94,6 @@ def test_chain_asks_in_the_contexts_counted_by_hand() -> None:
 def test_equal_contexts_are_one_pass() -> None:
     assert len(plan_of("pll-whole-word").hidden) == 4
     assert len(plan_of("pll-original").hidden) == 6
-
-
-def test_the_example_on_top_of_the_plan_is_the_plan() -> None:
-    """Witness: the docstring, whose shares are counted by hand."""
-    text = plan_module.__doc__ or ""
-    words = ("[CLS]", "The", "dog", "sleeps", ".", "[SEP]")
-    plan = chain_plan((SPECIAL, 0, 1, 2, END_MARK, SPECIAL))
-    rows = re.findall(r"^    (\d) +(\S+) +(\S+) +(\S+) {4,}(.*)$", text, re.MULTILINE)
-    assert len(rows) == len(plan.hidden) == 7
-    for number, *cells, terms in rows:
-        asked = np.flatnonzero(plan.row == int(number))
-        hidden = plan.hidden[int(number)].tolist()
-        assert cells == ["_" if hidden[i] else words[i] for i in (1, 2, 3)]
-        ours = [
-            f"{Fraction(plan.weight[q]).limit_denominator(9)} log p({words[plan.token[q]]})"
-            for q in asked
-        ]
-        assert terms == " + ".join(ours)
-    for name, values in (("row", plan.row), ("token", plan.token)):
-        (digits,) = re.findall(rf"{name} = ([\d ]+\d)", text)
-        assert [int(digit) for digit in digits.split()] == values.tolist()
 
 
 def _left_to_right(pattern: Pattern, _seed: int, _pass_budget: int) -> Plan:
@@ -229,13 +206,6 @@ def test_the_budget_is_kept(n_words: int) -> None:
     plan = budget_plan(tuple(int(w) for w in pattern), 0, 2048)
     assert len(plan.hidden) <= 2048
     assert plan.standard_error(np.random.default_rng(0).normal(size=len(plan.row))) > 0
-
-
-def test_covers_are_sharper_than_as_many_passes_of_orders() -> None:
-    pattern = tuple(range(12))
-    covers = budget_plan(pattern, 0, 1000)
-    orders = orders_plan(pattern, 0, len(covers.hidden) // 11)
-    assert covers.standard_error(answers(covers)) < 0.5 * orders.standard_error(answers(orders))
 
 
 def test_the_published_estimator_takes_100_orders() -> None:

@@ -94,24 +94,6 @@ def test_damaged_counts_are_refused(damage: str, tmp_path: Path) -> None:
         assert counts.name in str(error)  # noqa: PT017
 
 
-@pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize(
-    "count",
-    [b"-1", b"-5", b"0", b"999", b"1000000000", b"9" * 19, b"9" * 5_000, b"", b"1.5", b"nan"],
-)
-def test_counts_that_a_file_cannot_hold_are_refused(
-    order: int, count: bytes, tmp_path: Path
-) -> None:
-    old = next(line for line in ARPA.splitlines() if line.startswith(b"ngram %d=" % order))
-    path = tmp_path / "counts.arpa"
-    path.write_bytes(ARPA.replace(old, b"ngram %d=%s" % (order, count)))
-    with pytest.raises(ModelError, match=r"counts\.arpa"):
-        NgramModel(path)
-    path.with_suffix(".gz").write_bytes(gzip.compress(path.read_bytes()))
-    with pytest.raises(ModelError, match=r"counts\.gz"):
-        NgramModel(path.with_suffix(".gz"))
-
-
 @pytest.mark.parametrize("value", [b"nan", b"inf", b"5.0", b"", b"x", b"\xff\xfe\x00"])
 def test_log_probabilities_that_are_none_are_refused(value: bytes, tmp_path: Path) -> None:
     lines = ARPA.split(b"\n")

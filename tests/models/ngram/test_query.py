@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import struct
 from itertools import product
 from pathlib import Path
 
@@ -78,12 +77,6 @@ def test_every_probability_is_kenlms_bit_for_bit(
         np.testing.assert_array_equal(
             ours.totals(sentences, of, end=end), theirs.totals(sentences, of, end=end)
         )
-
-
-def test_both_ways_hold_the_same_words(queries: list[tuple[NgramTables, KenlmQuery]]) -> None:
-    """Witness: the kenlm package."""
-    for ours, theirs in queries:
-        assert [ours.holds(word) for word in WORDS[:-3]] == [theirs.holds(w) for w in WORDS[:-3]]
 
 
 def test_a_bigram_model_by_hand() -> None:
@@ -163,10 +156,3 @@ def test_compressed_files_are_read_into_tables(tmp_path: Path) -> None:
     sentences = [Sentence.parse("The dog sees a cat"), Sentence.parse("Cats")]
     np.testing.assert_array_equal(model.log_probs(sentences), plain.log_probs(sentences))
     assert model.tables is not None
-
-
-def test_probabilities_are_float32(trained: Path) -> None:
-    """Witness: what is left of each after it is packed into four bytes."""
-    query = read_arpa(trained / "3gram.arpa")
-    for term in query.log10_probs(Sentence.parse("The old house of the dog")):
-        assert struct.unpack("f", struct.pack("f", term))[0] == term

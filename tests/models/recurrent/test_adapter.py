@@ -66,15 +66,6 @@ def test_probabilities_of_all_continuations_sum_to_one(
     assert total == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["lstm", pytest.param("rnn", marks=pytest.mark.slow)])
-def test_short_sentences_share_no_more_than_one(kind: Kind) -> None:
-    """Property of a distribution over sentences: those of one and two words weigh 1 at most."""
-    model = build(kind)
-    everything = (*word_list().words, "zyzzyva")
-    sentences = [Sentence(words) for n in (1, 2) for words in product(everything, repeat=n)]
-    assert 0.001 < np.exp(model.log_probs(sentences)).sum() < 1
-
-
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("cutoffs", [(), CUTOFFS])
 def test_bilstm_states_never_see_the_word_they_predict(
@@ -179,11 +170,6 @@ def test_the_fingerprint_follows_weights_and_words(kind: Kind) -> None:
         again._network.embedding.weight[5, 2] += 1e-3
     changed = type(again)(again._network, again._words, name="changed")
     assert changed.convention.fingerprint != first.convention.fingerprint
-
-
-def test_boundaries_are_no_words(kind: Kind) -> None:
-    model = build(kind)
-    assert model.knows(("<s>", "</s>", "<unk>", "zyzzyva", "the")).tolist() == [False] * 4 + [True]
 
 
 def test_recurrent_layers_compute_float32_as_float32(kind: Kind) -> None:

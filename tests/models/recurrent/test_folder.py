@@ -60,36 +60,6 @@ def _rule(kind: Kind) -> str:
     return "pseudo-log-likelihood" if kind == "bilstm" else "log-likelihood"
 
 
-def test_missing_and_damaged_folders_are_model_errors(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"no recurrent model in .* 'contstim train rnn"):
-        load_model(f"lstm:{tmp_path}")
-    saved("lstm", tmp_path)
-    content = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    weights, words, facts = (
-        tmp_path / name for name in ("model.safetensors", "vocabulary.csv", "recurrent.json")
-    )
-    kind = json.dumps(json.loads(content[facts]) | {"kind": "gru"}).encode()
-    fewer = b"\n".join(content[words].splitlines()[:-1])
-    narrow = json.dumps(json.loads(content[facts]) | {"hidden": 5}).encode()
-    for path, damaged, message in (
-        (weights, content[weights][:-9], "Cannot read the weights"),
-        (facts, narrow, "Cannot read the weights"),
-        (facts, b"[]", "does not describe a recurrent model"),
-        (facts, b"{", "does not describe a recurrent model"),
-        (facts, kind, "a recurrent model: kind: "),
-        (words, b"word\n", "not a table of words and counts"),
-        (words, fewer, "is damaged: its network reads"),
-    ):
-        for whole in content:
-            whole.write_bytes(content[whole])
-        path.write_bytes(damaged)
-        with pytest.raises(ModelError, match=message):
-            load_model(f"lstm:{tmp_path}")
-    weights.unlink()
-    with pytest.raises(ModelError, match=r"Cannot read|is damaged"):
-        load_model(f"lstm:{tmp_path}")
-
-
 def test_words_are_the_most_frequent_ones() -> None:
     """Witness: `collections.Counter`."""
     counts = Counter(word for sentence in PARSED for word in sentence.words)
@@ -115,12 +85,6 @@ def test_the_vocabulary_comes_from_the_counts(kind: Kind) -> None:
     assert set(found.inner) == {word for word in inner if inner.count(word) >= 2}
 
 
-def test_boundaries_in_a_text_are_no_words() -> None:
-    words = WordList.from_sentences([Sentence(("<s>", "the", "<unk>", "</S>", "dog"))])
-    assert words.words == ("the", "dog")
-    assert words.numbers(("<s>", "<unk>")).tolist() == [1, 1]
-
-
 @pytest.mark.parametrize("size", [0, -1, 10_000])
 def test_a_vocabulary_larger_than_the_text_is_refused(size: int) -> None:
     with pytest.raises(InputError, match=r"has \d+ distinct words"):
@@ -130,13 +94,6 @@ def test_a_vocabulary_larger_than_the_text_is_refused(size: int) -> None:
 def test_a_text_without_frequent_words_is_refused() -> None:
     with pytest.raises(InputError, match="1,000 times or more: no vocabulary"):
         WordList.from_sentences(PARSED, min_count=1_000)
-
-
-def test_words_with_commas_and_quotes_survive(tmp_path: Path) -> None:
-    words = WordList(('"', "1,000", "naïve", "null"), (1, 2, 3, 4), (4, 3, 2, 1))
-    words.write(tmp_path / "vocabulary.csv")
-    assert WordList.read(tmp_path / "vocabulary.csv") == words
-    np.testing.assert_array_equal(words.numbers(words.words), [2, 3, 4, 5])
 
 
 FILES = ("recurrent.json", "model.safetensors", "vocabulary.csv")
@@ -189,18 +146,6 @@ def test_impossible_sizes_are_refused_by_name(
         return
     with pytest.raises(ModelError, match=r"does not describe a recurrent model|Cannot read"):
         load_model(f"lstm:{folder}", device="cpu")
-
-
-@pytest.mark.parametrize("name", ["words", "embedding", "hidden", "layers"])
-@pytest.mark.parametrize("factor", [2, 100])
-def test_sizes_that_the_weights_do_not_have_are_refused(
-    name: str, factor: int, whole: Path, tmp_path: Path
-) -> None:
-    folder = Path(shutil.copytree(whole, tmp_path / "model"))
-    facts = json.loads((folder / "recurrent.json").read_text())
-    (folder / "recurrent.json").write_text(json.dumps(facts | {name: facts[name] * factor}))
-    with pytest.raises(ModelError, match=r"Cannot read the weights|its network reads"):
-        read_folder(folder)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -52,10 +52,6 @@ def test_every_part_is_read() -> None:
     assert address.root == "https://host:8000"
 
 
-def test_the_tokenizer_is_that_of_the_models_name_unless_another_is_named() -> None:
-    assert parse_address("http://h/v1#gpt2").tokenizer == "gpt2"
-
-
 def test_a_specification_leads_to_the_address_with_a_name_and_a_transform() -> None:
     (named,) = parse_models(["big=server:http://h:8000/v1#org/m?tokenizer=gpt2+mean"])
     parsed = parse_model(named.specification)

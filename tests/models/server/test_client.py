@@ -139,20 +139,6 @@ def test_a_server_says_by_a_date_how_long_to_wait(
     assert pause == pytest.approx(expected, abs=5.0 if seconds > 0 else 1e-9)
 
 
-@pytest.mark.parametrize("year", ["99999999999", "9999"])
-def test_a_date_beyond_all_calendars_is_no_reason_to_break_off(
-    year: str, pauses: list[float]
-) -> None:
-    date = f"Wed, 21 Oct {year} 07:28:00 GMT"
-    with running(Server(failing(1, {"Retry-After": date}))) as server:
-        if year == "9999":
-            with pytest.raises(ModelError, match="status 503"):
-                ask(server)
-        else:
-            assert ask(server) == [1]
-            assert pauses == [0.5]
-
-
 @contextmanager
 def dripping(pieces: Iterable[bytes], seconds: float) -> Iterator[str]:
     """The address of a server that answers in pieces, with a pause before each."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -140,16 +139,6 @@ def test_the_record_says_how_the_model_came_about(
     assert (tmp_path / "rnn" / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_progress_counts_every_step(tmp_path: Path) -> None:
-    told: list[Progress] = []
-    done = train("rnn", tmp_path / "rnn", on_progress=told.append)
-    assert [progress.step for progress in told] == list(range(1, told[0].steps + 1))
-    assert {progress.epoch for progress in told} == {1, 2, 3}
-    assert told[0].validation_loss is None
-    assert told[-1].validation_loss == done.curve[1].validation_loss
-    assert told[-1].loss == done.curve[2].training_loss
-
-
 def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
     broken = replace(TRAINING, learning_rate=1e30, clip=1e30)
     with pytest.raises(ModelError, match=r"after .* no longer a number .* lower `learning_rate`"):
@@ -219,14 +208,6 @@ def test_settings_out_of_range_are_refused_by_name(
         settings(**wrong)
 
 
-def test_one_sentence_is_no_text(tmp_path: Path) -> None:
-    from contstim.models.training.run import train_network
-
-    for text in ([], [Sentence.parse("Hello there")]):
-        with pytest.raises(InputError, match="fewer than `batch_size`"):
-            train_network(text, tmp_path / "x")
-
-
 @pytest.mark.parametrize(
     ("kind", "rate"), [("lstm", 1e5), ("bert", 1e5), *((kind, 1e38) for kind in KINDS)]
 )
@@ -236,16 +217,6 @@ def test_a_learning_rate_beyond_measure_leaves_no_model(
     with pytest.raises(ModelError, match=r"no longer a number .*`learning_rate`"):
         train(kind, tmp_path / kind, replace(TRAINING, learning_rate=rate))
     assert not (tmp_path / kind).exists()
-
-
-def test_a_loss_that_only_validation_finds_is_no_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The last step of an epoch may be the one that spoils the weights."""
-    monkeypatch.setattr(Trainer, "validate", lambda _: math.nan)
-    with pytest.raises(ModelError, match="The loss is nan after 5 steps"):
-        train("rnn", tmp_path / "rnn")
-    assert not (tmp_path / "rnn").exists()
 
 
 def test_weights_that_are_not_finite_are_not_saved(
@@ -268,22 +239,7 @@ def test_weights_that_are_not_finite_are_not_saved(
     assert not (tmp_path / "lstm" / "model.safetensors").exists()
 
 
-def test_one_word_is_enough(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.models.training import runs
-
-    monkeypatch.setattr(runs, "SENTENCES", [Sentence(("a", "a"))] * 40)
-    train(kind, tmp_path / kind)
-    model = load_model(f"{kind}:{tmp_path / kind}", device="cpu")
-    assert (model.log_probs([Sentence(("a",)), Sentence(("b", "a"))]) < 0).all()
-
-
 @pytest.fixture(params=["rnn", "lstm", "bilstm"])
 def kind(request: pytest.FixtureRequest) -> str:
     found: str = request.param
     return found
-
-
-def test_training_bounds_what_onednn_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
-    train("rnn", tmp_path / "rnn")
-    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"

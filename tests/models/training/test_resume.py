@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import shutil
@@ -107,12 +106,6 @@ def test_a_training_stopped_within_an_epoch_goes_on_from_there_bit_for_bit(
     assert_same(tmp_path / "parts", whole.out)
 
 
-def test_the_seed_decides(tmp_path: Path, whole_of: Callable[[str], Training]) -> None:
-    """With dropout at work; that one seed gives one training, resumed ones show."""
-    other = train("lstm", tmp_path / "other", replace(TRAINING, seed=5))
-    assert losses(whole_of("lstm")) != losses(other)
-
-
 def test_training_leaves_chance_as_it_was(tmp_path: Path) -> None:
     torch.manual_seed(1)
     expected = torch.rand(1)
@@ -160,21 +153,6 @@ def test_changed_settings_are_refused_by_name(
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
-def test_another_kind_of_network_is_refused(tmp_path: Path) -> None:
-    train("lstm", tmp_path / "model")
-    with pytest.raises(InputError, match="`kind` is not"):
-        train("rnn", tmp_path / "model")
-
-
-def test_another_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin("rnn", tmp_path / "rnn")
-    from tests.models.training import runs
-
-    monkeypatch.setattr(runs, "SENTENCES", runs.SENTENCES[1:])
-    with pytest.raises(InputError, match=r"`text` is not the one with which .* was begun"):
-        train("rnn", tmp_path / "rnn")
-
-
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(InputError, match="is not empty and holds no training"):
@@ -192,21 +170,6 @@ def test_a_damaged_checkpoint_is_said_to_be_one(tmp_path: Path) -> None:
         (out / CHECKPOINT).write_bytes(damaged)
         with pytest.raises(InputError, match="is not a checkpoint"):
             train("rnn", out)
-
-
-def test_a_record_of_something_else_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "training.json").write_text(json.dumps({"settings": None}))
-    with pytest.raises(InputError, match="not a record of a training"):
-        train("rnn", tmp_path)
-
-
-def test_a_record_without_a_curve_is_refused(tmp_path: Path) -> None:
-    train("rnn", tmp_path)
-    record = json.loads((tmp_path / "training.json").read_text())
-    del record["curve"]
-    (tmp_path / "training.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match="not a record of a training"):
-        train("rnn", tmp_path)
 
 
 def test_a_full_disk_leaves_the_checkpoint_before(

@@ -175,11 +175,6 @@ def test_a_model_of_any_order_is_trained_and_scored(tmp_path: Path) -> None:
     assert np.isfinite(mixture.log_probs(SENTENCES[:2])).all()
 
 
-def test_another_masking_is_another_training(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"`masking` is not .* \('plain' then, 'any-order' now\)"):
-        train("bert", folder / "bert", masking="any-order")
-
-
 @pytest.mark.parametrize(("kind", "sign"), [("gpt2", "<|endoftext|>"), ("bert", "[MASK]")])
 def test_a_text_with_a_special_token_is_not_trained_on(
     kind: str, sign: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

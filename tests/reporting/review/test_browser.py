@@ -144,15 +144,6 @@ def test_a_review_by_the_keyboard_alone_survives_a_reload_and_is_read_back(
         page.wait_for_selector("body[data-ready]")
 
 
-def test_a_digit_picks_a_reason_only_where_nothing_is_typed(open_page: Open) -> None:
-    page = open_page()
-    press(page, "j r")
-    page.keyboard.type("see 2")
-    press(page, "Enter k r")  # what was typed is selected: a digit replaces it
-    press(page, "2")
-    assert page.inner_text(".item >> nth=0 >> .decision") == "✗ rejected: offensive"
-
-
 def test_focus_is_visible_and_where_the_keys_say(open_page: Open) -> None:
     page = open_page()
     style = "getComputedStyle(document.activeElement).outlineStyle"
@@ -217,16 +208,6 @@ def test_other_reviewers_are_shown_and_disagreements_are_a_filter(open_page: Ope
     press(page, "j j j j r 5")  # one's own decision disagrees, too
     page.select_option("#decision", "disagree")
     assert shown(page) == ["t0", "t3"]
-
-
-def test_own_earlier_decisions_are_where_a_page_begins(open_page: Open) -> None:
-    ann = decided(TRIPLETS, "Ann", {"t0": ("keep", ""), "t1": ("reject", "odd")})
-    page = open_page(review=Review(tuple(ann)), reviewer="Ann")
-    assert page.inner_text("#count") == "2 of 6 decided, 1 rejected"
-    press(page, "j c")
-    page.reload()
-    page.wait_for_selector("body[data-ready]")
-    assert page.inner_text("#count") == "1 of 6 decided, 1 rejected"
 
 
 def test_filters_search_and_order(open_page: Open) -> None:
@@ -302,29 +283,6 @@ def test_a_sentence_with_markup_stays_text_and_orders_are_those_asked_for(open_p
     assert "1 person <b>" in facts[4]
 
 
-def test_items_that_no_longer_match_stay_until_they_are_to_go(open_page: Open) -> None:
-    page = open_page()
-    page.select_option("#decision", "open")
-    press(page, "j a a")
-    assert len(shown(page)) == 6
-    assert page.inner_text("#stale") == "Hide 2 that no longer match"
-    page.click("#stale")
-    assert shown(page) == ["t2", "t3", "t4", "t5"]
-    press(page, "u")
-    assert page.inner_text("#count") == "1 of 6 decided, 0 rejected"
-
-
-def test_a_browser_that_keeps_nothing_says_so(visit: Visit, open_page: Open) -> None:
-    page = visit(offline=True)
-    page.add_init_script(
-        "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }"
-    )
-    open_page(page=page)
-    press(page, "j a")
-    assert "decisions are lost when it is closed" in page.inner_text("#kept")
-    assert page.inner_text("#count") == "1 of 6 decided, 0 rejected"
-
-
 def test_by_touch_on_a_phone(open_page: Open, visit: Visit) -> None:
     sizes = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     page = open_page(page=visit(offline=True, color_scheme="dark", **sizes))
@@ -336,16 +294,6 @@ def test_by_touch_on_a_phone(open_page: Open, visit: Visit) -> None:
     page.tap("#undo")
     assert page.inner_text("#count") == "1 of 6 decided, 0 rejected"
     _picture(page, "phone")
-
-
-def test_all_items_are_printed(open_page: Open) -> None:
-    stimuli = some_triplets(60)
-    page = open_page(stimuli)
-    assert len(filled(page)) < 60
-    page.emulate_media(media="print")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert filled(page) == [each.triplet_id for each in stimuli]
-    assert not page.locator("#download").is_visible()
 
 
 @pytest.mark.parametrize("many", [500, pytest.param(2_000, marks=pytest.mark.slow)])

@@ -14,11 +14,9 @@ import pytest
 
 from contstim.errors import InputError, ScoreError
 from contstim.experiments.design.building import triplet_trials
-from contstim.items.reviews import Decision, Review, undecided
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.reporting.review import ReviewPage
-from contstim.steps.review import flags_of
 from contstim.words.sentence import Sentence
 
 EVIL = "</script><script>alert(1)</script> <b>bold</b> <!-- &amp; --> \u2028 end"
@@ -56,14 +54,6 @@ class Page(HTMLParser):
 
 def page_of(stimuli: list[Any], **more: Any) -> str:
     return ReviewPage(stimuli, **more).html()
-
-
-def test_a_page_promises_parts_of_speech_only_with_a_table_of_tags() -> None:
-    flags = flags_of([TRIPLET])
-    assert "pointer on one tells" in page_of([TRIPLET], flags=flags)
-    without = page_of([TRIPLET], flags=replace(flags, table=None))
-    assert "pointer on one tells" not in without
-    assert "<mark>marked</mark>; numbers are log-probabilities" in without
 
 
 def item(stimulus: Any, **more: Any) -> dict[str, Any]:
@@ -151,21 +141,6 @@ def test_the_fingerprint_is_that_of_the_sentences_whatever_their_order() -> None
     assert fingerprint(PAIR, other) == fingerprint(other, PAIR)
     changed = replace(other, sentence_2=Sentence.parse("A dog ran!"))
     assert len({fingerprint(PAIR), fingerprint(PAIR, other), fingerprint(PAIR, changed)}) == 3
-
-
-def test_decisions_of_others_are_shown_and_ones_own_are_the_beginning() -> None:
-    decided = [
-        replace(each, decision=decision, reason="odd")
-        for name, decision in (
-            ("Ann", Decision.REJECT),
-            ("Bea", Decision.KEEP),
-            ("Cid", Decision.NONE),
-        )
-        for each in undecided([PAIR], name)
-    ]
-    content = item(PAIR, review=Review(tuple(decided)), reviewer="Ann")
-    assert content["decision"] == [["reject", "odd"]]
-    assert content["others"] == [["Bea", "keep", "odd"]]
 
 
 def test_nothing_several_kinds_and_pairs_without_texts_are_refused() -> None:

@@ -39,21 +39,6 @@ def test_planted_effects_are_recovered() -> None:
     assert (fit.rated.size, len(fit.rated.participants), fit.rated.n_trials) == (2_880, 72, 240)
 
 
-def test_a_trial_that_nobody_rated_is_as_one_that_was_not_shown() -> None:
-    ratings = draw(2, groups=2, people=6, trials=12)
-    first = np.array([n > 0 for n in range(12)])
-    unrated = changed(
-        ratings, lambda each: replace(each, ratings=np.where(first, each.ratings, np.nan))
-    )
-    found = fit_mixed(unrated, ["a"], MixedSettings(ratios="nats"))
-    without = fit_mixed(subset(ratings, [first, first]), ["a"])
-    assert found.rated.size == without.rated.size == 2 * 6 * 11
-    assert found.log_likelihood == pytest.approx(without.log_likelihood, abs=1e-6)
-    one, two = (fit["a"]["estimate"] for fit in (found, without))
-    assert one.value == pytest.approx(two.value, rel=1e-4)
-    assert one.standard_error == pytest.approx(two.standard_error, rel=1e-3)
-
-
 def unsided(share: float) -> Callable[[GroupRatings], GroupRatings]:
     """Sides that were not recorded, in a share of each person's trials."""
     return lambda each: replace(
@@ -175,14 +160,6 @@ def test_infinite_ratios_count_as_the_largest_finite_one_or_rank_highest() -> No
         fit_mixed(ratings, ["a"], ranked)["a"]["estimate"].value, rel=1e-6
     )
     assert fit_mixed(infinite, ["a"], ranked)["a"]["capped"] == 0
-
-
-def test_ratings_that_nobody_gave_are_left_out() -> None:
-    ratings = changed(draw(9), lambda g: replace(g, ratings=np.where(g.ratings == 5, 6, g.ratings)))
-    flexible = fit_mixed(ratings, ["a"], MixedSettings(thresholds="flexible"))
-    assert [row["threshold"] for row in flexible.thresholds] == ["1|2", "2|3", "3|4", "4|6"]
-    extremes = changed(ratings, lambda g: replace(g, ratings=np.where(g.ratings > 3.5, 6, 1)))
-    assert fit_mixed(extremes, ["a"]).thresholds == []
 
 
 def without_people(keep: int) -> Callable[[Ratings], Ratings]:
