@@ -113,17 +113,6 @@ def test_a_planted_preference_is_found_and_none_where_there_is_none() -> None:
     assert rnn["model_share"] == rnn["people_share"] == gpt2["people_share"]
 
 
-def test_ties_are_left_out() -> None:
-    trials = make_trials()
-    split = [[1] * N, [1] * (N - 3) + [6] * 3]
-    ratings = make_ratings(trials, split, {"gpt2": [True] * N, "rnn": [True] * N})
-    features = {"length": values(trials, [1.0] * N, [1.0] * 5 + [2.0] * (N - 5))}
-    row, _ = feature_preferences(ratings, features)
-    assert row["trials"] == N - 3
-    assert (row["model_share"], row["people_share"]) == (1.0, 0.0)
-    assert row["model_difference"] == (N - 3 - 5) / (N - 3)
-
-
 def test_sentences_and_models_without_values_are_named() -> None:
     trials = make_trials()
     ratings = make_ratings(trials, [[1] * N], {"gpt2": [True] * N, "rnn": [True] * N})

@@ -60,19 +60,6 @@ def test_an_item_that_stands_out_leaves_few_degrees_of_freedom() -> None:
     assert variance_components([block(even)]).of_items[1] == pytest.approx(9)
 
 
-def test_uneven_items_are_covered_better_than_by_counting_them() -> None:
-    """Planted: 8 people, 40 items of which few move much (exponential, to the third power).
-
-    Witness: scipy's t-test of item means, which counts 39 degrees of freedom.
-    """
-    chance = np.random.default_rng(0)
-    answers = chance.exponential(size=(600, 1, 40)) ** 3 + chance.normal(size=(600, 8, 40))
-    low, high = limits([block(answers)])
-    counted = ttest_1samp(answers.mean(axis=1), 0, axis=1).confidence_interval()
-    covered = ((low <= 6) & (high >= 6)).sum()
-    assert covered > ((counted.low <= 6) & (counted.high >= 6)).sum() + 10
-
-
 def test_groups_of_one_are_a_t_test_of_groups() -> None:
     """Witness: scipy's interval of a mean; each person is one observation with items of its own."""
     answers = np.random.default_rng(0).random((9, 1, 20))

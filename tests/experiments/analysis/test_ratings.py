@@ -15,8 +15,6 @@ from contstim.experiments.analysis.ratings import (
     gather,
     roles,
     scope_mask,
-    scopes_of,
-    subset,
 )
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Trial
@@ -72,24 +70,6 @@ def test_end_marks_are_part_of_a_sentence_in_either_file(experiment: Experiment)
     assert found.groups[0].ratios.tolist() == expected.groups[0].ratios.tolist()
     with pytest.raises(InputError, match=r"no scores: 'First g1x0\?'"):
         gather(asked, experiment.responses, experiment.scores)
-
-
-def test_a_part_of_the_trials_keeps_participants_and_columns(experiment: Experiment) -> None:
-    ratings = gather(experiment.trials, experiment.responses, experiment.scores)
-    chosen = [np.arange(len(group.trials)) % 3 == 0 for group in ratings.groups]
-    chosen[1][:] = False
-    (part,) = subset(ratings, chosen).groups
-    whole = ratings.groups[0]
-    assert part.trials == whole.trials[::3]
-    assert part.ratings.tolist() == whole.ratings[:, ::3].tolist()
-    assert part.ratios.tolist() == whole.ratios[:, ::3].tolist()
-
-
-def test_a_sentence_without_scores_is_named(experiment: Experiment) -> None:
-    scores = experiment.scores
-    short = ScoreTable((scores.sentences or ())[1:], scores.models, scores.log_probs[1:])
-    with pytest.raises(InputError, match=r"1 sentence of the trials has no scores: 'First g1x0\.'"):
-        gather(experiment.trials, experiment.responses, short)
 
 
 def test_sentences_without_scores_are_counted_once_over_all_groups(experiment: Experiment) -> None:
@@ -195,9 +175,3 @@ def test_catch_trials_count_overall_where_asked_for() -> None:
         plain, published = (scope_mask(TRIALS, scope, ("a", "c"), catch=c) for c in (False, True))
         assert (plain != published)[:, :-1].sum() == 0
         assert published[:, -1].all() == (scope is Scope.OVERALL)
-
-
-def test_a_design_has_the_scopes_of_its_conditions() -> None:
-    made = simulate(conditions=(Condition.NATURAL_CONTROVERSIAL, Condition.CATCH))
-    ratings = gather(made.trials, made.responses, made.scores)
-    assert scopes_of(ratings) == (Scope.NATURAL, Scope.OVERALL)

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.ratings import Ratings, gather, subset
-from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
+from contstim.experiments.analysis.regression import clustered_logit, regress_choices
 from contstim.experiments.responses.table import Response
 from contstim.files.arrays import FloatArray
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from tests.examples import examples
-from tests.experiments.analysis.simulation import simulate as simulated
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 Simulated = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # choices, ratios, who, what
@@ -235,18 +234,6 @@ def test_choices_of_an_experiment_are_those_for_sentence_2(unfinished: bool) -> 
         regress_choices(ratings, ["lstm"])
 
 
-def test_sentences_of_probability_zero_are_left_out_and_counted() -> None:
-    trials = make_trials()
-    responses = make_responses(trials, {"ann": 1, "bob": 1, "cleo": 2}, seed=5)
-    texts = tuple(text for trial in trials for text in (trial.sentence_1, trial.sentence_2))
-    log_probs = -np.random.default_rng(1).gamma(9, 6, (len(texts), 2))
-    log_probs[0, 0] = -np.inf
-    ratings = gather(trials, responses, ScoreTable(texts, ("gpt2", "rnn"), log_probs))
-    found = regress_choices(ratings, ["gpt2"])
-    assert (found["left_out"], found["choices"]) == (2, len(responses) - 2)
-    assert regress_choices(ratings, ["rnn"])["left_out"] == 0
-
-
 def _named(
     run: Simulated,
 ) -> tuple[FloatArray, dict[str, FloatArray], FloatArray, FloatArray]:
@@ -264,21 +251,3 @@ def turned(ratings: Ratings, seed: int) -> Ratings:
         log_probs = np.where(turn[:, None], group.log_probs[..., ::-1], group.log_probs)
         groups.append(replace(group, ratings=rated, log_probs=log_probs))
     return replace(ratings, groups=tuple(groups))
-
-
-def test_coefficients_that_rest_on_few_choices_are_noted() -> None:
-    """People follow model a but in a few choices, which are counted here one by one."""
-    made = simulated(conditions=(Condition.RANDOM_NATURAL,), follow=0.97, seed=3)
-    ratings = gather(made.trials, made.responses, made.scores)
-    against = sum(
-        int((np.sign(group.ratings - 3.5) * np.sign(group.ratios[0]) < 0).sum())
-        for group in ratings.groups
-    )
-    assert 0 < against < 10
-    notes = {
-        one["model"]: one["note"] for one in regressions(ratings, 0.95) if one["scope"] != "overall"
-    }
-    assert notes[
-        "a"
-    ] == f"{against} of 144 choices go against the model: the coefficient rests " + ("on these")
-    assert notes["b"] == notes["c"] == ""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +10,7 @@ from scipy.stats import norm
 
 from contstim.experiments.analysis.ratings import Ratings
 from contstim.experiments.analysis.reliability import ItemReliability, item_reliabilities
-from contstim.experiments.analysis.tables import trials_table
 from contstim.files.arrays import FloatArray
-from contstim.files.tables import write_table
 from contstim.items.stimuli import Condition
 from tests.experiments.analysis.mixed.ratings import THRESHOLDS, group
 
@@ -150,34 +146,3 @@ def test_turning_a_trial_turns_what_is_said_of_it() -> None:
         assert other.shrunken_rating - 3.5 == pytest.approx(sign * (row.shrunken_rating - 3.5))
         assert other.standard_error == pytest.approx(row.standard_error)
         assert sign * (other.sure_of_2 - 0.5) == pytest.approx(row.sure_of_2 - 0.5)
-
-
-def test_ends_of_the_range() -> None:
-    agreed = reliabilities_of(rated(np.array([[2.0, 6.0], [2.0, 6.0]])))
-    # Two people who agree leave some doubt
-    assert 0 < agreed[0].sure_of_2 < 0.15
-    assert agreed[1].sure_of_2 == pytest.approx(1 - agreed[0].sure_of_2)
-    assert [row.reliability for row in agreed] == [1, 1]
-    # Opposite ratings of every trial: nothing but chance
-    torn = reliabilities_of(rated(np.array([[1.0, 6.0], [6.0, 1.0]])))
-    assert [(row.shrunken_rating, row.reliability, row.sure_of_2) for row in torn] == [
-        (3.5, 0, 0.5)
-    ] * 2
-
-
-def test_a_table_has_empty_cells_where_nobody_knows(tmp_path: Path) -> None:
-    ratings = rated(np.array([[2.0, 6.0]]))
-    assert set(item_reliabilities(ratings).values()) == {None}
-    two = replace(
-        ratings,
-        groups=(
-            *ratings.groups,
-            replace(group(2, np.full((2, 1), 4.0), np.ones((1, 1))), number=2),
-        ),
-    )
-    assert reliabilities_of(two)  # the second group says what chance is
-    write_table(tmp_path / "trials.csv", trials_table(ratings))
-    with (tmp_path / "trials.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["shrunken_rating"] for row in rows] == ["", ""]
-    assert [row["mean_rating"] for row in rows] == ["2.0", "6.0"]

@@ -143,17 +143,3 @@ def test_who_prefers_neither_is_on_no_side_of_a_trial_and_half_on_either_in_shar
         half = sum(g > 50 for g in given) + sum(g == 50 for g in given) / 2
         cell = models.index(accept), models.index(reject)
         assert drawn[cell] == pytest.approx(half / len(given))
-
-
-def test_answers_without_a_side_or_without_a_rating_are_told_apart() -> None:
-    """Witness: counts over the table; of these ratings alone a side can be told."""
-    late = [
-        replace(r, rating=UNRATED if n % 7 == 0 else r.rating, left=r.left * (n % 5 > 0))
-        for n, r in enumerate(MADE.responses)
-    ]
-    ratings = rated(late)
-    assert ratings.sided == sum(r.left > 0 and r.rating != UNRATED for r in late) < ratings.size
-    assert regress_choices(ratings, [ratings.models[0]])["left_out"] == 0
-    undecided = [replace(r, rating=50) if n % 9 == 0 else r for n, r in enumerate(SLID)]
-    found = regress_choices(rated(undecided), [ratings.models[0]])
-    assert found["left_out"] == len(SLID[::9])

@@ -105,11 +105,3 @@ def test_a_wish_that_is_repeated_because_its_answer_was_lost_makes_one_participa
     rows = list(csv.DictReader(io.StringIO(served.download("participants").text)))
     assert [row["prolific_pid_hash"] != "" for row in rows] == [False, True]
     assert nonce not in str(rows)
-
-
-def test_seeds_differ_and_are_kept(serve: Serve) -> None:
-    served = serve()
-    joined = [served.join() for _ in range(5)]
-    assert len({one["seed"] for one in joined}) == 5
-    again = served.http.post("/api/resume", json=joined[3]).json()
-    assert again["seed"] == joined[3]["seed"]

@@ -18,7 +18,7 @@ from contstim.experiments.collection.connections import (
     most_connections,
     raise_open_files,
 )
-from contstim.experiments.collection.server import listen, sparing_handler
+from contstim.experiments.collection.server import sparing_handler
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
 
@@ -42,16 +42,6 @@ def wait_for_end(connection: socket.socket) -> None:
     with suppress(ConnectionError):
         while connection.recv(4096):
             pass
-
-
-def test_no_answer_waits_for_the_client_to_acknowledge_its_headers() -> None:
-    """The system's own word on a connection: what is written is sent, not gathered first."""
-    with (
-        listen("127.0.0.1", 0) as listening,
-        socket.create_connection(listening.getsockname()),
-        listening.accept()[0] as accepted,
-    ):
-        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_more_idle_connections_than_files_may_be_open_shut_nobody_out(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import pytest
 from contstim.experiments.collection.database import (
     Recorder,
     open_readable,
-    stored_key,
 )
 
 NOTE = "INSERT INTO study VALUES (?, 'x')"
@@ -53,22 +52,3 @@ def test_a_request_that_fails_is_undone_and_its_neighbours_are_kept(recorder: Re
     with closing(open_readable(recorder.path)) as connection:
         kept = {row[0] for row in connection.execute("SELECT name FROM study")}
     assert kept == {"fingerprint", "salt", "secret", "server", "one", "two"}
-
-
-def test_a_database_keeps_its_keys(tmp_path: Path) -> None:
-    keys = []
-    for name in ("a", "a", "b"):
-        with closing(Recorder(tmp_path / f"{name}.sqlite", "f")) as recorder:
-            secrets = [recorder.participant_secret(person) for person in ("p1", "p2")]
-            code = recorder.completion_code("p1")
-            with closing(open_readable(recorder.path)) as connection:
-                keys.append({*secrets, code, stored_key(connection, "salt")})
-    assert keys[0] == keys[1]
-    assert len(keys[0] | keys[2]) == 8
-
-
-def test_a_snapshot_does_not_move_while_the_server_writes(recorder: Recorder) -> None:
-    with closing(open_readable(recorder.path)) as connection:
-        before = connection.execute("SELECT count(*) FROM study").fetchone()[0]
-        asyncio.run(recorder.run(lambda c: c.execute(NOTE, ("later",)).rowcount))
-        assert connection.execute("SELECT count(*) FROM study").fetchone()[0] == before

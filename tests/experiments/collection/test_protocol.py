@@ -65,29 +65,6 @@ def test_the_first_answer_stands_and_a_repeat_is_a_success(serve: Serve) -> None
     assert '"t1-0",2,1,1,812.5' in served.download("responses").text
 
 
-def test_codes_differ_between_people_where_the_study_has_none(serve: Serve) -> None:
-    served = serve()
-    codes = []
-    for _ in range(2):
-        joined = served.join(group="2")
-        served.save(joined, *(answer(f"t2-{n}") for n in range(4)))
-        codes.append(served.complete(joined).json()["code"])
-        assert served.complete(joined).json()["code"] == codes[-1]
-    assert len(set(codes)) == 2
-
-
-def test_a_link_without_a_code_brings_no_code_that_the_platform_would_not_know(
-    serve: Serve,
-) -> None:
-    served = serve(redirect="https://example.org/?cc=C0DE")
-    joined = served.join(group="2")
-    served.save(joined, *(answer(f"t2-{n}") for n in range(4)))
-    assert served.complete(joined).json() == {
-        "code": None,
-        "redirect": "https://example.org/?cc=C0DE",
-    }
-
-
 IMPOSSIBLE: tuple[dict[str, Any], ...] = (
     {"rating": 0},
     {"rating": 7},
@@ -314,16 +291,6 @@ def test_without_its_database_the_server_acknowledges_nothing(serve: Serve, dama
         "Answers cannot be saved now: the server's database is gone. Try again."
     }
     assert "code" not in refused[2].json()
-
-
-def test_a_database_that_is_put_back_goes_on(serve: Serve) -> None:
-    served = serve()
-    joined = served.join()
-    moved(served.database)
-    assert served.save(joined, answer("t1-0")).status_code == 503
-    served.database.with_name("aside").rename(served.database)
-    assert served.save(joined, answer("t1-0")).json() == {"saved": ["t1-0"]}
-    assert served.download("responses").text.count("t1-0") == 1
 
 
 def test_a_database_of_another_study_is_refused(serve: Serve) -> None:

@@ -6,7 +6,6 @@ import csv
 import io
 import re
 import sqlite3
-import warnings
 from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
@@ -155,42 +154,6 @@ def test_what_an_address_says_of_a_person_is_kept_as_the_study_chooses(
         assert not {"17", "=A1", "x"} & {*one.values(), *two.values()} - {""}
         assert one["sona_id_hash"] == three["sona_id_hash"] != ""
     assert [row["number"] for row in (one, two, three)] == ["1", "2", "3"]
-
-
-def test_a_code_is_that_which_the_page_shows_and_comes_with_completion(serve: Serve) -> None:
-    served = serve()
-    joined, other = served.join(), served.join()
-    served.save(joined, *(answer(f"t1-{n}") for n in range(4)))
-    code = served.complete(joined).json()["code"]
-    rows = list(csv.DictReader(io.StringIO(served.download("participants").text)))
-    assert [row["code"] for row in rows] == [code, ""]
-    assert [row["participant"] for row in rows] == [joined["participant"], other["participant"]]
-
-
-def test_how_it_was_answered_stands_beside_the_answer(serve: Serve, tmp_path: Path) -> None:
-    served = serve()
-    joined = served.join(device="phone", viewport="390x844")
-    served.now[0] += 61
-    how = {"input": "touch", "blurs": 2, "away_ms": 4000.5}
-    served.save(joined, answer("t1-0", **how), answer("t1-1", position=2))
-    for tabs in (1, 2, 1):  # requests overtake one another
-        body = {name: joined[name] for name in ("participant", "secret")}
-        assert served.http.post("/api/resume", json={**body, "second_tabs": tabs}).is_success
-    rows = list(csv.DictReader(io.StringIO(served.download("responses").text)))
-    assert [row["input"] for row in rows] == ["touch", ""]
-    assert [row["blurs"] for row in rows] == ["2", ""]
-    assert [row["away_ms"] for row in rows] == ["4000.5", ""]
-    assert {row["received"] for row in rows} == {"1970-01-12T13:47:41+00:00"}
-    (person,) = csv.DictReader(io.StringIO(served.download("participants").text))
-    assert [person[name] for name in ("device", "viewport", "second_tabs")] == [
-        "phone",
-        "390x844",
-        "2",
-    ]
-    (tmp_path / "responses.csv").write_bytes(served.download("responses").content)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # nothing in it is foreign
-        assert read_responses(tmp_path / "responses.csv") == collected_responses(served.database)
 
 
 def test_a_database_of_another_layout_is_refused_and_left(serve: Serve) -> None:

@@ -92,16 +92,6 @@ def test_who_withdraws_is_gone_from_every_file_while_the_server_runs(serve: Serv
     assert [row["number"] for row in rows] == ["2", "3"]
 
 
-def test_the_last_number_is_not_given_again(serve: Serve) -> None:
-    served = serve()
-    for expected in ("1", "2", "3"):
-        name = served.join()["participant"]
-        rows = list(csv.DictReader(io.StringIO(served.download("participants").text)))
-        assert [row["number"] for row in rows] == [expected]
-        withdraw(served.database, name, "2026-11-27")
-    assert left_in(served.database, "withdrawn 2026-11-27") != []
-
-
 def test_several_people_are_told_and_nobody_is_deleted(serve: Serve) -> None:
     served = serve()
     served.join(platform=ANN)
@@ -229,19 +219,3 @@ def test_what_was_acknowledged_and_withdrawn_stays_so_when_the_server_is_killed(
     assert [(r.participant, r.input, r.blurs, r.away_ms) for r in kept] == [
         (bob, "key", n, n / 2) for n in range(4)
     ]
-
-
-def test_a_full_study_says_so_before_consent_but_lets_its_people_go_on(serve: Serve) -> None:
-    served = serve(participants=1)
-
-    def is_open(**who: Any) -> bool:
-        return bool(served.http.post("/api/open", json=who).json()["open"])
-
-    assert is_open()
-    served.join(platform=ANN, nonce=NONCE)
-    ann = {"platform": ANN, "nonce": NONCE}
-    assert (is_open(), is_open(platform=BOB), is_open(**ann)) == (False, False, True)
-    refused = served.http.post("/api/participants", json={"platform": BOB})
-    assert (refused.status_code, refused.json()["full"]) == (403, True)
-    withdraw(served.database, ANN["PROLIFIC_PID"], "2026-11-27")
-    assert is_open(platform=BOB)

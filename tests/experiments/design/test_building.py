@@ -88,14 +88,6 @@ def test_trials_hold_the_sentences_of_pairs_and_triplets() -> None:
     assert {owls, pigs} <= shown
 
 
-def test_names_of_targeted_trials_depend_on_their_content_alone() -> None:
-    def named(found: Design) -> dict[str, tuple[Sentence, Sentence]]:
-        return {t.trial_id: (t.sentence_1, t.sentence_2) for t in found.trials if t.model_1}
-
-    other = design(seed=5, triplets=TRIPLETS[::-1], pairs=PAIRS[::-1], groups=3)
-    assert named(design()) == named(other)
-
-
 def test_the_same_seed_gives_the_same_design_and_another_one_another() -> None:
     assert design(seed=1).trials == design(seed=1).trials != design(seed=2).trials
 
@@ -111,25 +103,9 @@ def test_random_and_catch_sentences_are_used_nowhere_else() -> None:
     assert not set(uses) & {t.natural.words for t in taken}
 
 
-def _of_lengths(n: int) -> list[Sentence]:
-    """Sentences of 4, 5 and 6 words in turn."""
-    return [Sentence.parse(f"Dog {i} sees cats{' here' * (i % 3)}") for i in range(n)]
-
-
 def _random_lengths(found: Design) -> list[tuple[int, int]]:
     random = (t for t in found.trials if t.condition == Condition.RANDOM_NATURAL)
     return [(len(trial.sentence_1), len(trial.sentence_2)) for trial in random]
-
-
-def test_random_pairs_are_of_one_length_where_natural_pairs_are() -> None:
-    lengths = _random_lengths(design(natural=_of_lengths(80)))
-    assert len(lengths) == 18
-    assert all(one == two for one, two in lengths)
-    assert {one for one, _ in lengths} == {4, 5, 6}
-    # One natural pair of two lengths: nobody asked for one
-    longer = replace(PAIRS[0], sentence_1=Sentence.parse(f"{PAIRS[0].sentence_1.bare} again"))  # type: ignore[union-attr]
-    free = _random_lengths(design(pairs=[longer, *PAIRS[1:]], natural=_of_lengths(80)))
-    assert any(one != two for one, two in free)
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=25), st.integers(0, 99))

@@ -31,10 +31,9 @@ from contstim.experiments.design.population import (
     ScopedPreferences,
     preferences_by_scope,
 )
-from contstim.experiments.design.power import DesignPower, design_power
+from contstim.experiments.design.power import design_power
 from contstim.experiments.design.power_report import power_report, power_table
 from contstim.files.tables import write_table
-from contstim.items.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
 from tests.experiments.design.scored_design import DESIGN, MODELS, scores
 
@@ -201,23 +200,6 @@ def test_what_a_pilot_measured_is_read(
     )
     with pytest.raises(InputError, match="does not hold what `analyze` writes"):
         read_measured(tmp_path)
-
-
-def test_what_ties_forbid_is_named(power: DesignPower, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Witness: accuracies of drawn answers. Distant rivals alone: close ones are not listed."""
-    monkeypatch.setattr(calibration, "_fit_close_rivals", calibration._fit_planted)
-    table = scores()
-    table.log_probs[:, 0] = -40.0
-    trials = [t for t in DESIGN.trials if t.condition == Condition.RANDOM_NATURAL]
-    study, measured = preferences_by_scope(trials, table), MeasuredPeople()
-    populations, unreached = calibrate(study, measured)
-    planted = [people for people in populations[Scope.RANDOM] if people.rivals == DISTANT]
-    drawn = [shown(study, Scope.RANDOM, people, 6, m)[0] for m, people in enumerate(planted)]
-    short = np.array(drawn) < measured.kinds[Scope.RANDOM].accuracy - 0.03
-    missed = [people.name for people, falls in zip(planted, short, strict=True) if falls]
-    assert [model for scope, model in unreached if scope is Scope.RANDOM] == missed == [MODELS[0]]
-    page = power_report(replace(power, unreached=unreached)).markdown()
-    assert f"{MODELS[0]} in random-natural" in page
 
 
 @pytest.mark.parametrize(("ceiling", "raters"), [(0.5, 10), (1.0, 10), (0.7, 1)])

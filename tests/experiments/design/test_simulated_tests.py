@@ -89,20 +89,6 @@ def test_few_trials_a_group_are_as_uncertain_as_they_are(trials: int) -> None:
     assert precision.standard_error(groups, 5) == pytest.approx(scatter, rel=0.1)
 
 
-def test_one_trial_in_one_group_tells_nothing_of_items() -> None:
-    comparisons = TrialPreferences(
-        ("a", "b"),
-        np.array([[1.0, -1.0]]),
-        np.ones((1, 2), dtype=np.bool_),
-        np.zeros(1, dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-    )
-    people = Population("a", np.ones(1), np.ones(1), 0.0)
-    precision = measure_precision(comparisons, [people])
-    assert np.isnan(precision.detectable(1, 10))
-    assert np.isnan(precision.equivalence(0.03, 1, 10))
-
-
 def test_new_items_buy_more_than_people_where_items_vary() -> None:
     """By the formula: people divide what people add alone, groups everything."""
     items = one_pair(0.02, 0.0, 0.0)

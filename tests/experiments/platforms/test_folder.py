@@ -135,23 +135,6 @@ def test_texts_survive_another_export(tmp_path: Path) -> None:
     assert list(study["groups"]) == ["1"]
 
 
-def test_scripts_that_only_an_earlier_export_loads_give_way(tmp_path: Path) -> None:
-    folder = tmp_path / "page"
-    export_jspsych(TRIALS, folder)
-    # A page as an earlier version left it: parts/homes/ is where it kept what is now backends/.
-    index = (folder / "index.html").read_text(encoding="utf-8")
-    earlier = '<script src="parts/homes/server_home.js" defer></script>\n</head>'
-    (folder / "index.html").write_text(index.replace("</head>", earlier), encoding="utf-8")
-    (folder / "parts" / "homes").mkdir()
-    (folder / "parts" / "homes" / "server_home.js").write_text("earlier")
-    (folder / "parts" / "ours.js").write_text("the researcher's")
-    export_jspsych(TRIALS, folder, PageSettings(save="jatos"))
-    assert not (folder / "parts" / "homes").exists()
-    assert (folder / "parts" / "ours.js").read_text() == "the researcher's"
-    backends = {path.name for path in (folder / "parts" / "backends").iterdir()}
-    assert backends == {"no_server.js", "jatos_backend.js"}
-
-
 def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
     """Every label that the page asks for is there, and none that it does not."""
     (tmp_path / "pairs.csv").write_text("sentence_1,sentence_2\nOne.,Two.\n")
@@ -219,13 +202,6 @@ def test_placeholders_that_nobody_filled_in_are_named(tmp_path: Path) -> None:
     assert "consent.md" not in unfilled_warning(tmp_path)
     (tmp_path / "debrief.md").write_text("Thanks")
     assert unfilled_warning(tmp_path) == ""
-
-
-def test_minutes_grow_with_the_largest_group(tmp_path: Path) -> None:
-    """165 trials took the median participant of 2023 23.3 minutes; three more to read."""
-    many = [replace(TRIALS[0], trial_id=f"t{n}") for n in range(165)]
-    export_jspsych([*many, *TRIALS], tmp_path)
-    assert study_of(tmp_path)["minutes"] == 27
 
 
 def test_trials_must_be_there_once(tmp_path: Path) -> None:

@@ -110,17 +110,6 @@ def test_names_are_those_that_jatos_takes(tmp_path: Path, title: str) -> None:
     assert ".." not in folder
 
 
-def test_edited_texts_make_another_archive_of_the_same_study(tmp_path: Path) -> None:
-    archive = export_jatos(TRIALS, tmp_path, SETTINGS).path
-    first, content = archive.read_bytes(), read(archive)[1]
-    assert export_jatos(TRIALS, tmp_path, SETTINGS).path.read_bytes() == first
-    (tmp_path / "page" / "consent.md").write_text("# Approved")
-    assert export_jatos(TRIALS, tmp_path, SETTINGS).path.read_bytes() != first
-    assert read(archive)[1] == content
-    export_jatos(TRIALS[:3], tmp_path, SETTINGS)
-    assert read(archive)[1]["data"]["uuid"] != content["data"]["uuid"]
-
-
 class TestContract(ExportContract):
     """What the archive holds; the answers are read as those of any jsPsych page."""
 

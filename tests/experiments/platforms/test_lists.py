@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,13 +40,6 @@ def test_lists_are_what_participants_of_the_design_are_shown() -> None:
         shown = presentation(TRIALS, group=2, participant=participant, seed=8)
         rows = [(row["trial_id"], row["left"]) for row in lists[1 + participant]]
         assert rows == [(each.trial.trial_id, each.left) for each in shown]
-
-
-def test_names_sort_as_text_in_their_order() -> None:
-    names = [one[0]["list_name"] for one in stimulus_lists(TRIALS, str, per_group=40)]
-    assert names == sorted(names)
-    assert len(set(map(len, names))) == 1
-    assert Counter(names).most_common(1)[0][1] == 1
 
 
 def test_people_see_sentences_on_their_sides_and_of_end_marks_all_but_full_stops() -> None:

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -297,56 +296,3 @@ def test_ratings_that_are_coded_from_0_are_refused(folder: Path, tmp_path: Path)
         row["rating.keys"] = str(n % 6)
     with pytest.raises(InputError, match="coded off by one"):
         import_psychopy([rewrite(path, rows)], TRIALS)
-
-
-PSYCHOPY = r"""
-import csv
-from types import SimpleNamespace as Of
-
-class Entries(list):
-    def addData(self, name, value): self[-1][name] = value
-    def nextEntry(self): pass
-    def addLoop(self, loop): self.loop = loop
-    # As in psychopy/data/experiment.py: cells with a comma are quoted, nothing is doubled
-    def saveAsWideText(self, path, **_):
-        names = list(dict.fromkeys(name for entry in self.loop for name in entry))
-        cells = [names, *([str(entry.get(name, "")) for name in names] for entry in self.loop)]
-        lines = [[f'"{cell}"' if "," in cell else cell for cell in row] for row in cells]
-        with open(path, "w", encoding="utf-8-sig") as file:
-            file.writelines(",".join(line) + ",\n" for line in lines)
-
-class Trials(Entries):
-    def __iter__(self):
-        for n in range(len(self)):
-            yield self[n]
-    def addData(self, name, value):
-        next(row for row in self if name not in row)[name] = value
-
-def read(path):
-    return list(csv.DictReader(open(path, encoding="utf-8-sig", newline="")))
-
-class Anything:
-    def __init__(self, *_, **__): pass
-    def __getattr__(self, _): return lambda *_, **__: None
-
-data = Of(importConditions=read, TrialHandler=lambda rows, **_: Trials(map(dict, rows)),
-          ExperimentHandler=lambda **_: Entries(), getDateStr=lambda: "today")
-event = Of(waitKeys=lambda **_: [("2", 1.5)])
-core, gui, visual = Anything(), Anything(), Of(Window=Anything, TextStim=Anything)
-core.quit, core.Clock = (lambda: None), Anything
-"""
-
-
-def test_data_of_the_script_hold_no_quotation_marks(folder: Path, tmp_path: Path) -> None:
-    """Run with a PsychoPy of a few lines that writes cells as the real one does."""
-    (tmp_path / "psychopy.py").write_text(PSYCHOPY, encoding="utf-8")
-    shutil.copytree(folder, tmp_path / "out")
-    command = [sys.executable, str(tmp_path / "out" / "experiment.py"), "ann", "L02"]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    subprocess.run(command, check=True, capture_output=True, env=environment)
-    (path,) = (tmp_path / "out" / "data").iterdir()
-    assert '"' not in path.read_text(encoding="utf-8-sig")
-    assert any('"' in text for trial in TRIALS for text in trial.shown)
-    found = import_psychopy([path], TRIALS)
-    assert len(found.responses) == sum(trial.group == 1 for trial in TRIALS)
-    assert not found.unreadable

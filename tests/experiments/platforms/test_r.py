@@ -22,7 +22,7 @@ from contstim.experiments.analysis.ratings import Scope, gather
 from contstim.experiments.platforms.r import PLATFORM, RSettings, export_r
 from contstim.experiments.responses.table import UNRATED, write_responses
 from contstim.items.scale import Scale
-from contstim.items.stimuli import Condition, Kind, on_scale
+from contstim.items.stimuli import Condition, on_scale
 from contstim.testing.platform import HOSTILE, make_trial, read_csv_rows
 from tests.experiments.analysis.simulation import Experiment, simulate
 from tests.experiments.responses.experiment import make_responses, scores_of
@@ -84,31 +84,6 @@ def check_accuracies(said: str) -> None:
 def test_r_prints_our_accuracies_and_ceilings(folder: Path) -> None:
     check_accuracies(in_r(folder, "none"))
     assert (folder / "accuracy.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_the_paradigms_of_minimal_pairs_stand_beside_their_ratings(
-    experiment: Experiment, folder: Path, tmp_path: Path
-) -> None:
-    """Property: each row has its trial's paradigm; without minimal pairs there is no column."""
-    made = {
-        trial.trial_id: replace(
-            trial,
-            condition=Condition.MINIMAL_PAIR,
-            kind_1=Kind.ACCEPTABLE,
-            kind_2=Kind.UNACCEPTABLE,
-            paradigm=f"island {n % 3}",
-        )
-        for n, trial in enumerate(experiment.trials)
-        if trial.condition is Condition.NATURAL_CONTROVERSIAL
-    }
-    trials = tuple(made.get(trial.trial_id, trial) for trial in experiment.trials)
-    out = export(replace(experiment, trials=trials), tmp_path)
-    rows = read_csv_rows(out / "ratings.csv")
-    paradigms = {trial.trial_id: trial.paradigm for trial in trials}
-    assert made
-    assert all(row["paradigm"] == paradigms[row["trial_id"]] for row in rows)
-    assert "paradigm" in {row["column"] for row in read_csv_rows(out / "dictionary.csv")}
-    assert "paradigm" not in read_csv_rows(folder / "ratings.csv")[0]
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.gorilla import import_gorilla
 from contstim.experiments.platforms.jspsych import import_jspsych
 from contstim.experiments.platforms.pcibex import import_pcibex
 from contstim.experiments.platforms.psychopy import import_psychopy
@@ -192,18 +191,6 @@ def test_runs_without_names_are_not_taken_for_one_participant(tmp_path: Path, ru
         import_jspsych([path], TRIALS)
 
 
-def test_files_of_other_platforms_keep_their_readable_rows(tmp_path: Path) -> None:
-    gorilla = tmp_path / "gorilla.csv"
-    names = "Participant Private ID;Zone Name;trial_id;shown_left;Reaction Time"
-    events = [f"7;resp{n + 1};{IDS[n]};1;900,5" for n in range(4)]
-    events[1] = events[1].replace("900,5", "soon")
-    text = "\r".join([names, ";;;;", *events[:3], names, events[3], "END OF FILE"])
-    gorilla.write_bytes(text.encode("utf-16"))
-    found = import_gorilla([gorilla], TRIALS)
-    assert [(r.rating, r.rt_ms) for r in found.responses] == [(1, 900.5), (3, 900.5), (4, 900.5)]
-    assert [row.message.partition(":")[0] for row in found.unreadable] == [f"{gorilla}, line 4"]
-
-
 def test_a_cut_off_or_odd_line_of_pcibex_is_named(tmp_path: Path) -> None:
     names = "Order number of item,PennElementType,PennElementName,Parameter,Value,EventTime"
     comments = [f"# {n}. {name}." for n, name in enumerate([*names.split(","), "trial_id"], 1)]
@@ -229,15 +216,3 @@ def test_no_cell_moves_into_the_column_next_to_it(tmp_path: Path, damage: tuple[
     imported = import_psychopy([path], TRIALS)
     assert [(r.trial_id, r.rating) for r in imported.responses] == [(IDS[0], 3), (IDS[2], 3)]
     assert [str(row).partition(":")[0] for row in imported.unreadable] == [f"{path}, line 3"]
-
-
-def test_quotation_marks_with_commas_stay_within_their_cell(tmp_path: Path) -> None:
-    """As PsychoPy writes them; where they leave two readings, the row is left out."""
-    path = tmp_path / "data.csv"
-    cells = [f"{IDS[n]},1,{n + 1}" for n in range(4)]
-    texts = ['"It is "no", and"', '""no", yes"', '"no" he said', '"a ","b, "c"']
-    body = "".join(f"{text},{rest},\n" for text, rest in zip(texts, cells, strict=True))
-    path.write_text(f"sentence,trial_id,left,rating.keys,\n{body}", encoding="utf-8")
-    found = import_psychopy([path], TRIALS)
-    assert [(r.trial_id, r.rating) for r in found.responses] == [(IDS[n], n + 1) for n in range(3)]
-    assert found.unreadable[0].message.startswith(f"{path}, line 5")

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.platforms.jspsych.folder import TEXTS
 from contstim.experiments.platforms.platform import PLATFORMS, platform_named
-from contstim.experiments.platforms.texts import text_of
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
@@ -41,16 +39,6 @@ def test_exports_show_a_scale_or_refuse_it_by_name(tmp_path: Path, name: str, sc
     assert "confident" not in told
     assert ("0 (left) to 100" if scale is Scale.SLIDER else "left") in told
     assert set(BUTTONS) < PLATFORMS.keys()
-
-
-def test_texts_speak_of_their_scale_and_of_nothing_that_is_not_there() -> None:
-    words = {Scale.CONFIDENCE: "confident", Scale.CHOICE: "This one", Scale.SLIDER: "slider"}
-    for scale in Scale:
-        texts = "".join(text_of(name, "en", (scale,)) for name in TEXTS)
-        assert [word for word in words.values() if word in texts] == [words[scale]]
-        for absent in ("{seconds}", "break_text", "{break}", "{slider}"):
-            assert absent not in texts
-        assert "{seconds}" in text_of("instructions.md", "en", (scale, "deadline"))
 
 
 @pytest.mark.slow

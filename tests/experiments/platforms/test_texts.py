@@ -132,13 +132,6 @@ def test_what_psychopy_or_psychojs_evaluate_is_refused_by_name(text: str, why: s
     assert why in unquotable(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["=A1+1", "@SUM(A1)", "-x", "+x", "(a, b)", "NA", "TRUE", "fALSE", "n/a"]
-)
-def test_what_a_space_quotes_is_quoted(text: str) -> None:
-    assert psychopy_cell(text) == NO_BREAK_SPACE + text
-
-
 @pytest.mark.parametrize(("name", "content"), [("practice.csv", "a,b\n1,2\n"), ("labels.csv", "")])
 def test_nothing_is_written_before_all_texts_are_read(
     tmp_path: Path, name: str, content: str
@@ -198,24 +191,3 @@ def test_a_language_without_texts_needs_those_of_the_researcher(tmp_path: Path) 
     page = (tmp_path / "index.html").read_text()
     assert 'lang="pt-BR"' in page
     assert "<title>Comparing sentences</title>" in page
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_consent_offers_a_code_to_those_who_get_one_of_their_own(language: str) -> None:
-    """A code for all, a link, and places without our server say nobody by a code."""
-    with_own = PageSettings(language=language)
-    without = [
-        PageSettings(language=language, completion_code="C1"),
-        PageSettings(language=language, redirect="https://example.org/done"),
-        PageSettings(language=language, save="jatos"),
-        PageSettings(language=language, save="datapipe", datapipe_id="a1"),
-        PageSettings(language=language, save="download"),
-    ]
-    own, *others = (
-        text_of("consent.md", language, (Scale.CONFIDENCE, *settings.marks))
-        for settings in (with_own, *without)
-    )
-    assert len({*others}) == 1
-    word = {"de": "Code", "es": "código", "zh": "代码"}.get(language, "code")
-    assert [word in text for text in (own, others[0])] == [True, False]
-    assert "{" not in own.replace("{minutes}", "")

@@ -107,13 +107,6 @@ def test_contradictions_stop() -> None:
         admit(TRIALS, [*responses, responses[0]])
 
 
-def test_nobody_left_is_an_error_that_says_why() -> None:
-    with pytest.raises(InputError, match="No participant is left: all: 0 of 12 catch trials"):
-        admit(TRIALS, with_errors({"all": 12}))
-    with pytest.raises(InputError, match="no responses"):
-        admit(TRIALS, [])
-
-
 def test_impossible_rules_are_refused() -> None:
     with pytest.raises(InputError, match="either a number or a share"):
         CatchRule()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from contstim.experiments.responses.checks import Problem, check_responses
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import UNRATED, Response, write_responses
 from contstim.items.scale import Scale
-from contstim.items.stimuli import on_scale
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = make_trials(1)
@@ -85,20 +83,6 @@ def test_sameness_is_of_buttons_and_not_of_ratings() -> None:
     assert [(f.problem, f.participant, f.about) for f in found] == [
         (Problem.ONE_BUTTON, "one", ("2",))
     ]
-
-
-def test_a_slider_that_always_stands_at_its_left_end_is_seen() -> None:
-    """There an answer from left to right is 0, which is an answer and not an unknown one."""
-    made = [replace(r, scale=Scale.SLIDER) for r in planted(one={}, other={})]
-    answered = [
-        replace(r, left=1 + n % 2, rating=100 * (n % 2) if r.participant == "one" else n % 101)
-        for n, r in enumerate(made)
-    ]
-    trials, rules = on_scale(TRIALS, Scale.SLIDER), Exclusions(max_same_button=0.9, min_catch=0)
-    excluded = admit(trials, answered, exclusions=rules).excluded
-    assert excluded == {"one": "a share of answers by one button above 0.9: 1"}
-    found = check_responses(trials, answered).of(Problem.ONE_BUTTON)
-    assert [(f.participant, f.about) for f in found] == [("one", ("0",))]
 
 
 def test_impossible_times_and_long_absences_are_named_and_nobody_is_left_out() -> None:
@@ -216,9 +200,3 @@ def test_rules_that_cannot_hold_are_refused(
     Path("other.csv").write_text("name\nzoe\n")
     with pytest.raises(InputError, match=message):
         admit(TRIALS, planted(ann={}), exclusions=Exclusions(**settings))
-
-
-def test_what_was_not_recorded_breaks_no_rule() -> None:
-    made = planted(ann={"rt_ms": math.nan}, bob={})
-    admitted = admit(TRIALS, made, exclusions=Exclusions(min_median_rt=1, max_minutes=0.1))
-    assert list(admitted.excluded) == ["bob"]

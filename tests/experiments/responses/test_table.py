@@ -9,7 +9,6 @@ import math
 from dataclasses import astuple, replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,19 +95,6 @@ def test_the_mark_comes_back_and_people_need_none(tmp_path: Path, suffix: str) -
         assert read_responses(path) == responses
     write_responses(path, PEOPLE)
     assert b"simulated" not in path.read_bytes()
-
-
-def test_files_that_pandas_joins_keep_the_mark(tmp_path: Path) -> None:
-    """Pandas writes True for a truth value, and an empty cell where one file lacked the column."""
-    tables = []
-    for name, responses in (("people", PEOPLE), ("robots", ROBOTS)):
-        write_responses(tmp_path / f"{name}.csv", responses)
-        tables.append(pd.read_csv(tmp_path / f"{name}.csv"))
-    for order in (tables, tables[::-1]):
-        pd.concat(order).to_csv(tmp_path / "both.csv", index=False)
-        found = read_responses(tmp_path / "both.csv")
-        assert {r.participant for r in found if r.simulated} == {"simulated-1"}
-        assert origin_of(found).share == "1 of 3"
 
 
 def test_what_is_no_truth_value_is_named(tmp_path: Path) -> None:

@@ -78,19 +78,6 @@ def test_it_does_not_matter_which_sentence_is_the_first(
             assert after[name][column] == pytest.approx(cells, abs=1e-6), name
 
 
-def test_leanings_are_towards_a_side_and_told_where_sides_are_recorded() -> None:
-    ratings = draw(11, groups=3, people=10, trials=30, leaning=0.6)
-    for share, sided in ((0.0, 900), (0.5, 450), (2.0, 0)):
-        fit = fit_mixed(changed(ratings, unsided(share)), ["a"])
-        deviations = {
-            (row["factor"], row["effect"]): row["standard_deviation"] for row in fit.variances
-        }
-        assert fit.rated.sided == sided
-        assert (("participants", "intercept") in deviations) == (sided > 0)
-        if sided:
-            assert deviations["participants", "intercept"] == pytest.approx(0.6, rel=0.35)
-
-
 def test_units_of_ratios_and_the_order_of_people_and_trials_do_not_matter() -> None:
     ratings = draw(6)
     rng = np.random.default_rng(2)
@@ -116,18 +103,6 @@ def test_units_of_ratios_and_the_order_of_people_and_trials_do_not_matter() -> N
         {name: effect for name, (effect, _) in fit.trial_effects.items()} for fit in (before, after)
     ]
     assert effects[1] == pytest.approx(effects[0], abs=1e-5)
-
-
-def test_trials_are_drawn_towards_zero_by_as_much_as_is_uncertain() -> None:
-    """Few people leave more uncertain than many, and the estimates scatter less."""
-    many = draw(7, groups=1, people=40, trials=30, leaning=0.0)
-    few = without_people(3)(many)
-    settings = MixedSettings(people="none")
-    sure, unsure = (fit_mixed(each, [], settings).trial_effects for each in (many, few))
-    assert all(error < unsure[name][1] for name, (_, error) in sure.items())
-    mean = many.groups[0].ratings.mean(axis=0)
-    assert np.corrcoef([effect for effect, _ in sure.values()], mean)[0, 1] > 0.95
-    assert fit_mixed(many, ["a"], MixedSettings(items=False)).trial_effects == {}
 
 
 def test_infinite_ratios_count_as_the_largest_finite_one_or_rank_highest() -> None:

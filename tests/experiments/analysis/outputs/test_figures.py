@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 
 from contstim.experiments.analysis.effects import Result, Sampling, compare
@@ -17,7 +13,7 @@ from contstim.experiments.analysis.figures import consistency_figure, scatter_fi
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather
 from contstim.items.stimuli import Condition
-from contstim.reporting.canvas import BLACK, BLUE, ORANGE
+from contstim.reporting.canvas import BLUE, ORANGE
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 
@@ -56,28 +52,6 @@ def test_bars_dots_and_ceiling_are_the_results(result: Result) -> None:
     groups = result.evaluation.of_groups(result.evaluation.values)
     for name, dot in zip(names, dots, strict=True):
         assert np.asarray(dot.get_xdata()).tolist() == groups[:, "abc".index(name)].tolist()
-
-
-def test_a_ceiling_without_width_is_seen(result: Result) -> None:
-    """Witness: the pixels beside the uppermost bar, where nothing else is drawn."""
-    models = [replace(row, lower=0.95, upper=0.95) for row in result.models]
-    figure = consistency_figure(replace(result, models=models), "groups")
-    canvas: Any = FigureCanvasAgg(figure)
-    canvas.draw()
-    across, up = figure.axes[0].transData.transform((0.95, len(models) - 1 + 0.42)).astype(int)
-    pixels = np.asarray(canvas.buffer_rgba())[::-1][up, across - 2 : across + 3, :3]
-    assert pixels.min() < 230
-
-
-def test_lines_of_significance_join_the_better_to_the_worse(result: Result) -> None:
-    """Here a beats b and c, which alone are below the ceiling."""
-    assert result.beaten_by("a") == result.below_ceiling() == {"b", "c"}
-    _, metro = consistency_figure(result, "groups").axes
-    filled = [m for m in marks(metro, "o") if m.get_markerfacecolor() == BLACK]
-    opened = [m for m in marks(metro, "o") if m.get_markerfacecolor() == "white"]
-    assert [np.ravel(m.get_ydata()).tolist() for m in filled] == [[2]]
-    assert [np.ravel(m.get_ydata()).tolist() for m in opened] == [[0, 1], [0, 1]]
-    assert len(marks(metro, "s")) == 1
 
 
 def test_a_line_joins_the_sentences_of_every_trial(made: Experiment, ratings: Ratings) -> None:

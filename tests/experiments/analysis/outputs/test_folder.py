@@ -19,10 +19,10 @@ from contstim.experiments.analysis import figures as drawing
 from contstim.experiments.analysis import page as writing
 from contstim.experiments.analysis.effects import Sampling, Units
 from contstim.experiments.analysis.families import CEILING, ModelContrast
-from contstim.experiments.analysis.figures import drawings, sureness_figure
+from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, Measure
 from contstim.experiments.analysis.page import methods_text, verdict_texts, write_analysis
-from contstim.experiments.analysis.ratings import Scope, gather
+from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.items.stimuli import Condition
@@ -243,21 +243,6 @@ def test_the_page_names_the_trials_that_people_are_least_and_most_sure_of(folder
     }
     assert [sure[name] for name in named["Least"][:5]] == sorted(sure.values())[:5]
     assert [sure[name] for name in named["Most"][:5]] == sorted(sure.values())[:-6:-1]
-
-
-def test_the_figure_of_reliability_has_a_dot_for_each_trial(found: Analysis, folder: Path) -> None:
-    rows = [row for row in read(folder / "tables" / "trials.csv") if row["condition"] != "catch"]
-    figure = sureness_figure(found.ratings)
-    assert figure is not None
-    (axes,) = figure.axes
-    lines = [line for line in axes.lines if line.get_marker() == "o"]
-    filled = [line for line in lines if line.get_markerfacecolor() != "white"]
-    sure = sum(max(float(r["sure_of_2"]), 1 - float(r["sure_of_2"])) >= 0.95 for r in rows)
-    assert sum(np.size(line.get_xdata()) for line in lines) == len(rows)
-    assert sum(np.size(line.get_xdata()) for line in filled) == sure
-    # Nobody knows what is chance where every trial was rated by one person
-    alone = simulate(groups=(1, 1))
-    assert sureness_figure(gather(alone.trials, alone.responses, alone.scores)) is None
 
 
 def test_the_same_analysis_writes_the_same_bytes(
