@@ -370,7 +370,6 @@ READERS = {
         read_pairs,
         harmless={"header only": "a selection may be empty"},
     ),
-    "pairs as JSON lines": Reader("p.jsonl", "json", _rows(PAIRS_CSV), read_pairs),
     "triplets": Reader(
         "t.csv",
         "csv",
@@ -378,7 +377,6 @@ READERS = {
         read_triplets,
         harmless={"header only": "a study may have found none"} | SIGNS,
     ),
-    "triplets as JSON lines": Reader("t.jsonl", "json", _rows(TRIPLETS_CSV), read_triplets),
     "a review": Reader(
         "r.csv",
         "csv",
@@ -388,13 +386,6 @@ READERS = {
             "a row twice": "the same decision twice is one",
             "negative": "the trial itself says its group",
         },
-    ),
-    "a review as JSON lines": Reader(
-        "r.jsonl",
-        "json",
-        _rows(REVIEW_CSV),
-        lambda path: read_reviews([path]),
-        harmless={"null for a text": "a decision need not have a reason"},
     ),
     "responses": Reader("r.csv", "csv", RESPONSES_CSV.encode(), read_responses, harmless=TWICE),
     "responses as JSON lines": Reader(
@@ -411,7 +402,6 @@ READERS = {
         ScoreTable.read,
         harmless=TWICE | SIGNS | {"the last column missing": "a column is a model"},
     ),
-    "scores as JSON lines": Reader("s.jsonl", "json", _rows(SCORES_CSV), ScoreTable.read),
     "scores as arrays": Reader("s.npz", "binary", _npz, ScoreTable.read),
     "a Parquet table": Reader(
         "t.parquet",
@@ -426,10 +416,6 @@ READERS = {
         read_stimuli,
         harmless={"a ragged row": "it is a blank line"},
     ),
-    "stimuli as JSON lines": Reader(
-        "s.jsonl", "json", _rows("sentence\nA b.\nC d.\n"), read_stimuli
-    ),
-    "stimuli as a text": Reader("s.txt", "lines", b"A b.\nC d.\n", read_stimuli),
     "a text": Reader("t.txt", "lines", b"A b.\nC d.\n", lambda path: list(read_sentences(path))),
     "a compressed text": Reader(
         "t.txt.gz",
@@ -456,22 +442,11 @@ READERS = {
         "f.csv", "csv", b"sentence,length\nA b.,2.5\nC d.,3.5\n", read_features, harmless=SIGNS
     ),
     "frequencies": Reader("f.csv", "csv", b"word,count\na,3\nb,4\n", read_frequencies),
-    "frequencies as a text": Reader("f.txt", "lines", b"A b.\nC d.\n", read_frequencies),
     "annotations": Reader(
         "a.csv", "csv", b"sentence,label,f\nA b.,1,0\nC d.,0,1\n", read_annotations, harmless=TWICE
     ),
-    "annotations between tabs": Reader(
-        "a.tsv",
-        "csv",
-        b"sentence\tlabel\tf\nA b.\t1\t0\nC d.\t0\t1\n",
-        read_annotations,
-        harmless=TWICE,
-    ),
     "judged sentences": Reader(
         "j.csv", "csv", JUDGED_CSV.encode(), read_judgements, harmless=JUDGEMENTS
-    ),
-    "judged sentences as JSON lines": Reader(
-        "j.jsonl", "json", _rows(JUDGED_CSV), read_judgements, harmless=JUDGEMENTS
     ),
     "pairs of judged sentences": Reader(
         "p.csv",
@@ -521,15 +496,6 @@ READERS = {
     ),
     "jsPsych's data": Reader(
         "j.csv", "csv", JSPSYCH_CSV.encode(), lambda p: import_jspsych([p], TRIALS), harmless=PEOPLE
-    ),
-    "jsPsych's data as JSON": Reader(
-        "j.json",
-        "json",
-        json.dumps(
-            [json.loads(line) for line in _rows(JSPSYCH_CSV).splitlines()], indent=1
-        ).encode(),
-        lambda p: import_jspsych([p], TRIALS),
-        harmless=PEOPLE,
     ),
     "jsPsych's data as JSON lines": Reader(
         "j.txt", "json", _rows(JSPSYCH_CSV), lambda p: import_jspsych([p], TRIALS), harmless=PEOPLE

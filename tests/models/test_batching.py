@@ -20,7 +20,6 @@ from contstim.models.batching import (
     log_softmax32,
     single_input,
     to_device,
-    unique_rows,
 )
 
 if TYPE_CHECKING:
@@ -100,27 +99,6 @@ def test_results_that_are_written_later_are_the_same_and_none_counts_twice() -> 
     assert total.item() == sum(map(sum, ROWS))
 
 
-def test_errors_of_another_kind_are_not_swallowed() -> None:
-    def run(*_: object) -> None:
-        raise RuntimeError("shapes cannot be multiplied")
-
-    with pytest.raises(RuntimeError, match="shapes"):
-        forward_in_batches(ROWS, run, pad=0, budget=Budget(10))
-
-
-def test_out_of_memory_on_the_cpu_is_recognised() -> None:
-    sizes = []
-
-    def run(ids: torch.Tensor, *_: object) -> None:
-        if len(ids) > 1:
-            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: out of memory")
-        sizes.append(len(ids))
-
-    with pytest.warns(SmallerBatches):
-        forward_in_batches(ROWS, run, pad=0, budget=Budget(100))
-    assert sum(sizes) == len(ROWS)
-
-
 @pytest.mark.parametrize(
     "message",
     [
@@ -163,13 +141,6 @@ def test_what_did_not_fit_is_not_tried_again() -> None:
         forward_in_batches(ROWS, run, pad=0, budget=budget)
     assert len(failed) == first
     assert budget.tokens >= 1
-
-
-def test_unique_rows_can_be_put_back() -> None:
-    rows: list[list[int] | IntArray] = [[1, 2], [3], [1, 2], np.array([3]), [2, 1]]
-    distinct, inverse = unique_rows(rows)
-    assert [row.tolist() for row in distinct] == [[1, 2], [3], [2, 1]]
-    assert inverse.tolist() == [0, 1, 0, 1, 2]
 
 
 def test_log_softmax_is_computed_in_float32_and_keeps_float64() -> None:

@@ -65,12 +65,6 @@ def test_end_marks_of_all_scripts_are_boundaries() -> None:
     assert classes == [BOUNDARY] * 4 + [WITHIN] * 3 + [BOUNDARY] * 2
 
 
-def test_outputs_without_a_token_belong_to_no_class(tokenizer_of: Callable[[str], Any]) -> None:
-    tokenizer = tokenizer_of("bert")
-    classes = token_classes(tokenizer, len(tokenizer) + 10)
-    assert (classes[-10:] == NO_CLASS).all()
-
-
 def test_a_tokenizer_without_marks_is_refused() -> None:
     words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "<unk>": 2}, unk_token="<unk>"))
     fast_tokenizer: Any = transformers.PreTrainedTokenizerFast
@@ -93,13 +87,6 @@ def test_probabilities_are_those_within_the_token_s_class() -> None:
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-6)
     every = Normaliser(classes).log_softmax(logits)
     np.testing.assert_allclose(every.numpy()[rows, tokens], expected, atol=1e-6)
-
-
-def test_without_classes_they_are_those_in_the_whole_vocabulary() -> None:
-    logits = torch.randn(2, 5)
-    found = Normaliser(None).log_probs(logits.clone(), np.array([1, 0]), np.array([4, 2]))
-    expected = logits.log_softmax(-1)[[1, 0], [4, 2]].double()
-    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "xlm"])

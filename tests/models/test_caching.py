@@ -52,19 +52,6 @@ def test_results_are_the_functions_and_few_are_kept(calls: list[int], most: int)
             del kept[0]
 
 
-def test_short_lists_do_not_drive_out_long_ones() -> None:
-    asked: list[int] = []
-
-    def numbers(n: int) -> list[int]:
-        asked.append(n)
-        return [0] * n
-
-    remembered = SizedCache(numbers, len, 50_000)
-    for n in (23_180, *range(200), 23_180):
-        remembered(n)
-    assert asked.count(23_180) == 1
-
-
 @pytest.fixture
 def tokenised(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """All texts that a tokenizer was given."""

@@ -195,18 +195,6 @@ def test_the_context_does_not_count_and_matters(load: Load) -> None:
     assert model.convention.fingerprint != CausalModel(checkpoint).convention.fingerprint
 
 
-def test_the_beginning_is_never_there_twice(
-    load: Load, tiny_checkpoint: Callable[[str], Path]
-) -> None:
-    from transformers import AutoTokenizer
-
-    plain = load("gpt2")
-    adding = AutoTokenizer.from_pretrained(tiny_checkpoint("gpt2"), add_bos_token=True)
-    twice = Checkpoint(plain.model, adding, "adds its own", "cpu", "causal")
-    expected = CausalModel(plain).log_probs(SENTENCES)
-    np.testing.assert_allclose(CausalModel(twice).log_probs(SENTENCES), expected, atol=1e-5)
-
-
 def test_networks_that_see_the_last_tokens_only(load: Load) -> None:
     from transformers import MistralConfig, MistralForCausalLM
 
@@ -337,13 +325,3 @@ def test_bounds_stay_true_for_words_that_do_not_fit_in_the_window(load: Load) ->
     assert found.upper_bound[0] >= model.log_probs([sentence])[0]
     with pytest.raises(ModelError, match="reads at most"):
         model.replacement_log_probs(sentence, position, words)
-
-
-def test_tokens_added_to_a_tokenizer_but_not_to_the_network_do_no_harm(load: Load) -> None:
-    """The usual `add_special_tokens` without resizing: the same scores as before."""
-    plain = load("gpt2")
-    tokenizer = copy.deepcopy(plain.tokenizer)
-    tokenizer.add_special_tokens({"pad_token": "[PAD]"})
-    padded = Checkpoint(plain.model, tokenizer, plain.location, plain.device, plain.kind)
-    ours, theirs = (CausalModel(c, rule="chain").log_probs(PARSED[:3]) for c in (padded, plain))
-    np.testing.assert_array_equal(ours, theirs)

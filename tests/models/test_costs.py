@@ -61,12 +61,6 @@ def test_what_is_counted_is_what_passed_through_the_network(
             assert passed.rows > 0 or asked is not model
 
 
-def test_a_tally_that_is_counting_already_counts_once() -> None:
-    with counting(Tally()) as tally, counting(tally):
-        count(2, 5)
-    assert tally.total == Cost(2, 5, 1)
-
-
 def test_tallies_nest_and_end() -> None:
     with counting(Tally()) as outer:
         count(1, 10)

@@ -12,10 +12,9 @@ import pytest
 from contstim.errors import ModelError
 from contstim.models.base import Scorer
 from contstim.models.catalog import load_model, load_models, load_scorer
-from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.models.specifications import Specification, parse_model
-from contstim.models.transforms import InLetterCase, Transformed, unknown_words
+from contstim.models.transforms import InLetterCase, unknown_words
 from contstim.optimization.search.synthesize import synthesize
 from contstim.testing.contract import SENTENCES as TRIED
 from contstim.testing.contract import LanguageModelContract, ScorerContract
@@ -73,13 +72,6 @@ def test_mean_by_hand(tiny_checkpoint: Callable[[str], Path]) -> None:
     assert model.convention.unit == "nats per token"
 
 
-def test_the_mean_of_an_ngram_model_counts_words_and_the_end(arpa: Callable[[int], Path]) -> None:
-    plain = NgramModel(arpa(2))
-    model = Transformed(plain, "mean")
-    expected = plain.log_probs(SENTENCES) / [len(sentence) + 1 for sentence in SENTENCES]
-    np.testing.assert_allclose(model.scores(SENTENCES), expected)
-
-
 class TestMean(ScorerContract):
     @pytest.fixture
     def model(self, arpa: Callable[[int], Path]) -> Scorer:
@@ -131,15 +123,6 @@ def test_specifications(text: str, expected: tuple[str, ...]) -> None:
 def test_wrong_specifications_say_what_is_right(text: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         parse_model(text)
-
-
-def test_a_folder_with_a_configuration_needs_no_family(
-    tiny_checkpoint: Callable[[str], Path],
-) -> None:
-    location = str(tiny_checkpoint("llama"))
-    model = load_model(location, device="cpu")
-    assert model.name == location
-    assert model.convention.rule == "log-likelihood"
 
 
 CASES = {"lower": str.lower, "upper": str.upper}

@@ -70,16 +70,6 @@ def test_questions_to_the_device_do_not_grow_with_the_batches(
     assert asked[16] == asked[10**6] == []
 
 
-@pytest.mark.parametrize("name", ["bert@pll-original", "roberta@pll-original"])
-def test_rows_of_several_lengths_cost_one_question_a_batch(
-    tiny_checkpoint: Folder, name: str
-) -> None:
-    with simulated_gpu() as gpu:
-        model: Any = load_scorer(tiny.specification(tiny_checkpoint, name), device="cuda")
-        asked, batches = waits(gpu, model, SENTENCES)
-    assert 0 < len(asked) <= batches
-
-
 def test_words_before_a_place_are_read_with_one_wait(tiny_checkpoint: Folder) -> None:
     """A search reads the words before each place that it visits."""
     with simulated_gpu() as gpu:

@@ -111,14 +111,6 @@ def test_what_is_no_causal_model_in_one_file_is_refused(
         load_scorer(specification.format(folder), device="cpu")
 
 
-def test_a_missing_package_is_named_with_its_extra(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loading_module, "find_spec", lambda name: None if name == "gguf" else name)
-    with pytest.raises(ModelError, match=r"pip install 'contstim\[gguf\]'"):
-        check_model(parse_model(str(folder / "tiny.gguf")))
-
-
 def test_quantized_weights_are_not_quantized_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,28 +106,6 @@ def test_the_probe_passes_sound_networks_in_half_precision(
     load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu", dtype="bfloat16"))
 
 
-def test_xlnet_is_no_causal_model(tiny_checkpoint: Callable[[str], Path], tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    model = hf.XLNetLMHeadModel(
-        hf.XLNetConfig(vocab_size=400, d_model=32, n_layer=2, n_head=4, d_inner=64)
-    )
-    folder = _save(model, tiny_checkpoint("gpt2"), tmp_path / "xlnet")
-    with pytest.raises(ModelError, match=r"not a causal language model: a later word changes"):
-        load_checkpoint(str(folder), Loading(device="cpu"))
-
-
-def test_bert_is_causal_only_as_a_decoder(
-    tiny_checkpoint: Callable[[str], Path], tmp_path: Path
-) -> None:
-    torch.manual_seed(0)
-    config = hf.BertConfig(vocab_size=220, **SIZES, is_decoder=True)
-    folder = _save(hf.BertLMHeadModel(config), tiny_checkpoint("bert"), tmp_path / "bert")
-    assert load_checkpoint(str(folder), Loading(device="cpu")).kind == "causal"
-    edit(folder / "config.json", is_decoder=False)
-    with pytest.raises(ModelError, match=r"BERT without is_decoder"):
-        load_checkpoint(str(folder), Loading(device="cpu"))
-
-
 def test_a_masked_network_that_reads_one_side_is_refused(copy: Copy) -> None:
     folder = copy("bert")
     edit(folder / "config.json", is_decoder=True)

@@ -22,12 +22,9 @@ from contstim.models.catalog import (
     load_scorer,
     parameter_count,
 )
-from contstim.models.checkpoints import load_checkpoint, load_tokenizer
+from contstim.models.checkpoints import load_checkpoint
 from contstim.models.checkpoints.source import stamp
 from contstim.models.loading import Loading
-from contstim.models.specifications import hub_commit, parse_model, parse_models
-from contstim.words.sentence import Sentence
-from tests.models import tiny
 from tests.models.checkpoints.conftest import SENTENCES, edit_weights
 
 NAME, OLD, NEW = "someone/small", "a" * 40, "b" * 40
@@ -115,22 +112,6 @@ def test_a_branch_that_moved_is_loaded_again(folders: tuple[Path, Path], cache: 
     assert load_checkpoint(f"{NAME}:main", CPU) is not before
 
 
-def test_tokenizers_and_networks_without_weights_have_revisions(
-    folders: tuple[Path, Path], cache: Path, tiny_checkpoint: Callable[[str], Path]
-) -> None:
-    put(cache, tiny_checkpoint("pythia"), "d" * 40, "other")
-    sizes = {
-        revision: len(load_tokenizer(f"{NAME}:{revision}", CPU)[0]) for revision in ("v1", "other")
-    }
-    expected = [
-        len(load_tokenizer(str(folder), CPU)[0])
-        for folder in (folders[0], tiny_checkpoint("pythia"))
-    ]
-    assert [*sizes.values()] == expected
-    shape = load_checkpoint(f"{NAME}:other", Loading(device="cpu", weights=False))
-    assert shape.model.config.model_type == "gpt_neox"
-
-
 @pytest.mark.usefixtures("folders")
 @pytest.mark.parametrize("revision", ["v9", "e" * 40, OLD[:7]])
 def test_a_revision_that_is_not_in_the_cache_is_refused(revision: str) -> None:
@@ -165,14 +146,3 @@ def test_a_folder_has_no_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError, match=r"small is on this machine .* 'main'.*Leave out ':main'"):
         check_model(parse_model("hf:small:main"))
-
-
-def test_a_folder_with_a_colon_in_its_name_is_a_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Callable[[str], Path]
-) -> None:
-    shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "small:v1")
-    monkeypatch.chdir(tmp_path)
-    model = load_model("hf:small:v1@chain", device="cpu")
-    expected = load_model(f"hf:{tiny_checkpoint('gpt2')}@chain", device="cpu")
-    sentence = [Sentence.parse(tiny.TEXTS[2])]
-    assert model.log_probs(sentence) == expected.log_probs(sentence)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
 
 from contstim.errors import ModelError
 from contstim.models import loading as loading_module
@@ -17,7 +16,6 @@ from contstim.models.loading import Loading
 from contstim.models.tensors import has_parts_elsewhere
 from contstim.words.sentence import Sentence
 from tests.models import tiny
-from tests.models.checkpoints.conftest import edit_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,30 +88,11 @@ def test_a_classifier_can_be_spread(folders: Folder) -> None:
     np.testing.assert_allclose(spread.scores(SENTENCES), plain.scores(SENTENCES), atol=1e-5)
 
 
-def test_auto_spreads_over_what_is_there(tiny_checkpoint: Folder) -> None:
-    checkpoint = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device_map="auto"))
-    assert checkpoint.has_weights
-    expected = "cuda:0" if torch.cuda.is_available() else "cpu"
-    assert checkpoint.device == expected
-
-
 def test_a_checkpoint_in_use_is_shared_by_equal_maps_only(tiny_checkpoint: Folder) -> None:
     location = str(tiny_checkpoint("gpt2"))
     spread = load_checkpoint(location, Loading(device_map={"": "cpu"}))
     assert load_checkpoint(location, Loading(device_map={"": "cpu"})) is spread
     assert load_checkpoint(location, Loading(device="cpu")) is not spread
-
-
-def test_weights_on_disk_are_checked_too(copy: Folder) -> None:
-    folder = copy("gpt2")
-    parts = two_devices(str(folder))
-
-    def spoil(weights: dict[str, torch.Tensor]) -> None:
-        weights["transformer.h.1.mlp.c_fc.weight"][0, 0] = float("nan")
-
-    edit_weights(folder, spoil)
-    with pytest.raises(ModelError, match="not finite numbers"):
-        load_checkpoint(str(folder), Loading(device_map=parts))
 
 
 def test_weights_away_from_devices_are_not_cast_to_float32(tiny_checkpoint: Folder) -> None:

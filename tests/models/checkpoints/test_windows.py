@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,18 +44,6 @@ def test_the_window_of_mpt_is_read(tiny_checkpoint: Callable[[str], Path], tmp_p
     assert model.log_probs([Sentence.parse("a a a.")])[0] < 0
     with pytest.raises(ModelError, match="reads at most 16"):
         model.log_probs([Sentence.parse("a " * 30 + "a.")])
-
-
-@pytest.mark.parametrize(
-    "name", ["n_positions", "max_seq_len", "max_sequence_length", "seq_length", "n_ctx"]
-)
-def test_limits_by_other_names_are_read(copy: Copy, name: str) -> None:
-    """A configuration without `max_position_embeddings`, such as Bloom's, may say it otherwise."""
-    checkpoint = load_checkpoint(str(copy("gpt2")), Loading(device="cpu"))
-    checkpoint.model.config = hf.BloomConfig(**{name: 12})
-    assert replace(checkpoint).window == 12
-    checkpoint.model.config = hf.BloomConfig()
-    assert replace(checkpoint).window is None
 
 
 def test_what_the_tokenizer_puts_before_a_text_is_the_context(copy: Copy) -> None:

@@ -94,14 +94,3 @@ def test_a_draft_without_covers_scores_each_word_given_all_others(
     whole = masked("bert", rule="pll-whole-word").token_log_probs([SENTENCE])[0]
     expected = sum(term.log_prob for term in whole if term.word >= 0)
     assert draft.log_probs([SENTENCE])[0] == pytest.approx(expected, abs=1e-4)
-
-
-def test_a_draft_is_another_model_and_the_pseudo_log_likelihoods_have_none(
-    masked: Callable[..., MaskedModel],
-) -> None:
-    model = masked("bert")
-    draft = model.draft(1)
-    assert draft is not None
-    others = [model, model.draft(0), model.draft(2)]
-    assert draft.convention.fingerprint not in {m.convention.fingerprint for m in others if m}
-    assert masked("bert", rule="pll-original").draft() is None

@@ -199,15 +199,5 @@ def test_bounds_and_estimates_are_near_the_scores_of_words(
         np.testing.assert_allclose(cheap.estimate, chain.estimate, rtol=0, atol=1e-4)
 
 
-def test_a_sentence_of_one_word_is_known_exactly(masked: Callable[..., MaskedModel]) -> None:
-    model, words = masked("bert", rule="chain-mixture"), ("Girl", "The", "Zyzzyva")
-    sentence = Sentence.parse("Girl!")
-    exact = model.replacements(sentence, 0, words).exact
-    fresh = model.replacement_log_probs(sentence, 0, words)
-    single = ~np.isnan(exact)
-    assert single.tolist() == (model.tokens_per_word(words, initial=True) == 1).tolist()
-    np.testing.assert_allclose(exact[single], fresh[single], rtol=0, atol=1e-4)
-
-
 def test_other_rules_have_no_mixture_to_bound(masked: Callable[..., MaskedModel]) -> None:
     assert masked("bert").lower_bounds([SENTENCE]) is None

@@ -143,31 +143,3 @@ def test_words_are_cheap_to_score_from_tables_only(kind: str) -> None:
     pytest.importorskip("kenlm")
     assert NgramModel(HERE / "tiny.arpa").cheap_replacements
     assert not NgramModel(HERE / kind).cheap_replacements
-
-
-def test_tables_stay_those_of_the_file_that_was_loaded(
-    trained: Path, tmp_path: Path, english: list[Sentence]
-) -> None:
-    """Witness: the same file elsewhere, which does not change."""
-    path = tmp_path / "m.arpa"
-    path.write_bytes((trained / "2gram.arpa").read_bytes())
-    model, unchanged = NgramModel(path), NgramModel(trained / "2gram.arpa")
-    path.write_bytes((trained / "3gram.arpa").read_bytes())
-    assert model.convention.fingerprint == unchanged.convention.fingerprint
-    np.testing.assert_array_equal(
-        model.replacement_log_probs(english[0], 0, ("The", "A")),
-        unchanged.replacement_log_probs(english[0], 0, ("The", "A")),
-    )
-
-
-def test_boundaries_are_no_words_to_search_with(bigram: NgramModel) -> None:
-    assert bigram.knows(("<s>", "</s>", "<unk>", "<UNK>", "the")).tolist() == [False] * 4 + [True]
-
-
-def test_damaged_counts_are_a_model_error(trained: Path, tmp_path: Path) -> None:
-    path = tmp_path / "m.arpa"
-    path.write_bytes((trained / "2gram.arpa").read_bytes())
-    for content in ("a,b\n1,2\n", "word,initial,inner\ndog,few,2\n"):
-        (tmp_path / "m.arpa.counts.csv").write_text(content)
-        with pytest.raises(ModelError, match="is not a table of words and counts"):
-            NgramModel(path).vocabulary(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from itertools import product
 from pathlib import Path
 
@@ -147,12 +146,3 @@ def test_sentences_in_many_parts_are_scored_like_each_alone(
 def test_a_binary_file_without_kenlm_names_the_extra() -> None:
     with pytest.raises(ModelError, match=r"pip install 'contstim\[kenlm\]'.*give the ARPA file"):
         NgramModel(HERE / "tiny.trie.binary")
-
-
-def test_compressed_files_are_read_into_tables(tmp_path: Path) -> None:
-    path = tmp_path / "tiny.arpa.gz"
-    path.write_bytes(gzip.compress((HERE / "tiny.arpa").read_bytes()))
-    model, plain = NgramModel(path), NgramModel(HERE / "tiny.arpa")
-    sentences = [Sentence.parse("The dog sees a cat"), Sentence.parse("Cats")]
-    np.testing.assert_array_equal(model.log_probs(sentences), plain.log_probs(sentences))
-    assert model.tables is not None

@@ -152,17 +152,6 @@ def test_bounds_are_what_the_words_before_and_the_word_cost(kind: Kind) -> None:
         assert bound == pytest.approx(known, abs=1e-4)
 
 
-def test_words_and_ends_are_those_of_the_convention(kind: Kind) -> None:
-    model = build(kind)
-    terms = model.token_log_probs([Sentence.parse("Do you know the zyzzyva?")])[0]
-    words = ["Do", "you", "know", "the", "zyzzyva"]
-    assert [term.token for term in terms] == words + ["</s>"] * model.convention.end_scored
-    assert [term.word for term in terms][:5] == [0, 1, 2, 3, 4]
-    assert model.convention.end_scored == (kind != "bilstm")
-    other = Sentence.parse("Do you know the xkcd!")
-    assert model.log_probs([other])[0] == pytest.approx(sum(term.log_prob for term in terms))
-
-
 def test_the_fingerprint_follows_weights_and_words(kind: Kind) -> None:
     first, again = build(kind), build(kind)
     assert first.convention == again.convention

@@ -21,7 +21,7 @@ from contstim.models.server.address import (
     key_of,
     parse_address,
 )
-from contstim.models.specifications import parse_model, parse_models
+from contstim.models.specifications import parse_model
 from contstim.steps.scoring import ScoreSentences
 from contstim.words.sentence import Sentence
 from tests.models.server.fakes import MODEL, FakeServer
@@ -50,13 +50,6 @@ def test_every_part_is_read() -> None:
         draft="hf:x@chain",
     )
     assert address.root == "https://host:8000"
-
-
-def test_a_specification_leads_to_the_address_with_a_name_and_a_transform() -> None:
-    (named,) = parse_models(["big=server:http://h:8000/v1#org/m?tokenizer=gpt2+mean"])
-    parsed = parse_model(named.specification)
-    assert (named.name, parsed.family, parsed.transform) == ("big", "server", "mean")
-    assert parsed.location == "http://h:8000/v1#org/m?tokenizer=gpt2"
 
 
 def test_a_rule_that_needs_the_whole_distribution_is_refused_by_name() -> None:

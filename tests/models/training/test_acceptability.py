@@ -145,19 +145,6 @@ def test_interrupted_restarts_go_on_bit_for_bit(
         assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
 
-def test_other_labels_are_another_text(base: str, done: list[Training]) -> None:
-    turned = [replace(one, acceptable=not one.acceptable) for one in SENTENCES]
-    with pytest.raises(InputError, match="`text` is not the one"):
-        train_acceptability(
-            turned,
-            done[0].out.parent,
-            1,
-            ClassifierSettings(base=base),
-            TRAINING,
-            device="cpu",
-        )
-
-
 def test_what_cannot_be_trained_is_refused(base: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="`restarts` must be 1 or more"):
         train_acceptability(SENTENCES, tmp_path, 0)

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import InputError, ModelError
-from contstim.models.batching import padded
 from contstim.models.catalog import load_model
 from contstim.models.recurrent.folder import read_folder
 from contstim.models.training.loop import (
@@ -32,7 +31,7 @@ from contstim.models.training.settings import (
 )
 from contstim.words.sentence import Sentence
 from tests.models.conftest import Draw
-from tests.models.training.runs import KINDS, SENTENCES, TRAINING, losses, train
+from tests.models.training.runs import SENTENCES, TRAINING, losses, train
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=300), st.integers(1, 9))
@@ -57,12 +56,6 @@ def test_every_epoch_has_an_order_of_its_own() -> None:
     )
     assert (first == again).all()
     assert (first != other).any()
-
-
-def test_rows_are_padded_on_the_right() -> None:
-    ids, present = padded([np.array([5]), np.array([7, 8, 9])])
-    assert ids.tolist() == [[5, 0, 0], [7, 8, 9]]
-    assert present.tolist() == [[True, False, False], [True, True, True]]
 
 
 @given(st.integers(2, 500), st.floats(0.001, 0.999), st.integers(0, 5))
@@ -206,17 +199,6 @@ def test_settings_out_of_range_are_refused_by_name(
 ) -> None:
     with pytest.raises(InputError, match=message):
         settings(**wrong)
-
-
-@pytest.mark.parametrize(
-    ("kind", "rate"), [("lstm", 1e5), ("bert", 1e5), *((kind, 1e38) for kind in KINDS)]
-)
-def test_a_learning_rate_beyond_measure_leaves_no_model(
-    kind: str, rate: float, tmp_path: Path
-) -> None:
-    with pytest.raises(ModelError, match=r"no longer a number .*`learning_rate`"):
-        train(kind, tmp_path / kind, replace(TRAINING, learning_rate=rate))
-    assert not (tmp_path / kind).exists()
 
 
 def test_weights_that_are_not_finite_are_not_saved(
