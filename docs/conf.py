@@ -1,7 +1,7 @@
 """Sphinx configuration for `make docs`; needs no network.
 
-The build executes the tutorials and generates the reference from the code (`extensions/reference.py`). Every warning is
-an error.
+The build executes the tutorials and generates the reference from the code
+(`extensions/reference.py`). Every warning is an error.
 """
 
 from __future__ import annotations

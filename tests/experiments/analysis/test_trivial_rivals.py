@@ -176,3 +176,4 @@ def test_rivals_are_judged_on_trials_that_all_of_them_judge(analysed: Analysis) 
     assert expected is not None
     assert found is not None
     assert found.models == expected.models
+    assert {row.n_trials for row in found.models} == {len(some)}

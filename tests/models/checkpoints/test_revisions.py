@@ -25,6 +25,7 @@ from contstim.models.catalog import (
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.checkpoints.source import stamp
 from contstim.models.loading import Loading
+from contstim.models.specifications import hub_commit, parse_model, parse_models
 from tests.models.checkpoints.conftest import SENTENCES, edit_weights
 
 NAME, OLD, NEW = "someone/small", "a" * 40, "b" * 40
