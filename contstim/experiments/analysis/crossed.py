@@ -287,8 +287,8 @@ def variance_components(blocks: Sequence[Block], lacking: str = "") -> VarianceC
     enough_items = sum(spare) >= between and min(spare) > 0
     if between and not (freedom >= between and enough_items):
         variance, all_freedom = _between_blocks(blocks) + shared, np.array(float(between))
-        why = "hold one person" if enough_items else "hold too few trials"
-        note = f"groups are compared, since most {why}"
+        why = "one participant" if enough_items else "too few trials"
+        note = f"the variance is that between groups, because most groups have {why}"
     elif freedom and sum(spare):
         # With little variance between people, their contribution is negative as often as positive.
         # Cutting it at zero would widen intervals of designs with many people alone in a group.
@@ -296,21 +296,21 @@ def variance_components(blocks: Sequence[Block], lacking: str = "") -> VarianceC
         terms = np.stack([items, weight * person, weight * answers])
         people_freedom = [np.full(items.shape, float(n)) for n in (freedom, answers_freedom)]
         all_freedom = _satterthwaite(terms, np.stack([items_freedom, *people_freedom]), variance)
-        note = "a person alone is taken to vary as those in other groups do" * (1 in sizes)
+        note = "a participant who is alone in a group is assumed to vary like others" * (1 in sizes)
     elif freedom:
         variance, all_freedom = weight * person, np.array(float(freedom))
-        population, note = PEOPLE, "one trial: nothing is said of other items"
+        population, note = PEOPLE, "one trial: the interval does not generalise to other items"
     elif sum(spare):
         variance, all_freedom = items, items_freedom
-        population, note = ITEMS, "one participant: nothing is said of other people"
+        population, note = ITEMS, "one participant: the interval does not generalise to other people"
     else:
         variance, all_freedom = nan, nan
-        population, note = NEITHER, "one participant and one trial: nothing is said of others"
+        population, note = NEITHER, "one participant and one trial: there is no interval"
     variance = np.where(variance < _TINY, 0.0, variance)
     single = [len(b.items) / b.means * (b.influence**2).sum(axis=-1) for b in blocks]
     residual = np.concatenate(single, axis=-1).mean(axis=-1) + np.maximum(0.0, person - answers)
     if (variance == 0).all() and (residual < _TINY).all():
-        note = "no scatter, since everybody of a group has the same value"
+        note = "no variance: all participants of a group have the same value"
     different = len(np.unique(np.concatenate([block.items for block in blocks])))
     items_per_mean = different / max(block.means for block in blocks)
     of_items = (items, items_freedom) if sum(spare) else (nan, nan)

@@ -228,7 +228,7 @@ def uncertainty_of(
     blocks = blocks_of(groups, shares, side)
     lacking = "no group rated trials of both models"
     if side.ceiling:
-        lacking = "no group has a ceiling: each holds one participant"
+        lacking = "no group has a ceiling: each has one participant"
     components = variance_components(blocks, lacking)
     estimate = np.asarray(sum(block.values @ block.weights for block in blocks), np.float64)
     span = np.asarray(1 - lowest)

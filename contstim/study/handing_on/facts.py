@@ -68,8 +68,8 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-# Fates of searches: the heading of a column, and names in the record of the searches, added up
-_FATES = {"passed over": ("inadmissible", "unchanged"), "of these searched in vain": ("unchanged",)}
+# Search outcomes: column heading → keys in the record of the searches to sum
+_FATES = {"skipped": ("inadmissible", "unchanged"), "of these after a search": ("unchanged",)}
 _FATES |= {"failed": ("failed",), "not found": ("missing",)}
 
 
@@ -117,7 +117,7 @@ class StudyFacts:
         given, models = self.study.texts, [model for model in self.study.models if model.training]
         learn = [f"the training of {model.name}" for model in models if model.own_text is None]
         uses = [
-            (in_a_row(["words", *learn]), given.training, places.TRAINING),
+            (in_a_row(["the vocabulary", *learn]), given.training, places.TRAINING),
             ("natural sentences", given.natural, places.NATURAL_TEXT),
         ]
         uses += [(f"the training of {e.name}", e.own_text, e.embedded_text) for e in models]
@@ -338,7 +338,7 @@ class StudyFacts:
             reasons.update(of_pair.get("reasons", {}))
         # Without the numbers of each search
         vain = self.record(places.TRIPLETS).get("unchanged", []) if self.found else []
-        return reasons + Counter(f"searched in vain, as {x['reason'].split(':')[0]}" for x in vain)
+        return reasons + Counter(f"unsuccessful search, {x['reason'].split(':')[0]}" for x in vain)
 
     @property
     def figures(self) -> dict[str, float]:
@@ -591,14 +591,14 @@ class StudyFacts:
         dropped = self.vocabulary.get("words", {}).get("dropped", 0)
         unequal = self.vocabulary.get("same_token_count")
         counts: dict[str, dict[str, int]] = {
-            "words, at the start of sentences and inside": self.vocabulary.get("left_out", {}),
+            "words, at first and at other positions": self.vocabulary.get("left_out", {}),
             "natural sentences": self.record(places.NATURAL).get("left_out", {}),
-            "natural sentences passed over": self.passed_over,
+            "natural sentences, skipped": self.passed_over,
             "participants": self.excluded,
         }
         rows = [(what, why, n) for what, reasons in counts.items() for why, n in reasons.items()]
         if dropped:
-            or_cut = ", or tokenizers cut them into unequal numbers of tokens" if unequal else ""
+            or_cut = ", or tokenizers split them into different numbers of tokens" if unequal else ""
             rows.append(("words", f"not every model knows them{or_cut}", dropped))
         return rows + [
             (f"{kind}s", "rejected by a reviewer", n) for kind, n, _ in self.rejections if n
@@ -609,6 +609,6 @@ def for_each(items: Sequence[Pair | Triplet]) -> str:
     """`6 for each of 3 pairs of models`, where the numbers are equal; else least and most."""
     counts = Counter(frozenset((item.model_1, item.model_2)) for item in items).values()
     if len(counts) == 1:
-        return "all for one pair of models"
+        return "all of them for one pair of models"
     numbers = " to ".join(f"{n:,}" for n in dict.fromkeys((min(counts), max(counts))))
     return f"{numbers} for each of {counted(len(counts), 'pair')} of models"

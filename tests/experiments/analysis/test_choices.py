@@ -11,7 +11,9 @@ from contstim.errors import InputError
 from contstim.experiments.analysis import effects, tables
 from contstim.experiments.analysis.agreement import failures
 from contstim.experiments.analysis.families import every_contrast
+from contstim.experiments.analysis.figures import drawings
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, evaluate
+from contstim.experiments.analysis.page import methods_text, report
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.items.scale import Scale
@@ -60,6 +62,25 @@ def test_signed_ranks_are_refused_with_the_reason(chosen: Analysis) -> None:
     contrasts = every_contrast(chosen.ratings.models)
     with pytest.raises(InputError, match=message):
         effects.compare(chosen.ratings, Scope.RANDOM, COSINE, contrasts, chosen.sampling)
+
+
+def test_the_page_and_the_methods_speak_of_choices(chosen: Analysis) -> None:
+    figures = dict(drawings(chosen))
+    assert "accuracy-overall" in figures
+    assert not [name for name in figures if "cosine" in name]
+    ticks = figures["reliability"].axes[0].get_xticks()
+    assert ticks.tolist() == [1, 2]
+    page = report(chosen, dict.fromkeys(figures, b""), title="Choices").html()
+    assert f"gave {len(CHOSEN):,} choices" in page
+    assert "1 (sentence_1) or 2 (sentence_2)" in page
+    assert "osine" not in page
+    assert "did not rate their confidence" in methods_text(chosen)[0]
+    columns = tables.trials_table(chosen.ratings)
+    assert [name for name in columns if name.startswith("rated_")] == ["rated_1", "rated_2"]
+    for row, share in enumerate(columns["share_sentence_2"]):
+        counts = columns["rated_1"][row], columns["rated_2"][row]
+        assert share == pytest.approx(counts[1] / sum(counts))
+        assert columns["mean_rating"][row] == pytest.approx(1 + share)
 
 
 def test_failures_take_from_the_accuracy(chosen: Analysis) -> None:

@@ -23,7 +23,7 @@ from contstim.experiments.analysis.families import (
 )
 from contstim.experiments.analysis.intervals import Uncertainty
 from contstim.experiments.analysis.measures import ACCURACY, COSINE, MEASURES
-from contstim.experiments.analysis.ratings import Ratings, Scope, gather
+from contstim.experiments.analysis.ratings import Ratings, Scope, gather, subset
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
@@ -160,7 +160,7 @@ def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
     scores = ScoreTable(made.scores.sentences, ("a", "b"), flat)
     responses = tuple(replace(r, rating=2) for r in made.responses)
     ratings = gather(made.trials, responses, scores)
-    alike = "no scatter, since everybody of a group has the same value"
+    alike = "no variance: all participants of a group have the same value"
     for measure in MEASURES:
         result = compare(ratings, Scope.RANDOM, measure, every_contrast("ab"), Sampling(units))
         pair, *ceilings = result.comparisons
@@ -170,8 +170,50 @@ def test_what_cannot_vary_is_named_and_nothing_warns(units: Units) -> None:
         for value in result.models:  # of items without exception others may be one
             assert value.interval.low < value.value < value.interval.high
         for test in ceilings:  # everybody is as all others, and the model at chance: no scatter
-            assert test.interval.note == "no scatter, since everybody of a group has the same value"
+            assert (
+                test.interval.note == "no variance: all participants of a group have the same value"
+            )
             assert test.testable == (units != "groups")
+
+
+@pytest.mark.parametrize(
+    ("groups", "trials", "population", "note"),
+    [
+        ((1,), 12, "items like these, for this participant", "one participant: the interval"),
+        ((4,), 1, "people like these, on this trial", "one trial: the interval"),
+        ((1,), 1, "this answer alone", "one participant and one trial"),
+        (
+            (1, 1, 1),
+            12,
+            "people and items like these",
+            "the variance is that between groups, because most groups have one",
+        ),
+        (
+            (4, 4, 4),
+            1,
+            "people and items like these",
+            "the variance is that between groups, because most groups have too",
+        ),
+        ((4, 3, 1), 12, "people and items like these", "a participant who is alone"),
+        ((4, 3), 12, "people and items like these", ""),
+    ],
+)
+def test_intervals_say_what_they_speak_of(
+    groups: tuple[int, ...], trials: int, population: str, note: str
+) -> None:
+    ratings = ratings_of(simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,)))
+    first = [np.arange(12) < trials for _ in ratings.groups]
+    few = subset(ratings, first)
+    result = compare(few, Scope.RANDOM, ACCURACY, every_contrast("abc"), Sampling("crossed"))
+    interval = result.models[0].interval
+    assert interval.population == population
+    assert interval.note.startswith(note) or "no variance" in interval.note
+    assert bool(interval.note) == bool(note)
+    assert np.isfinite(interval.low) == (population != "this answer alone")
+    if max(groups) == 1:
+        lone = result.comparisons[-1]
+        assert lone.interval.note == "no group has a ceiling: each has one participant"
+        assert np.isnan(lone.p_value)
 
 
 @settings(max_examples=examples(60))

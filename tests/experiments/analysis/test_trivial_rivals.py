@@ -10,6 +10,7 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from contstim.experiments.analysis.effects import Sampling
+from contstim.experiments.analysis.page import methods_text
 from contstim.experiments.analysis.ratings import Scope, gather
 from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.trivial_rivals import (
@@ -177,3 +178,51 @@ def test_rivals_are_judged_on_trials_that_all_of_them_judge(analysed: Analysis) 
     assert found is not None
     assert found.models == expected.models
     assert {row.n_trials for row in found.models} == {len(some)}
+
+
+def test_a_rival_that_ties_in_all_trials_says_nothing(analysed: Analysis) -> None:
+    """Witness: the same without that rival, which is worth one half whatever people answer."""
+    (result,) = [
+        r for r in analysed.results if (r.scope, r.measure.name) == (Scope.SYNTHETIC, "accuracy")
+    ]
+    trials = [t.trial_id for t in analysed.ratings.trials]
+    worse = {FREQUENCY: {t: (-1.0) ** n for n, t in enumerate(trials)}}
+    tied = {MISFITS: dict.fromkeys(trials, 0.0)}
+    alone, both, nothing = (
+        judge_rivals(analysed.ratings, result, TrivialRivals(ratios), analysed.sampling)
+        for ratios in (worse, worse | tied, tied)
+    )
+    assert alone is not None
+    assert both is not None
+    assert both.models == alone.models
+    assert both.comparisons == alone.comparisons
+    assert nothing is None
+
+
+def test_the_methods_tell_of_the_rivals_that_there_are(analysed: Analysis) -> None:
+    text = " ".join(methods_text(analysed))
+    assert '"Word frequency" prefers' in text
+    assert '"Words changed" prefers' in text
+    assert "Tag misfits" not in text
+    one = [r for r in analysed.rivals if r.scope is Scope.RANDOM]
+    text = " ".join(methods_text(replace(analysed, rivals=(*one,))))
+    assert '"Word frequency" prefers' in text
+    assert "Words changed" not in text
+
+
+def test_words_are_rivals_of_synthetic_pairs_alone(analysed: Analysis) -> None:
+    judged = {(r.scope): [row.model for row in r.models] for r in analysed.rivals}
+    alone = [FREQUENCY]
+    assert judged == {
+        Scope.RANDOM: alone,
+        Scope.NATURAL: alone,
+        Scope.SYNTHETIC: [FREQUENCY, CHANGED],
+        Scope.OVERALL: alone,
+    }
+    # Each model is compared on its own trials, a rival judged on all of them
+    (result,) = [
+        r for r in analysed.rivals if (r.scope, r.measure.name) == (Scope.SYNTHETIC, "accuracy")
+    ]
+    own = {row.model: row.n_trials for row in analysed.result(result.scope, result.measure).models}
+    assert {row.n_trials for row in result.models} == {12}
+    assert set(own.values()) == {8}

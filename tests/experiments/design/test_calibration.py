@@ -155,7 +155,7 @@ def test_people_of_a_pilot_are_predicted_by_all_models_as_there(
             assert accuracy == pytest.approx(measured.kinds[scope].of_models[name], abs=0.03)
     power = design_power(made.trials, made.scores, measured=measured, simulations=1)
     assert set(power_table(power)["people"]) == {AS_MEASURED}
-    assert "People follow all models" in power_report(power).markdown()
+    assert "The simulated participants follow all models" in power_report(power).markdown()
     # A pilot that lacks one of the models tells of its best one alone.
     table = replace(made.scores, models=("a", "b", "new"))
     assert not measured.knows(

@@ -24,6 +24,7 @@ from contstim.experiments.design.population import (
 )
 from contstim.experiments.design.power import DesignPower, design_power, simulate_power
 from contstim.experiments.design.power_report import (
+    power_report,
     power_table,
     size_table,
 )
@@ -234,6 +235,25 @@ def test_the_tables_of_a_design(power: DesignPower) -> None:
     assert sizes["groups"][:5] == [4, 4, 4, 2, 8]
     assert sizes["participants_per_group"][:5] == [5, 2, 10, 5, 5]
     assert sizes["test"][:5] == ["crossed"] * 4 + ["groups"]
+
+
+def test_the_page_of_a_design(power: DesignPower) -> None:
+    page = power_report(power).markdown()
+    for scope, of_scope in power.scopes.items():
+        distant, close = of_scope.planned.parts
+        rates = [np.mean([p.first for p in part.populations]) for part in (distant, close)]
+        assert list(of_scope.planned.range_first) == sorted(rates)
+        for part, rivals in ((distant, DISTANT), (close, CLOSE)):
+            assert {people.rivals for people in part.populations} == {rivals}
+        # The page states both, and what they assume
+        low, high = (f"{rate:.3f}" for rate in of_scope.planned.range_first)
+        span = low if low == high else f"{low} to {high}"
+        assert f"| {scope} | {len(of_scope.planned.mean_first_by_trials)} | {span} |" in page
+    assert "4 groups of 5 participants" in page
+    assert "Close rivals are as far behind the planted model as other models" in page
+    assert page.splitlines()[2].startswith("**With 4 groups signed-rank tests over groups could")
+    assert "| random-natural | 36 |" in page
+    assert "significant, 4 × 10" in page
 
 
 def test_the_figure_of_a_design(power: DesignPower) -> None:

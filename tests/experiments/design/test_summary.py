@@ -47,7 +47,7 @@ def test_sentences_that_serve_in_pairs_and_in_triplets_are_counted() -> None:
         "twins": True,
     }
     summary = summarise(build_design(pairs, triplets, **sizes), FREQUENCIES)
-    text = "2 natural sentences of 52 serve both in pairs and in triplets"
+    text = "2 natural sentences of 52 occur in both a pair and a triplet"
     assert summary.told["shared"].startswith(text)
     assert summary.told["shared"] in summary_report(summary).markdown()
 
@@ -71,7 +71,7 @@ def test_the_page_says_whom_catch_trials_leave_out() -> None:
     """By hand: of four trials three must be right; 1 - .99^4 - 4 (.01) .99^3 = .0006; 11 / 16."""
     note = summarise(DESIGN, FREQUENCIES).told["catch"]
     assert "fewer than 3 of 4 catch trials" in note
-    assert "0.1% of the people who answer blindly in 2% of trials, and 68.8% of" in note
+    assert "0.1% of the participants who guess in 2% of trials, and 68.8% of" in note
     assert note in summary_report(summarise(DESIGN, FREQUENCIES)).markdown()
 
 

@@ -122,7 +122,7 @@ def test_the_datasheet_counts_triplets_and_their_controversiality(
         )
         for row in selected
     ]
-    (line,) = table(sheet, "model", "model", "triplets", "least", "mean", "greatest")
+    (line,) = table(sheet, "model", "model", "triplets", "minimum", "mean", "maximum")
     assert line[3:] == [f"{value:.2f}" for value in (min(drops), fmean(drops), max(drops))]
 
 
@@ -172,7 +172,7 @@ def test_all_pages_count_words_in_one_text_and_name_it(
 
 
 def test_the_datasheet_says_what_was_left_out_and_why(sheet: str, results: Path) -> None:
-    lines = table(sheet, "what", "because", "number")
+    lines = table(sheet, "excluded", "reason", "number")
     left_out = {(what, why): int(number.replace(",", "")) for what, why, number in lines}
     dropped = Counter(row["reason"] for row in rows(results / "vocabulary.txt.dropped.csv"))
     words = {why: n for (what, why), n in left_out.items() if what == "words"}
@@ -195,22 +195,20 @@ def test_the_methods_state_the_numbers_of_the_tables(section: str, results: Path
     people = {row["participant"] for row in responses}
     vocabulary = (results / "vocabulary.txt").read_text().split("[inner]")
     initial = len(vocabulary[0].split("[initial]")[1].split())
-    certificate = json.loads((results / "pairs.csv.certificate.json").read_text())
     arpa = (results / "models" / "bigram.arpa").read_text()
     ngrams = " + ".join(f"{int(n):,}" for n in re.findall(r"ngram \d=(\d+)", arpa))
     for sentence in (
-        f"{len(trials)} trials were shared out to {len(groups)} groups of participants, so that "
-        f"each participant sees {seen} trials",
+        f"{len(trials)} trials were assigned to {len(groups)} groups of participants. "
+        f"Each participant completes {seen} trials",
         f"The {len(shown)} distinct sentences have 8.0 words and {characters:.1f} characters",
-        f"{len(pairs)} pairs of natural sentences",
-        f"all {len(people)} participants were simulated, who gave {len(responses)} ratings",
-        f"vocabulary has {initial} words for the beginning",
-        f"objective {certificate['objective']:.6g}, proven bound {certificate['bound']:.6g}",
-        f"This gave {len(rows(results / 'triplets.csv'))} triplets",
-        f"Of the {len(rows(results / 'triplets.csv'))} triplets, "
-        f"{len(rows(results / 'selected.csv'))} were selected",
-        "with the fewest new words of another part",
-        "Each selected triplet has at least 1 nats on each side.",
+        f"We selected {len(pairs)} pairs of natural sentences",
+        f"all {len(people)} participants are artificial. They gave {len(responses)} ratings",
+        f"vocabulary contains {initial} words for the first position",
+        f"The searches yielded {len(rows(results / 'triplets.csv'))} triplets",
+        f"From the {len(rows(results / 'triplets.csv'))} triplets, we selected "
+        f"{len(rows(results / 'selected.csv'))} (",
+        "the fewest new words whose part of speech differs",
+        "at least 1 nats below that of the natural sentence.",
         f"({ngrams} n-grams)",
         "At most 2 words of a sentence are replaced.",
     ):
@@ -235,7 +233,7 @@ def test_all_texts_state_the_same_families_of_tests(
         planned = methods(facts).markdown()
     for text in (section, draft, planned):
         assert f"{size} contrasts" in text
-        assert f"in each of {len(families)} families, {len(tests)} tests in all" in text
+        assert f"in each of {len(families)} families, {len(tests)} tests in total" in text
 
 
 def test_every_setting_that_shapes_triplets_is_in_both_texts(study: Path) -> None:
@@ -314,7 +312,7 @@ def test_a_study_without_people_has_questions_in_their_place(study: Path) -> Non
         assert gone not in text + page, gone
     assert "To fill in: who took part" in text
     assert "Registration prior to creation of data." in draft
-    assert "which tests? The study file has no section" in draft
+    assert "The study file has no section" in draft
 
 
 def test_rules_of_exclusion_are_preregistered_in_the_order_in_which_they_apply(study: Path) -> None:
@@ -330,7 +328,7 @@ partial = true
     with chdir(study):
         draft = preregistration(StudyFacts(read_study("study.toml"))).markdown()
     assert (
-        "Then, in this order, these are left out and counted: a median reaction time below 800 ms; "
+        "excluded, in this order, and counted: a median reaction time below 800 ms; "
         "absences from the page above 90 s in all; first_language other than English."
     ) in " ".join(draft.split())
     assert "is anybody else left out" not in draft
@@ -345,10 +343,10 @@ def test_who_has_finished_and_what_becomes_of_others_is_preregistered(
     with chdir(study):
         draft = preregistration(StudyFacts(read_study("study.toml"))).markdown()
     draft = " ".join(draft.split())
-    assert ("take the ratings of unfinished sessions; nothing else does." in draft) == bool(kept)
-    assert ("Unfinished sessions are not analysed." in draft) == (not kept)
-    assert ("leaves at most 20 % of them unanswered" in draft) == bool(missing)
-    assert ("Who rates every trial of the group has finished." in draft) == (not missing)
+    assert ("Ratings of incomplete sessions are included in regressions" in draft) == bool(kept)
+    assert ("Incomplete sessions are not analysed." in draft) == (not kept)
+    assert ("left at most 20 % of them unanswered" in draft) == bool(missing)
+    assert ("the participant rated every trial of the group." in draft) == (not missing)
     assert ("did not rate at least 80 % of the trials of their group" in draft) == bool(missing)
 
 
@@ -373,7 +371,7 @@ def test_a_selection_made_before_there_was_a_floor_has_a_datasheet(study: Path) 
     path.write_text(json.dumps(certificate))
     with chdir(study):
         page = datasheet(StudyFacts(read_study("study.toml"))).markdown()
-    assert "nats on each side" not in page
+    assert "nats below that of the natural sentence" not in page
 
 
 def test_reviews_are_counted(study: Path) -> None:
@@ -394,12 +392,12 @@ def test_reviews_are_counted(study: Path) -> None:
     with chdir(study):
         facts = StudyFacts(read_study("study.toml"))
         page, text = datasheet(facts).markdown(), methods(facts).markdown()
-    assert table(page, "reviewer", "items", "kept", "rejected", "not decided") == [
+    assert table(page, "reviewer", "items", "kept", "rejected", "undecided") == [
         ["Ann", "pairs", str(len(pairs) - 1), "1", "0"]
     ]
-    assert table(page, "reason of a rejection", "times") == [["odd", "1"]]
-    assert ["pairs", "rejected by a reviewer", "1"] in table(page, "what", "because", "number")
-    assert f"1 reviewer looked at the items and rejected 1 of {len(pairs)} pairs" in text
+    assert table(page, "reason for rejection", "times") == [["odd", "1"]]
+    assert ["pairs", "rejected by a reviewer", "1"] in table(page, "excluded", "reason", "number")
+    assert f"1 reviewer inspected the items and rejected 1 of {len(pairs)} pairs" in text
 
 
 FIELDS = {
@@ -454,12 +452,12 @@ def test_the_draft_states_sample_size_and_power_of_the_study(draft: str, results
         "shows_equivalence",
     ):
         assert f"{100 * float(planned[rate]):.1f} %" in draft
-    assert f"A difference of {float(planned['detectable_difference']):.3f} in accuracy" in draft
+    assert f"a difference of {float(planned['detectable_difference']):.3f} in accuracy" in draft
     # By default units are left to the design, whose 3 groups are too few for any other test
     assert "compared by a two-sided t-test" in draft
     assert "Wilcoxon" not in draft
-    assert "Student's t with the variance of two factors" in draft
-    assert "a false-discovery rate of 0.05 (Benjamini & Hochberg, 1995)" in draft
+    assert "the variance of two crossed random factors" in draft
+    assert "the false discovery rate at 0.05 (Benjamini & Hochberg, 1995)" in draft
     # 1 pair of models, and 2 models against the ceiling
     assert "3 contrasts will be tested" in draft
 
@@ -495,12 +493,12 @@ def test_methods_tell_what_people_who_are_analysed_said_of_themselves(study: Pat
     assert kept == [("age", "31"), ("age", "77"), ("age", "88")]
     assert "Participants are asked for: age, remarks." in plan
     for fact in (
-        "After 9 seconds without an answer the next pair comes",
-        "After every 5 pairs they may take a break",
-        "Before the instructions they are asked for: age. After the last pair they are asked for: "
-        "remarks. Questions check that they understood the instructions, which they may read "
-        "2 times",
-        "Of themselves they said: age: mean 31.0, 31 to 31.",
+        "does not answer within 9 seconds",
+        "a break after every 5 trials",
+        "Before the instructions, participants are asked for: age. After the last trial, "
+        "participants are asked for: remarks. Comprehension questions follow",
+        "within 2 attempts cannot take part",
+        "Participants reported: age: mean 31.0, 31 to 31.",
     ):
         assert fact in told
 
@@ -513,11 +511,11 @@ def test_texts_of_a_study_of_choices_speak_of_no_confidence(study: Path) -> None
         facts.analysis = {}
         facts.responses = [replace(r, rating=1, scale=Scale.CHOICE) for r in facts.responses]
         section = methods(facts).markdown()
-    assert "The choice of each trial" in draft
+    assert "The choice in each trial" in draft
     assert f"gave {len(facts.responses):,} choices" in section
-    assert "How sure people are is not asked" in section
+    assert "do not rate their confidence" in section
     for text in (draft, section):
-        assert "how sure one is" not in text
+        assert "onfident" not in text
         assert "osine" not in text
 
 
@@ -541,25 +539,25 @@ def test_participants_and_answers_of_the_methods_add_up(study: Path) -> None:
         facts.analysis = analysis_facts(analysis)
         section = methods(facts).markdown()
     seen = len(facts.responses)
-    assert f"12 participants were simulated, who gave {seen - 2} ratings" in section
+    assert f"all 12 participants are artificial. They gave {seen - 2} ratings." in section
     kept = "an unfinished session, kept in regressions and mixed models alone: 2"
-    told = f"2 participants were left out ({kept}), and 10 were analysed."
+    told = f"2 participants were excluded ({kept}). The analysis includes 10 participants."
     assert told in " ".join(section.split())
 
 
 @pytest.mark.parametrize(
     ("way", "said", "cited"),
     [
-        ({"family": "classifier"}, "the signed confidence of a classifier", None),
+        ({"family": "classifier"}, "the signed confidence of an acceptability classifier", None),
         ({"rule": "pll-original"}, "itself masked", "Salazar et al., 2020"),
         ({"rule": "pll-word-l2r"}, "the later tokens of its word", "Kauf & Ivanova, 2023"),
         ({"rule": "chain", "sampling": "200 orders"}, "over the orders", "Golan et al., 2023"),
-        ({"rule": "chain"}, "each given the tokens before it, with", "Golan et al., 2023"),
+        ({"rule": "chain"}, "each conditioned on the preceding tokens, with", "Golan et al., 2023"),
         ({"rule": "chain-mixture"}, "the log-probability of all tokens, the logarithm of", None),
-        ({"order": 5}, "each given the four words before it.", None),
-        ({"unit": "token"}, "all tokens, each given the tokens before it.", None),
-        ({"end_scored": True}, "before it, and of the end of the sentence.", None),
-        ({"transform": "mean"}, "before it, divided by the number of tokens.", None),
+        ({"order": 5}, "each conditioned on the four preceding words.", None),
+        ({"unit": "token"}, "all tokens, each conditioned on the preceding tokens.", None),
+        ({"end_scored": True}, "preceding tokens, and of the end of the sentence.", None),
+        ({"transform": "mean"}, "preceding tokens, divided by the number of tokens.", None),
         ({"transform": "slor"}, "the number of words (SLOR, P", "Pauls & Klein, 2012"),
     ],
 )

@@ -24,7 +24,11 @@ from contstim.experiments.analysis.measures import ACCURACY, COSINE, Measure
 from contstim.experiments.analysis.page import methods_text, verdict_texts, write_analysis
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.analysis.tables import result_tables
+from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.exclusions import Exclusions
+from contstim.files.tables import read_table
+from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
 
@@ -153,7 +157,7 @@ def test_the_page_is_well_formed_escaped_and_stands_alone(folder: Path) -> None:
     assert parser.open == []
     assert "<h1>A &amp; &lt;b&gt;</h1>" in page
     assert "7 participants in 2 groups" in page
-    assert "Trials whose scores contradict the roles of their models" in page
+    assert "trials whose scores contradict the roles of their models" in page
     assert len(re.findall("<img ", page)) == len([*(folder / "figures").glob("*.png")])
 
 
@@ -200,10 +204,24 @@ def test_the_page_begins_with_the_verdict_and_one_figure(found: Analysis, folder
     ("models", "follow", "groups", "sampling", "primary", "said"),
     [
         ("abc", 0.95, (9, 9), Sampling(), None, "a agrees with people most. a has the highest sig"),
-        ("ab", 0.5, (3, 3), Sampling(), None, "It cannot be told which model agrees with people"),
+        (
+            "ab",
+            0.5,
+            (3, 3),
+            Sampling(),
+            None,
+            "The data do not show which model agrees with people",
+        ),
         ("ab", 0.95, (3,) * 4, Sampling("groups"), None, "models cannot be tested with 4 groups."),
         ("a", 0.95, (4, 4), Sampling(), None, "a is the only model. a has the highest signed-rank"),
-        ("abc", 0.9, (9,), Sampling("participants"), None, "All this holds for these very items."),
+        (
+            "abc",
+            0.9,
+            (9,),
+            Sampling("participants"),
+            None,
+            "These results do not generalise to new items.",
+        ),
         ("ab", 0.9, (9, 9), Sampling(), ACCURACY, "highest accuracy over all trials, the primary"),
         ("ab", 0.9, (9,), Sampling(correction="holm"), None, "% interval"),
     ],
@@ -317,9 +335,9 @@ def test_who_is_left_out_is_named_in_table_and_page(tmp_path: Path) -> None:
     assert rows["g2p1"] == "0 of 12 catch trials right, 11 are required"
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     rules = "an unfinished session: 1; too few catch trials right: 1"
-    assert f"Left out: 2 participants ({rules}):" in page
+    assert f"Participants excluded: 2 ({rules}):" in page
     methods = (tmp_path / "methods.md").read_text(encoding="utf-8")
-    assert f"Left out by each rule, in this order: {rules}." in methods
+    assert f"in the order of application: {rules}." in methods
     assert "g2p1" in page
     assert len(found.ratings.participants) == 6
 
@@ -349,10 +367,9 @@ def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_pa
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert note in page
     kept = "an unfinished session, kept in regressions and mixed models alone: 1"
-    assert f"Left out: 1 participant ({kept}):" in page
+    assert f"Participants excluded: 1 ({kept}):" in page
     said = (
-        "Of 8 participants, 7 in 2 groups were analysed. Left out by each rule, in this order: no "
-        f"rating at all: 0; too few catch trials right: 0; {kept}."
+        f"in the order of application: no rating at all: 0; too few catch trials right: 0; {kept}."
     )
     assert said in (tmp_path / "methods.md").read_text(encoding="utf-8")
 
@@ -362,6 +379,90 @@ def test_a_pair_that_never_met_cannot_be_drawn(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No trial sets 'a' against 'z'"):
         write_analysis(found, tmp_path, title="t", pair=("a", "z"))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_model_cannot_be_named_as_the_ceiling() -> None:
+    with pytest.raises(InputError, match="'ceiling' is the noise ceiling"):
+        analysed(simulate(("a", "ceiling"), conditions=(Condition.RANDOM_NATURAL,)))
+
+
+def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
+    made = simulate(conditions=(Condition.NATURAL_CONTROVERSIAL,))
+    same = tuple(replace(r, rating=3) for r in made.responses)
+    found = analysed(replace(made, responses=same))
+    for result in found.results:
+        for one in result.models:
+            assert np.isfinite((one.value, one.lower, one.upper)).all()
+    assert all(np.isfinite(one["estimate"].value) for one in found.regressions)
+    assert result_tables(found)["unanimity"]["near_unanimous"] == [18]
+    assert {one.participant for one in found.admission.report.of(Problem.ONE_RATING)} == set(
+        found.ratings.participants
+    )
+
+
+@pytest.mark.parametrize(
+    ("units", "groups", "cautions"),
+    [
+        ("groups", (2,) * 5, ["With 5 groups nothing can be significant, whatever the data"]),
+        (
+            "groups",
+            (2,) * 6,
+            ["With 6 groups nothing can be significant unless 4 of the 6 tests come out"],
+        ),
+        ("groups", (2,) * 9, []),
+        ("crossed", (2,) * 5, []),
+        (
+            "participants",
+            (3,),
+            ["With 3 participants nothing can", "Tests compare participants, who saw the same"],
+        ),
+        ("participants", (9,), ["Tests compare participants, who saw the same"]),
+    ],
+)
+def test_what_the_family_of_tests_can_reach_is_said(
+    units: Units, groups: tuple[int, ...], cautions: list[str]
+) -> None:
+    """By hand: p is 2 / 2^n at best, three models make six tests, and 6 / 4 of .031 is below .05.
+
+    Six of 2 / 2^9 = .0039 are .023 for a single test, which is enough.
+    """
+    made = simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,))
+    found = analysed(made, units)
+    assert len(found.cautions) == len(cautions)
+    assert all(map(str.startswith, found.cautions, cautions))
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(
+    tmp_path: Path,
+) -> None:
+    """Four groups: the page, the table and the axis of the figure."""
+    made = simulate(groups=(3,) * 4, conditions=(Condition.RANDOM_NATURAL,), follow=1.0)
+    found = analysed(made, "groups")
+    write_analysis(found, tmp_path, title="t")
+    page = (tmp_path / "report.html").read_text()
+    said = "Models below the noise ceiling and differences between models cannot be tested with 4"
+    assert page.count(said) == 2
+    assert "none" not in page.split("</style>")[1]
+    assert "untestable" in page
+    assert page.index("nothing can be significant, whatever") < page.index("<h2>")
+    table = read_table(tmp_path / "tables" / "comparisons.csv")
+    assert set(map(str, table["testable"])) == {"False"}
+    assert set(table["holds_for"]) == {"items like these"}
+    figure = next(figure for name, figure in drawings(found) if name == "accuracy-random-natural")
+    axes = figure.axes[0]
+    assert axes.get_xlabel().endswith("differences cannot be tested with 4 groups")
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_participants_as_units_speak_of_these_items_in_page_and_table(tmp_path: Path) -> None:
+    made = simulate(groups=(5,) * 4, conditions=(Condition.RANDOM_NATURAL,))
+    found = analysed(made, "participants")
+    write_analysis(found, tmp_path, title="t")
+    assert "These results do not generalise to new items." in (tmp_path / "report.html").read_text()
+    table = read_table(tmp_path / "tables" / "comparisons.csv")
+    assert set(table["holds_for"]) == {"these items"}
+    assert set(map(str, table["testable"])) == {"True"}
 
 
 def test_tables_are_frames_too(found: Analysis, folder: Path) -> None:
@@ -390,10 +491,75 @@ def test_every_p_value_stands_with_its_family_test_and_effect(folder: Path) -> N
     }
 
 
+@pytest.mark.usefixtures("undrawn")
+def test_holm_decides_where_it_is_asked_for(tmp_path: Path) -> None:
+    """Between .05 and .05 times the rank a contrast is significant by one and not by the other."""
+    made = simulate(groups=(30,), seed=5)
+    sampling = Sampling(correction="holm")
+    found = analyze(made.trials, made.responses, made.scores, sampling=sampling)
+    tests = [test for result in found.results for test in result.comparisons]
+    assert all(test.significant == (test.p_holm < 0.05) for test in tests)
+    assert any(test.q_value < 0.05 <= test.p_holm for test in tests)
+    write_analysis(found, tmp_path, title="t")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "p (Holm)" in page
+    assert "family-wise error rate at 0.05 (Holm, 1979)" in page
+
+
+@pytest.mark.parametrize(
+    ("sampling", "said", "cited"),
+    [
+        (Sampling(), "participants and items as crossed random factors", "Schütt, H. H."),
+        (Sampling("groups"), "test over the means of 2 groups", "Wilcoxon, F. (1945)"),
+        (Sampling("participants"), "test over 7 participants", "Benjamini, Y."),
+        (Sampling(correction="holm"), "family-wise error rate at 0.05 (Holm, 1979)", "Holm, S."),
+    ],
+)
+def test_the_methods_say_what_was_done_with_these_numbers(
+    sampling: Sampling, said: str, cited: str
+) -> None:
+    made = simulate(groups=(3, 4), conditions=(Condition.RANDOM_NATURAL,))
+    found = analyze(made.trials, made.responses, made.scores, sampling=sampling)
+    *paragraphs, references = methods_text(found)
+    assert any(said in paragraph for paragraph in paragraphs)
+    assert cited in references
+    text = " ".join(paragraphs)
+    assert "7 participants in 2 groups" in text
+    # Random pairs and all trials are two scopes, each of two measures
+    assert (
+        "6 contrasts (3 pairs of models, 3 models against the lower noise ceiling) in each of 4 "
+        in text
+    )
+    for author, year in re.findall(
+        r"([A-Z][a-zü]+)(?: et al\.| (?:and|&) \w+)?,? \(?(\d{4})", text
+    ):
+        assert re.search(rf"{author}, .*?\({year}\)", references), (author, year)
+
+
 def test_the_methods_stand_in_page_and_file(folder: Path) -> None:
     written = (folder / "methods.md").read_text(encoding="utf-8")
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert written.startswith("# Statistics\n\n")
-    assert "Degrees of freedom are Satterthwaite" in written
-    assert "Degrees of freedom are Satterthwaite" in page
+    assert "degrees of freedom are those of Satterthwaite" in written
+    assert "degrees of freedom are those of Satterthwaite" in page
     assert "warning" not in written
+
+
+def test_people_and_models_without_preferences_are_named() -> None:
+    made = simulate(groups=(4,), conditions=(Condition.RANDOM_NATURAL,))
+    log_probs = made.scores.log_probs.copy()
+    log_probs[:, 1] = -7
+    scores = ScoreTable(made.scores.sentences, made.scores.models, log_probs)
+    same = tuple(replace(r, rating=5) for r in made.responses)
+    found = analysed(replace(made, responses=same, scores=scores))
+    assert found.cautions[0].startswith("Every rating is 5: results say on which side")
+    assert found.cautions[1].startswith("b gives both sentences of every trial the same")
+
+
+def test_one_participant_is_named_as_a_limit() -> None:
+    found = analysed(simulate(groups=(1,), conditions=(Condition.RANDOM_NATURAL,)))
+    assert any(
+        "one participant: the interval does not generalise to other people" in c
+        for c in found.cautions
+    )
+    assert any("no group has a ceiling" in c for c in found.cautions)
