@@ -1,4 +1,4 @@
-"""Whether all links within the built site lead somewhere: `python links.py build/site`."""
+"""Check all links within the built site: `python links.py build/site`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class Page(HTMLParser):
-    """What a page links to, and what can be linked to on it."""
+    """Link targets and anchors of a page."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class Page(HTMLParser):
         self.feed(file.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note links, sources of images and scripts, and names."""
+        """Record links, sources of images and scripts, and anchors."""
         for name, value in attrs:
             if name in ("href", "src") and value and tag != "base":
                 self.targets.add(value)
@@ -27,10 +27,9 @@ class Page(HTMLParser):
 
 
 def dead_links(site: Path) -> list[str]:
-    """Every link of a page to a file or an anchor of the site that is not there.
+    """Return every link to a missing file or anchor of the site, as `page: target`.
 
-    Links to another host, and those that a script makes, are not looked at. Pages with a fragment
-    that a script reads (`search.html`) have no dead anchors.
+    Links to other hosts and links made by scripts are not checked.
     """
     pages = {file.resolve(): Page(file) for file in sorted(site.rglob("*.html"))}
     dead = []
@@ -52,5 +51,5 @@ def dead_links(site: Path) -> list[str]:
 
 if __name__ == "__main__":
     dead = dead_links(Path(sys.argv[1]))
-    print("\n".join(dead) or "All links within the site lead somewhere.")
+    print("\n".join(dead) or "All links within the site are valid.")
     sys.exit(bool(dead))

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class Commands(SphinxDirective):
-    """A section for each of some commands; the name of a group stands for all its commands."""
+    """One section per command; the name of a group means all its commands."""
 
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        """Describe the commands that the content names, one a line."""
+        """Describe the commands in the content, one per line."""
         all_commands = descriptions.commands()
         wanted = [line.strip() for line in self.content if line.strip()]
         sections: list[nodes.Node] = []
@@ -32,7 +32,7 @@ class Commands(SphinxDirective):
                 if f"{full} ".startswith(f"contstim {name} ")
             ]
             if not chosen:
-                raise self.error(f"There is not a command 'contstim {name}'.")
+                raise self.error(f"No command is named 'contstim {name}'.")
             sections += [self._section(command) for command in chosen]
         return sections
 
@@ -62,16 +62,16 @@ class CommandTable(SphinxDirective):
         rows = []
         for name, command in descriptions.commands().items():
             if name not in pages:
-                raise self.error(f"'{name}' stands on none of the pages in reference/commands/.")
+                raise self.error(f"No page in reference/commands/ describes '{name}'.")
             target = self.env.app.builder.get_relative_uri(self.env.docname, pages[name])
             link = nodes.reference("", "", nodes.literal(text=name))
             link["refuri"] = f"{target}#{command.anchor}"
             rows.append(([link], _with_code(command.summary)))
-        return [_table(("command", "what it does"), rows)]
+        return [_table(("command", "summary"), rows)]
 
 
 class PublicNames(SphinxDirective):
-    """A table of public names with their summaries, and below it the full account of each."""
+    """A table of public names with summaries, then the full description of each."""
 
     has_content = True
     option_spec = {"module": str, "summaries": lambda _: True}  # noqa: RUF012
@@ -92,7 +92,7 @@ class PublicNames(SphinxDirective):
                 anchor = f"#{prefix}{exported[name].module}.{name}"
                 code = nodes.reference("", "", code, refuri=anchor)
             rows.append(([code], _with_code(exported[name].summary)))
-        table = _table(("name", "what it is"), rows)
+        table = _table(("name", "summary"), rows)
         if only_summaries:
             return [table]
         lines = ["```{eval-rst}"]
@@ -107,7 +107,7 @@ class PublicNames(SphinxDirective):
 
 
 def pages_of_commands(env: Any) -> dict[str, str]:
-    """The page on which each command is described, by its name."""
+    """Return the page that describes each command, by command name."""
     pages: dict[str, str] = {}
     for page in sorted(env.found_docs):
         if not page.startswith("reference/commands/"):
@@ -122,9 +122,9 @@ def pages_of_commands(env: Any) -> dict[str, str]:
 
 
 def _with_code(text: str) -> list[nodes.Node]:
-    """A text in which what stands between backticks, and options, are code."""
+    """Return the text with options and text in backticks as code."""
     parts = re.split(r"`([^`]+)`|(?<![\w-])(--[a-z][\w-]*)", text)
-    # Texts and the two groups of the pattern take turns
+    # `re.split` returns the text and the two groups in turn
     return [
         nodes.literal(text=part) if index % 3 else nodes.Text(part)
         for index, part in enumerate(parts)
@@ -149,7 +149,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[Sequence[nodes.Node]]])
 
 
 def point_outside(app: Sphinx, page: str, source: list[str]) -> None:
-    """Links to files beside the pages become downloads; folders, which a site has none of, text."""
+    """Turn links to files outside docs/ into downloads, and links to folders into text."""
     folder = (app.srcdir / page).parent
 
     def pointed(link: re.Match[str]) -> str:
