@@ -25,12 +25,6 @@ def test_a_triplet_is_three_rows_with_its_changed_words_marked_and_escaped() -> 
     assert "a rejects" in page
 
 
-def test_sentences_of_other_lengths_have_no_marks() -> None:
-    longer = Sentence.parse("We read many books")
-    triplet = Triplet("t", "a", "b", A, longer, A, -1, -2, -3, -4, -5, -6, 0)
-    assert "<mark>" not in triplet._repr_html_()
-
-
 def test_a_pair_is_two_rows_with_ranks_and_escaped() -> None:
     page = Pair("p", "a", "<b>", A, C, 0, 1, 0.25, 0.5, 0.75, 1.0)._repr_html_()
     assert re.findall(r"<td>([\d.]+)</td>", page) == ["0.25", "0.50", "0.75", "1.00"]

@@ -20,7 +20,7 @@ from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.design.building import build_design
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
-from contstim.reporting.canvas import SIZE, styled
+from contstim.reporting.canvas import styled
 from contstim.words.sentence import Sentence
 from tests.evaluation.judged_tables import simulated
 from tests.experiments import stimuli
@@ -79,12 +79,6 @@ def test_what_is_changed_is_what_is_saved(analysis: Analysis) -> None:
     widths = [patch.get_extents().width for patch in bars.patches]
     assert widths == sorted(widths)
     assert significance.figure is bars.figure
-
-
-def test_type_has_the_size_of_reports_also_where_it_is_drawn_later(scores: ScoreTable) -> None:
-    first, *_ = plot.ranks(scores)
-    plt.gcf().draw_without_rendering()
-    assert {label.get_fontsize() for label in first.get_xticklabels()} == {SIZE}
 
 
 def test_ranks_under_two_models(scores: ScoreTable) -> None:

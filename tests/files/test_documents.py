@@ -81,10 +81,6 @@ def test_what_the_standard_library_writes_is_read_back(value: object) -> None:
         assert parse_json(json.dumps(value, ensure_ascii=ascii_only), "x") == value
 
 
-def test_the_deepest_nesting_is_read() -> None:
-    assert parse_json("[" * DEEPEST + "1" + "]" * DEEPEST, "x")
-
-
 @pytest.mark.parametrize("text", ["[]", "null", "3", '"text"'])
 def test_another_value_than_an_object_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="is not a JSON object"):

@@ -63,8 +63,3 @@ def test_fewer_rows_than_asked_for_have_none() -> None:
     assert pearson(x[:2], y[:2]) == -1
     assert math.isnan(pearson(x[:2], y[:2], fewest=3))
     assert math.isnan(Correlation.of(x, y).low)
-
-
-def test_nearly_constant_values_give_no_warning() -> None:
-    x = 1 + np.array([0, 1e-15, 0, 0])
-    assert abs(pearson(x, np.array([1.0, 2.0, 1.0, 1.0]))) <= 1

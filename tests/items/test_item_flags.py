@@ -157,20 +157,6 @@ def test_trials_of_other_groups_and_of_the_same_triplet_are_not_similar() -> Non
     assert {i for i, _ in of_kind(flag_items([one, two]).flags, FlagKind.SIMILAR)} == {"t0", "t1"}
 
 
-def test_every_kind_is_explained_even_of_no_items() -> None:
-    for items in ([], [pair(1, "A b", "C d")]):
-        explanations = flag_items(items).explanations
-        assert list(explanations) == list(FlagKind)
-        assert all(text.endswith(".") for text in explanations.values())
-
-
-@pytest.mark.parametrize("often", [1, 2])
-def test_in_other_languages_words_of_natural_sentences_are_not_counted(often: int) -> None:
-    items = [pair(n, f"ein Haus {n}", f"das Haus {n}") for n in range(4)]
-    flags = flag_items(items, FlagSettings(WordRules(), often=often)).flags
-    assert of_kind(flags, FlagKind.FREQUENT) == []
-
-
 TAGGED = FlagSettings(tags=english_tags())
 
 
@@ -262,10 +248,3 @@ def test_items_on_which_models_agree_are_flagged() -> None:
     flags = flag_items(trials, FlagSettings(scores=scores)).flags
     assert of_kind(flags, FlagKind.AGREEING) == [("c1", "")]
     assert of_kind(flag_items(trials).flags, FlagKind.AGREEING) == []
-
-
-def test_the_share_of_flagged_items_is_told_in_a_line() -> None:
-    flagged = flag_items([pair(1, "In in here", "No 3"), pair(2, "We ran", "They sat")], ENGLISH)
-    assert flagged.share == 0.5
-    assert flagged.text == "1 of 2 items (50%) have flags: not a word 1, repeated word 1."
-    assert flag_items([]).text == "0 of 0 items (0%) have flags."

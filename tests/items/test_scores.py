@@ -98,24 +98,6 @@ def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
         ScoreTable(tuple(map(Sentence.parse, "abc")), ("rnn", "lstm"), np.zeros(shape))
 
 
-def test_columns_of_unequal_length_are_listed(tmp_path: Path) -> None:
-    np.savez(tmp_path / "scores.npz", rnn=np.zeros(3), lstm=np.zeros(2))
-    with pytest.raises(ScoreError, match="differ in length: rnn 3, lstm 2"):
-        ScoreTable.read(tmp_path / "scores.npz")
-
-
-def test_arrays_of_more_dimensions_are_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "scores.npz", rnn=np.zeros((3, 2)))
-    with pytest.raises(ScoreError, match=r"rnn has shape \(3, 2\)"):
-        ScoreTable.read(tmp_path / "scores.npz")
-
-
-def test_pickled_arrays_are_never_loaded(tmp_path: Path) -> None:
-    np.savez(tmp_path / "scores.npz", rnn=np.array([{}], dtype=object))
-    with pytest.raises(ScoreError, match=r"not an \.npz of plain arrays"):
-        ScoreTable.read(tmp_path / "scores.npz")
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -204,18 +186,6 @@ def test_a_table_of_a_hundred_thousand_columns_is_refused_at_once(tmp_path: Path
         ScoreError, match=r"wide\.csv has 100,000 columns of scores beside the sentences"
     ):
         ScoreTable.read(path)
-
-
-def test_scores_that_are_true_or_false_are_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "s.npz", rnn=np.array([True, False]))
-    with pytest.raises(ScoreError, match=r"row 0: np\.True_ under rnn is not a number"):
-        ScoreTable.read(tmp_path / "s.npz")
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".npz"])
-def test_a_missing_file_is_named(tmp_path: Path, suffix: str) -> None:
-    with pytest.raises(InputError, match=r"Cannot read .*nowhere"):
-        ScoreTable.read(tmp_path / f"nowhere{suffix}")
 
 
 @given(

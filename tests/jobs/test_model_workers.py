@@ -266,15 +266,6 @@ def test_whatever_order_workers_answer_in_every_task_is_received_once(
     assert {task for task in tasks if task.model not in queue.errors} <= {*received}
 
 
-def test_a_worker_keeps_to_its_model_and_the_others_share_what_is_left() -> None:
-    queue = ModelTaskQueue(tasks_of({"a": 2, "b": 5, "c": 3}), lambda _task, _result: None)
-    first = [queue.take(()) for _ in range(3)]
-    assert [task.model for task in first if task] == ["b", "c", "a"]
-    again = [queue.take((model,)) for model in ("b", "c", "a", "a")]
-    # The last worker's model is done: it helps where fewest are, and there is most to do
-    assert [task.model for task in again if task] == ["b", "c", "a", "b"]
-
-
 def test_a_model_that_refuses_is_given_up_at_once() -> None:
     queue = ModelTaskQueue(tasks_of({"a": 3, "b": 1}), lambda _task, _result: None)
     task = queue.take(("a",))

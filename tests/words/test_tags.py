@@ -97,10 +97,6 @@ def test_english_tags_in_context(text: str, tags: str) -> None:
     assert english_tags().tags(Sentence.parse(text)) == tuple(tags.split(" "))
 
 
-def test_embedded_table_is_large() -> None:
-    assert len({each.word for each in english_tags().words}) >= 30_000
-
-
 def test_treebank_in_the_format_of_universal_dependencies(tmp_path: Path) -> None:
     """Punctuation is no word; `im` counts as the two words that it stands for."""
     path = tmp_path / "german.conllu"

@@ -126,9 +126,3 @@ def test_signs_of_models_are_never_in_a_vocabulary(sign: str, tmp_path: Path) ->
     (tmp_path / "vocab.txt").write_text(f"dog\n{sign}\n")
     with pytest.raises(VocabularyError, match=re.escape(repr(special_sign(sign)))):
         Vocabulary.load(tmp_path / "vocab.txt")
-
-
-@pytest.mark.parametrize("word", ["[laugh]", "<3", "a<b", ">", "[sic]", "#tag", "x|y", "mask"])
-def test_other_words_with_brackets_are_words(word: str) -> None:
-    assert special_sign(word) is None
-    assert Vocabulary(("The",), (word,)).inner == (word,)

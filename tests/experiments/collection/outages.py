@@ -1,11 +1,10 @@
-"""Servers that are killed and networks that are cut, while participants answer.
+"""Servers that are killed while participants answer.
 
 What participants were told is saved, by their own journals, is then compared with the database.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import random
@@ -16,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import SIGINT
-from threading import Event, Thread
+from threading import Thread
 
 import httpx2
 
@@ -24,7 +23,6 @@ from contstim.experiments.collection.withdrawal import withdraw
 from contstim.experiments.design.artificial import ArtificialParticipants
 from contstim.experiments.responses.table import UNRATED
 from contstim.testing.participants import Journal, RunSettings, take_part
-from tests.experiments.collection.conftest import Served
 from tests.experiments.collection.servers import CollectProcess, answer
 
 
@@ -103,28 +101,9 @@ def _withdrawal(server: CollectProcess, number: int) -> tuple[str, str, str]:
     return joined["participant"], who, said
 
 
-def under_cuts(
-    server: CollectProcess | Served,
-    people: ArtificialParticipants,
-    run: RunSettings,
-    cuts: int,
-    seed: int,
-) -> Outcome:
-    """Cut all connections at random moments, every other time after swallowing answers."""
-    chance = random.Random(seed)
-    with Wire(server.port) as wire:
-
-        def outage() -> None:
-            time.sleep(chance.uniform(0.05, 0.6))
-            wire.cut(swallow=chance.random() < 0.5, seconds=chance.uniform(0.05, 0.3))
-
-        through = replace(run, url=f"http://127.0.0.1:{wire.port}")
-        return _under(outage, server, people, through, cuts)
-
-
 def _under(
     outage: Callable[[], None],
-    server: CollectProcess | Served,
+    server: CollectProcess,
     people: ArtificialParticipants,
     run: RunSettings,
     times: int,
@@ -203,83 +182,3 @@ def held(database: Path) -> list[Answer]:
             "SELECT participant, trial_id, rating, left_sentence, position, rt_ms, input, blurs, "
             "away_ms FROM response JOIN participant USING (number)"
         ).fetchall()
-
-
-class Wire:
-    """A network between participants and server, which can be cut."""
-
-    def __init__(self, port: int) -> None:
-        self._server_port, self.port = port, 0
-        self._loop = asyncio.new_event_loop()
-        self._writers: set[asyncio.StreamWriter] = set()
-        self._dead = self._swallowing = False
-        self._ready = Event()
-        self._thread = Thread(target=self._run)
-
-    def __enter__(self) -> Wire:
-        self._thread.start()
-        self._ready.wait()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
-        self._loop.close()
-
-    def cut(self, *, swallow: bool, seconds: float) -> None:
-        """Break every connection and refuse new ones for a while.
-
-        Args:
-            swallow: first let requests through, but none of the answers.
-            seconds: how long each of the two lasts.
-        """
-        if swallow:
-            self._swallowing = True
-            time.sleep(seconds)
-        self._dead = True
-        self._loop.call_soon_threadsafe(self._abort)
-        time.sleep(seconds)
-        self._swallowing = self._dead = False
-
-    def _abort(self) -> None:
-        for writer in self._writers:
-            writer.transport.abort()
-
-    def _run(self) -> None:
-        self._loop.run_until_complete(self._serve())
-
-    async def _serve(self) -> None:
-        self._stop = asyncio.Event()
-        server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stop.wait()
-        self._abort()
-        server.close()
-        await asyncio.sleep(0.05)
-
-    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._dead:
-            writer.transport.abort()
-            return
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._server_port)
-        both = {writer, far_writer}
-        self._writers |= both
-        await asyncio.gather(
-            self._pass(reader, far_writer, answers=False),
-            self._pass(far_reader, writer, answers=True),
-        )
-        self._writers -= both
-
-    async def _pass(
-        self, source: asyncio.StreamReader, to: asyncio.StreamWriter, *, answers: bool
-    ) -> None:
-        try:
-            while part := await source.read(65536):
-                if not (answers and self._swallowing):
-                    to.write(part)
-                    await to.drain()
-        except OSError:
-            pass
-        finally:
-            to.close()

@@ -13,15 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
 from contstim.errors import InputError, StoreError
 from contstim.experiments.collection.tables import collected_responses, participants_csv
 from contstim.experiments.collection.withdrawal import whose, withdraw
-from tests.cli.running import run
 from tests.experiments.collection.conftest import NONCE, Serve, Served, signed
-from tests.experiments.collection.servers import CollectProcess, answer, small_study
+from tests.experiments.collection.servers import answer
 
 ANN, BOB = ({"PROLIFIC_PID": name, "STUDY_ID": "study-1"} for name in ("ann-5f3c", "bob-17"))
 
@@ -181,41 +179,3 @@ def test_a_withdrawal_that_is_killed_is_whole_or_has_not_happened(
     if not gone:
         withdraw(served.database, name, "2026-11-27")
     assert len(collected_responses(served.database)) == 4
-
-
-def test_what_was_acknowledged_and_withdrawn_stays_so_when_the_server_is_killed(
-    tmp_path: Path,
-) -> None:
-    """The commands as a researcher runs them, beside a running server that is then killed."""
-    server = CollectProcess(small_study(tmp_path / "study"), tmp_path / "study.sqlite")
-    server.start()
-    with httpx2.Client(base_url=server.url, trust_env=False) as http:
-        people = []
-        for who in (ANN, BOB):
-            joined = http.post("/api/participants", json={"platform": who, "group": "1"}).json()
-            given = [answer(f"t1-{n}", input="key", blurs=n, away_ms=n / 2) for n in range(4)]
-            body = {name: joined[name] for name in ("participant", "secret")}
-            saved = http.post("/api/responses", json={**body, "responses": given}).json()["saved"]
-            assert len(saved) == 4
-            code = http.post("/api/complete", json=body).json()["code"]
-            people.append((joined["participant"], code))
-    (ann, ann_code), (bob, bob_code) = people
-    told = run(tmp_path, "collect", "study", "--whose", bob_code)
-    assert (told.returncode, told.stdout.split()[4]) == (0, bob)
-    wrong = run(tmp_path, "collect", "study", "--whose", "13AA000000")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "'13AA000000' is nobody in " in wrong.stderr
-    done = run(tmp_path, "collect", "study", "--withdraw", ann_code)
-    server.stop(signal.SIGKILL)
-    assert done.returncode == 0, done.stderr
-    assert (
-        "code it is: number 1, group 1, 4 answers, complete. Download responses.csv" in done.stdout
-    )
-    assert not {ann, ann_code, ANN["PROLIFIC_PID"]} & {*done.stdout.split(), *done.stderr.split()}
-    assert left_in(server.database, ann) == left_in(server.database, ANN["PROLIFIC_PID"]) == []
-    server.start()
-    server.stop(signal.SIGINT)
-    kept = collected_responses(server.database)
-    assert [(r.participant, r.input, r.blurs, r.away_ms) for r in kept] == [
-        (bob, "key", n, n / 2) for n in range(4)
-    ]

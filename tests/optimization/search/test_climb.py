@@ -122,23 +122,6 @@ def test_one_seed_gives_one_trajectory(
     assert [s.sentence for s in runs[0].steps] == [s.sentence for s in runs[1].steps]
 
 
-def test_steps_are_told_as_they_happen(
-    bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
-) -> None:
-    vocabulary = Vocabulary.from_sentences(english)
-    start = next(s for s in english if len(s) == 8)
-    told: list[str] = []
-    found = climbed(
-        start,
-        trigram,
-        bigram,
-        vocabulary,
-        0,
-        on_step=lambda step: told.append(step.sentence.text),
-    )
-    assert told == [step.sentence.text for step in found.steps]
-
-
 def test_rounds_from_perturbed_sentences_only_ever_improve_the_result(
     bigram: NgramModel, trigram: NgramModel, english: list[Sentence]
 ) -> None:

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contstim.english.words import english_rules, indefinite_article
+from contstim.english.words import indefinite_article
 from contstim.errors import InputError, VocabularyError
-from contstim.models.vocabularies import default_vocabulary
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.search.constraints import (
     Candidates,
@@ -33,7 +32,6 @@ from contstim.words.frequencies import WordFrequencies
 from contstim.words.sentence import Sentence
 from contstim.words.tags import TaggedWord, TagTable
 from contstim.words.vocabulary import Vocabulary
-from contstim.words.word_rules import sort_words
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 
 DOG = Sentence.parse("The dog sees a cat")
@@ -203,18 +201,6 @@ def test_words_with_capitals_stand_where_capitals_may() -> None:
     assert not candidates.broken(natural)
     assert "'The' as word 2" in candidates.broken(natural.replace(1, "The"))[0]
     assert "'the' as word 1" in candidates.broken(natural.replace(0, "the"))[0]
-
-
-def test_lists_made_by_the_rules_need_no_rule_of_capitals(english: list[Sentence]) -> None:
-    """Word lists of commands, and the embedded lexicon; a list of every word does need it."""
-    headings = [Sentence(tuple(w[:1].upper() + w[1:] for w in s.words)) for s in english[:300]]
-    text = [*english, *headings]
-    by_rules = sort_words(text, english_rules(names=False), min_count=2).vocabulary
-    for words in (by_rules, default_vocabulary(())):
-        assert capitals(words) is None
-    every = capitals(Vocabulary.from_sentences(text, min_count=2))
-    assert every is not None
-    assert not every.allowed(english[0], english[0], 1, ("The",))[0]
 
 
 def tags_of(text: str) -> TagTable:

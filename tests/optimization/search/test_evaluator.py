@@ -16,7 +16,7 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.restarts import SINGLE
-from contstim.optimization.search.synthesize import synthesize, synthesize_pair
+from contstim.optimization.search.synthesize import synthesize
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.models.tiny import TEXTS, build
@@ -83,21 +83,3 @@ def test_a_search_does_not_depend_on_what_its_models_scored_before(
     assert [step.cost for step in again.climb.steps] == [step.cost for step in first.climb.steps]
     assert again.synthetic == first.synthetic
     assert len(again.evaluations) == len(first.evaluations)
-
-
-def test_nor_does_a_search_for_a_symmetric_pair(
-    networks: dict[str, LanguageModel], trigram: NgramModel
-) -> None:
-    """Witness: the same search again, after the model has read something else."""
-    gpt2 = networks["gpt2"]
-    gpt2.replacements(Sentence.parse("They saw a difficult home."), 2, ("small", "a"))
-    published = RECIPES["golan2023"]
-    first = synthesize_pair(trigram, gpt2, SHORT, ENGLISH, recipe=published)
-    for position, word in enumerate(SHORT.words):
-        gpt2.replacements(SHORT, position, (word,))
-    again = synthesize_pair(trigram, gpt2, SHORT, ENGLISH, recipe=published)
-    assert (again.costs, again.sentence_1, again.sentence_2) == (
-        first.costs,
-        first.sentence_1,
-        first.sentence_2,
-    )

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.files.arrays import BoolArray, FloatArray
+from contstim.files.arrays import FloatArray
 from contstim.items.reviews import differing
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.search.climb import Step
-from contstim.optimization.search.constraints import without_words
 from contstim.optimization.search.few_changes import FewChanges
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
@@ -212,42 +211,6 @@ def test_climbs_cross_sentences_below_the_floor(
     assert np.mean(shares) > 0.9
 
 
-def test_impossible_sentences_leave_the_beam_to_others(
-    bigram: NgramModel, trigram: NgramModel, naturals: list[Sentence], few_words: Vocabulary
-) -> None:
-    """Witness: the same search where no word is impossible finds no more without those words."""
-
-    class Impossible(type(trigram)):  # type: ignore[misc]
-        """Finds sentences with one of many words impossible."""
-
-        def replacement_log_probs(
-            self, sentence: Sentence, position: int, words: Sequence[str]
-        ) -> FloatArray:
-            scores: FloatArray = super().replacement_log_probs(sentence, position, words)
-            return np.where(impossible(words), -np.inf, scores)
-
-        def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
-            scores: FloatArray = super().log_probs(sentences)
-            some = [impossible(s.words).any() for s in sentences]
-            return np.where(some, -np.inf, scores)
-
-    banned = frozenset(few_words.inner[::4]) - {w for s in naturals for w in s.words}
-
-    def impossible(words: Sequence[str]) -> BoolArray:
-        return np.array([word in banned for word in words], np.bool_)
-
-    goal = FewChanges(enough=1_000.0, max_changes=2)
-    accept = copy(bigram)
-    accept.__class__ = Impossible
-    natural = naturals[0]
-    result = synthesize(accept, trigram, natural, few_words, few_changes=goal)
-    without = without_words(banned)
-    expected = synthesize(
-        bigram, trigram, natural, few_words, few_changes=goal, constraints=[without]
-    )
-    assert [p.sentence for p in result.frontier] == [p.sentence for p in expected.frontier]
-
-
 def test_same_seed_gives_the_same_triplet(
     bigram: NgramModel, trigram: NgramModel, naturals: list[Sentence], few_words: Vocabulary
 ) -> None:
@@ -275,29 +238,6 @@ def test_number_of_searches_is_refused_beside_enough() -> None:
         SearchSettings(frame="none", tags="german.conllu")
     with pytest.raises(InputError, match="5 nats ends where it reaches them"):
         SearchSettings(restarts=3)
-
-
-@pytest.mark.parametrize(
-    ("given", "words", "nats", "length", "frequency"),
-    [
-        ({}, True, 5.0, 7, 0.25),
-        ({"enough": 0.0}, True, 0.0, 7, 0.25),
-        ({"same_length": 0, "same_frequency": 1.0}, True, 5.0, 0, 1.0),
-        ({"frame": "none"}, False, 0.0, None, None),
-        ({"frame": "none", "enough": 3.0, "same_length": 2}, False, 3.0, 2, None),
-        ({"recipe": "golan2023"}, False, 0.0, None, None),
-        ({"recipe": "golan2023", "frame": "words"}, True, 0.0, 7, 0.25),
-    ],
-)
-def test_a_frame_brings_its_defaults(
-    given: dict[str, Any], words: bool, nats: float, length: int | None, frequency: float | None
-) -> None:
-    """Witness: what the help of each option says; what was resolved stays as it is."""
-    settings = SearchSettings(**given).resolved
-    assert (settings.frame == "words", settings.enough) == (words, nats)
-    assert (settings.same_length, settings.same_frequency) == (length, frequency)
-    assert settings.resolved == settings
-    assert (settings.few_changes is None) == (nats == 0)
 
 
 def test_a_search_without_a_frame_is_the_result_kept_before_there_was_one() -> None:

@@ -68,19 +68,6 @@ def test_a_start_from_impossible_sentences_is_no_number_and_no_warning(
     assert not recwarn.list
 
 
-def test_a_loss_without_end_is_worth_no_price_for_the_floor() -> None:
-    """Below the floor, a sentence that the reject model finds impossible outweighs any price."""
-    accept, reject = TableModel(0, "exact"), Impossible(1, "exact")
-    search = search_for(accept, reject)
-    objective = accept_reject(accept, reject, accept.score(NATURAL))
-    losses = PricedLosses(search.candidates, objective, 1.0)
-    for index in losses.positions:
-        of_words = losses.of_words(NATURAL, index)
-        for column in np.flatnonzero(search.candidates.allowed(NATURAL, index)).tolist():
-            keeps = accept.score(losses.replace(NATURAL, index, column)) >= objective.limits[0]
-            assert of_words[column] == (-np.inf if keeps else np.inf)
-
-
 def test_new_starts_keep_the_floor_and_the_constraints() -> None:
     """Property on scores computed afresh, whatever the models know."""
     started = 0

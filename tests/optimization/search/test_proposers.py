@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contstim.models.base import LanguageModel, Replacements
+from contstim.models.base import Replacements
 from contstim.optimization.search.proposers import RegressionProposer, ScreeningProposer
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES, Recipe
 from contstim.words.sentence import Sentence
@@ -98,23 +98,6 @@ def test_drafts_that_tell_more_let_fewer_words_be_scored_exactly() -> None:
         return total
 
     assert evaluations(0.0) < evaluations(20.0)
-
-
-class Reckless(TableModel):
-    """Its estimates promise the opposite of its scores."""
-
-    def replacements(self, sentence: Sentence, position: int, words: list[str]) -> Replacements:  # type: ignore[override]
-        known = super().replacements(sentence, position, words)
-        return Replacements(known.exact, -known.estimate, known.upper_bound)
-
-
-def test_misleading_estimates_cost_passes_and_nothing_else() -> None:
-    for seed in range(5):
-        accept: LanguageModel = Reckless(seed, "estimate")
-        search = search_for(accept, Reckless(seed + 100, "estimate"))
-        found = search.climb(ScreeningProposer(), 0)
-        scores = accept.log_probs([NATURAL, found.sentence])
-        assert scores[1] >= scores[0]
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
@@ -296,19 +279,6 @@ def test_a_word_is_taken_on_its_exact_score_however_wrong_the_prediction() -> No
             assert accept.score(found) >= accept.score(NATURAL)
             assert reject.score(found) < reject.score(NATURAL)
     assert taken
-
-
-def test_exact_scores_of_both_models_are_told_of_every_evaluated_candidate() -> None:
-    """Extremes are scored under the model that estimates them, all others under both."""
-    search = search_for(TableModel(1, "estimate"), TableModel(2, "estimate"))
-    search.climb(RegressionProposer(), 0)
-    both = 0
-    for evaluation in search.evaluator.evaluations:
-        for model, told in zip(search.evaluator.models, evaluation.log_probs, strict=True):
-            assert np.isnan(told) or told == pytest.approx(model.score(evaluation.sentence))  # type: ignore[attr-defined]
-        both += not np.isnan(evaluation.log_probs).any()
-        assert not np.isnan(evaluation.log_probs).all()
-    assert 0 < both < len(search.evaluator.evaluations)
 
 
 class Hidden(TableModel):

@@ -29,7 +29,7 @@ from contstim.optimization.search.restarts import (
     best_of,
     seed_of_search,
 )
-from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
+from contstim.optimization.search.synthesize import synthesize, synthesize_pair
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.examples import examples
@@ -201,27 +201,6 @@ def test_a_pair_disagrees_no_less_after_more_searches() -> None:
     assert [-s.loss for s in found.searches] == [pytest.approx(one.disagreement) for one in alone]
 
 
-def test_both_directions_of_a_triplet_are_searched_again() -> None:
-    """Witness: `synthesize` in each direction."""
-    models = TableModel(1), TableModel(51)
-    budget = SearchBudget(3, patience=None)
-    triplet, first, second = synthesize_triplet(*models, NATURAL, WORDS, seed=2, restarts=budget)
-    expected = [
-        synthesize(accept, reject, NATURAL, WORDS, seed=2, restarts=budget).synthetic
-        for accept, reject in (models[::-1], models)
-    ]
-    assert [triplet.synthetic_1, triplet.synthetic_2] == expected
-    assert [len(found.searches) for found in (first, second)] == [3, 3]
-
-
-def test_what_is_told_between_searches() -> None:
-    told: list[int] = []
-    models = TableModel(1), TableModel(51)
-    budget = SearchBudget(3, patience=None)
-    synthesize(*models, NATURAL, WORDS, restarts=budget, on_restart=lambda s: told.append(s.number))
-    assert told == [0, 1]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -241,22 +220,6 @@ def test_what_is_told_between_searches() -> None:
 def test_senseless_budgets_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         SearchBudget(**options)
-
-
-def test_budgets_that_differ_read_differently() -> None:
-    budgets = [
-        SINGLE,
-        SearchBudget(2),
-        SearchBudget(3),
-        SearchBudget(3, patience=4),
-        SearchBudget(3, patience=None),
-        SearchBudget(3, min_gain=1),
-        SearchBudget(3, seconds=9),
-        SearchBudget(seconds=9),
-        SearchBudget(3, passes=9),
-    ]
-    assert len({budget.text for budget in budgets}) == len(budgets)
-    assert SearchBudget(1, patience=2).text == SINGLE.text == "one"
 
 
 def test_seeds_of_searches_differ() -> None:

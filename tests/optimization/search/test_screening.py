@@ -82,24 +82,6 @@ def test_of_exact_scores_it_is_the_improvement_itself() -> None:
     assert computed.tolist() == [5.0, 0.0, 0.0]
 
 
-def test_the_worked_example_holds() -> None:
-    """Witness: the closed form; the numbers are those on top of `screening.py`."""
-    mean = np.array([[-20.0, -20.5, -26.0], [-18.0, -21.0, -27.0]])
-    spread = np.full((2, 3), 2.0)
-    expected = closed_form(-18.0, mean, spread)
-    np.testing.assert_allclose(expected[1:], [1.2, 0.01], atol=0.05)
-    computed = expected_improvement(PUBLISHED, -18.0, mean, spread)
-    assert computed[1] == pytest.approx(expected[1], rel=0.35)
-    assert computed[2] < 0.1
-
-
-def test_the_example_of_expected_improvements_holds() -> None:
-    """Witness: the closed form; the numbers are those on top of `screening.py`."""
-    mean, spread = np.array([[-19.5], [-21.0]]), np.full((2, 1), 2.0)
-    assert closed_form(-18.0, mean, spread) == pytest.approx(1.8, abs=0.05)
-    assert expected_improvement(PUBLISHED, -18.0, mean, spread) == pytest.approx(1.8, rel=0.35)
-
-
 A, B, C = TableModel(1), TableModel(2), TableModel(3)
 OBJECTIVES: list[Objective] = [
     PUBLISHED,
