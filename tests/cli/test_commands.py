@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import re
 import signal
@@ -150,84 +149,43 @@ BAD = {
     "empty.txt": b"",
     "latin.txt": "Grüße aus Köln\n".encode("latin-1"),
     "short.txt": b"Hi\n",
-    "nan.csv": b"sentence,a,b\nThe cat,-1,nan\nThe dog,-1,-2\n",
-    "twice.csv": b"sentence,a,a\nThe cat,-1,-2\n",
     "few.csv": SCORES.encode(),
-    "words.csv": b"sentence,a,b\nThe cat,-1,low\n",
-    "ragged.csv": b"sentence,a,b\nThe cat,-1\n",
-    "cut.txt.gz": gzip.compress(b"a b c\n" * 999)[:-9],
     "zip.npz": b"",
-    "null.jsonl": b'{"sentence": null, "a": -1, "b": -2}\n',
     "sheet.xlsx": b"sentence\ta\n",
     "vocabulary/vocab_cap.pkl": b"\x80\x03]q\x00(X\xff\xff\xff\xff",
     "lists.txt": b"The\n",
-    "dots.txt": b"The dog ran\n.\n",
 }
 SYNTHESIZE = "synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa"
+SCORE = "score --model kenlm:bigram.arpa --sentences"
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("command", "named"),
     [
-        ("train ngram --text empty.txt --out x.arpa", "holds no text"),
-        ("train ngram --text latin.txt --out x.arpa", "not UTF-8: line 1, byte 3"),
-        ("train ngram --text none.txt --out x.arpa", "Cannot read none.txt"),
-        ("train ngram --text corpus.txt --order 0 --out x.arpa", "order must be 1 or more, not 0"),
-        ("train ngram --text corpus.txt --order 7 --out x.arpa", "order must be 6 at most, not 7"),
-        ("train ngram --text short.txt --order 4 --out x.arpa", "long enough for order 4"),
-        ("vocabulary --text empty.txt --out v.txt", "holds no text"),
-        ("vocabulary --text corpus.txt --min-count 0 --out v.txt", "1 or more"),
-        (
-            "vocabulary --text corpus.txt --min-count x --out v.txt",
-            "--min-count: 'x' is not a whole",
-        ),
-        ("vocabulary --text corpus.txt --min-count 99999 --out v.txt", "99999 times"),
-        ("vocabulary --out v.txt", "either --text or --published"),
-        ("vocabulary --published none --out v.txt", "There is no none"),
-        ("vocabulary --published . --out v.txt", "not a pickle of plain values"),
-        ("vocabulary --text cut.txt.gz --out v.txt", "Cannot read cut.txt.gz"),
-        ("vocabulary --text corpus.txt --out corpus.txt/v.txt", "Cannot write"),
-        ("vocabulary --text corpus.txt --out .", "Cannot write"),
-        ("train ngram --text corpus.txt --out corpus.txt/x.arpa", "Cannot write"),
-        ("demo --out corpus.txt", "Cannot write"),
-        ("score --model kenlm:bigram.arpa --sentences corpus.txt --out .", "not a table"),
-        (
-            "score --model kenlm:bigram.arpa --sentences sheet.xlsx --out s.csv",
-            "cannot be read here",
-        ),
-        ("score --model kenlm:bigram.arpa --sentences null.jsonl --out s.csv", "empty cells"),
-        ("select natural --scores zip.npz --out p.csv", "not an .npz"),
-        ("select natural --scores null.jsonl --out p.csv", "row 0: None under sentence"),
-        ("select natural --scores few.csv --repeatable lists.txt --out p.csv", "give both"),
-        ("sentences --text corpus.txt --words 99 --out n.txt", "exactly 99 words"),
-        ("sentences --text corpus.txt --vocabulary none.txt --out n.txt", "Cannot read none.txt"),
-        ("score --model kenlm:none.arpa --sentences corpus.txt --out s.csv", "no n-gram model"),
-        ("score --model kenlm:empty.txt --sentences corpus.txt --out s.csv", "not an ARPA file"),
-        ("score --model what --sentences corpus.txt --out s.csv", "does not name a model"),
-        (
-            "score --model kenlm:bigram.arpa --model kenlm:bigram.arpa --sentences corpus.txt "
-            "--out s.csv",
-            "given twice",
-        ),
-        ("score --model kenlm:bigram.arpa --sentences empty.txt --out s.csv", "holds no text"),
-        (
-            "score --model kenlm:bigram.arpa --sentences short.txt --out s.csv --store corpus.txt",
-            "not a readable study store",
-        ),
-        (f"{SYNTHESIZE} --vocabulary vocab.txt --sentence Hello", "has one word"),
-        (f"{SYNTHESIZE} --vocabulary vocab.txt --sentence .", "at least one word"),
-        (f"{SYNTHESIZE} --vocabulary vocab.txt --sentence The+zyzzyva+sat", "zyzzyva"),
-        ("score --model kenlm:bigram.arpa --sentences dots.txt --out s.csv", "one word; '.' has"),
-        ("select natural --scores nan.csv --out p.csv", "under b is nan"),
-        ("select natural --scores twice.csv --out p.csv", "twice: a"),
-        ("select natural --scores words.csv --out p.csv", "'low' under b is not a number"),
-        ("select natural --scores ragged.csv --out p.csv", "2 values for 3 columns"),
+        ("train ngram --text empty.txt --out x.arpa", "empty.txt"),
+        ("train ngram --text latin.txt --out x.arpa", "latin.txt.*line 1, byte 3"),
+        ("train ngram --text corpus.txt --order 7 --out x.arpa", "order.* 6.* 7"),
+        ("train ngram --text short.txt --order 4 --out x.arpa", "4"),
+        ("train ngram --text corpus.txt --out corpus.txt/x.arpa", "corpus.txt"),
+        ("vocabulary --text corpus.txt --min-count x --out v.txt", "--min-count.*'x'"),
+        ("vocabulary --text corpus.txt --min-count 99999 --out v.txt", "99999"),
+        ("vocabulary --out v.txt", "--text.*--published"),
+        ("vocabulary --published . --out v.txt", "pickle"),
+        ("demo --out corpus.txt", "corpus.txt"),
+        (f"{SCORE} corpus.txt --out .", "--out"),
+        (f"{SCORE} sheet.xlsx --out s.csv", "sheet.xlsx"),
+        (f"{SCORE} short.txt --out s.csv --store corpus.txt", "corpus.txt"),
+        ("score --model kenlm:none.arpa --sentences corpus.txt --out s.csv", "none.arpa"),
+        ("score --model what --sentences corpus.txt --out s.csv", "what"),
+        ("select natural --scores zip.npz --out p.csv", "zip.npz"),
+        ("select natural --scores few.csv --repeatable lists.txt --out p.csv", "--no-repeats"),
         ("select natural --scores unequal.npz --out p.csv", "a 3, b 2"),
         ("select natural --scores few.csv --per-pair 5 --out p.csv", "a .* b"),
-        ("select natural --scores few.csv --per-pair 0 --out p.csv", "not 0|at least 1|1 or more"),
+        ("sentences --text corpus.txt --words 99 --out n.txt", "99"),
+        (f"{SYNTHESIZE} --vocabulary vocab.txt --sentence The+zyzzyva+sat", "zyzzyva"),
     ],
 )
-def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, message: str) -> None:
+def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, named: str) -> None:
     for name, content in BAD.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
@@ -238,7 +196,7 @@ def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, messa
     assert done.stdout == ""
     last = " ".join(done.stderr.strip().splitlines()[-1:])
     assert last.startswith("error: ")
-    assert re.search(message, last), last
+    assert re.search(named, last), last
 
 
 def test_a_killed_score_goes_on_where_it_stopped(folder: Path) -> None:

@@ -203,7 +203,6 @@ def test_lengths_that_differ_within_pairs_are_told_and_can_be_the_same(folder: P
 SELECT = "select triplets --triplets triplets.csv --out x.csv"
 BAD = {
     "empty.csv": "",
-    "text.csv": "sentence\nHello there\n",
     "many.csv": "model_1,model_2,per_pair\nngram,rnn,many\n",
     "none.csv": "model_1,model_2,per_pair\nngram,elmo,3\n",
     "few-tokens.csv": "sentence,model,position,word,token,log_prob\nHi,gpt,0,Hi,Hi,-1\n",
@@ -211,54 +210,33 @@ BAD = {
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("command", "named"),
     [
-        ("select triplets --triplets gone.csv --out x.csv", "Cannot read gone.csv"),
-        ("select triplets --triplets empty.csv --out x.csv", "is empty"),
-        ("select triplets --triplets text.csv --out x.csv", "is not a table of triplets: it lacks"),
-        (f"{SELECT} --per-pair 3", "cannot be spread evenly over 10 deciles"),
-        (f"{SELECT} --per-pair 10", r"decile 2 of p\(n\|ngram\) for ngram-rnn \(1\)"),
-        (f"{SELECT} --per-pair 0 --quantiles 0", "No model pair needs any"),
-        (f"{SELECT} --per-pair 5 --quantiles 0", r"triplets for ngram-rnn \(1\)"),
-        (f"{SELECT} --per-pair 4 --quantiles 0 --word-cap 1", "word 'make'"),
-        (f"{SELECT} --per-pair 4 --quantiles 0 --token-balance 1", "give both"),
-        (f"{SELECT} --uncapped natural.txt", "give both"),
-        (f"{SELECT} --counts many.csv", "'many' under per_pair is not a whole number"),
-        (f"{SELECT} --counts none.csv --per-pair 2 --quantiles 0", "ngram, elmo"),
-        (f"{SELECT} --quantiles -2", "quantiles must be 0 or more, not -2"),
-        (
-            f"{SELECT} --per-pair 2 --quantiles 0 --token-balance 1 --tokens few-tokens.csv",
-            "which is not given",
-        ),
+        ("select triplets --triplets empty.csv --out x.csv", "empty.csv"),
+        (f"{SELECT} --per-pair 3", "10"),
+        (f"{SELECT} --per-pair 10", r"p\(n\|ngram\).*ngram-rnn \(1\)"),
+        (f"{SELECT} --per-pair 5 --quantiles 0", r"ngram-rnn \(1\)"),
+        (f"{SELECT} --per-pair 4 --quantiles 0 --word-cap 1", "'make'"),
+        (f"{SELECT} --per-pair 4 --quantiles 0 --token-balance 1", "--tokens"),
+        (f"{SELECT} --uncapped natural.txt", "--word-cap"),
+        (f"{SELECT} --counts many.csv", "'many'.*per_pair"),
+        (f"{SELECT} --quantiles -2", "quantiles.*-2"),
+        (f"{SELECT} --per-pair 2 --quantiles 0 --token-balance 1 --tokens few-tokens.csv", "token"),
         ("select natural --scores scores.csv --counts none.csv --out x.csv", "ngram, elmo"),
-        ("select natural --scores scores.csv --review gone.csv --out x.csv", "Cannot read gone"),
-        (f"{DESIGN} {SMALL} --review triplets.csv --out x.csv", "it lacks"),
-        ("select natural --scores scores.csv --exclude gone.txt --out x.csv", "Cannot read gone"),
-        (f"{DESIGN} --out x.csv", "only 40 are used nowhere else"),
-        (f"{DESIGN} {SMALL} --groups 3 --out x.csv", "dealt out evenly to 3 groups"),
-        (f"{DESIGN} {SMALL} --groups 0 --out x.csv", "groups must be 1 or more, not 0"),
-        (
-            f"{DESIGN} --random-per-group -1 --out x.csv",
-            "random-per-group must be 0 or more, not -1",
-        ),
-        (f"{DESIGN} {SMALL} --seconds-per-trial 0 --out x.csv", "must be more than 0"),
-        (f"{POWER} --scores all.csv --pilot . --out x.csv", "Cannot read tables"),
-        (f"{POWER} --scores scores.csv --out x.csv", "Score the trials first"),
-        (f"{POWER} --scores all.csv --ceiling 2 --out x.csv", "between 0.5 and 1"),
-        (
-            f"{POWER} --scores all.csv --participants 0 --out x.csv",
-            "participants must be 1 or more",
-        ),
-        ("design --pairs triplets.csv --out x.csv", "give --sentences"),
-        (
-            "design --pairs triplets.csv --sentences natural.txt --out x.csv",
-            "is not a table of pairs",
-        ),
-        ("design --random-per-group 0 --catch-per-group 0 --out x.csv", "nothing to design"),
-        (f"{DESIGN} {SMALL} --out x.txt", "its name must end in"),
+        ("select natural --scores scores.csv --exclude gone.txt --out x.csv", "gone"),
+        (f"{DESIGN} --out x.csv", "40"),
+        (f"{DESIGN} {SMALL} --groups 3 --out x.csv", "3 groups"),
+        (f"{DESIGN} {SMALL} --seconds-per-trial 0 --out x.csv", "seconds.per.trial.* 0"),
+        (f"{DESIGN} {SMALL} --out x.txt", "x.txt"),
+        (f"{POWER} --scores all.csv --pilot . --out x.csv", "tables"),
+        (f"{POWER} --scores scores.csv --out x.csv", "136"),
+        (f"{POWER} --scores all.csv --ceiling 2 --out x.csv", "ceiling"),
+        ("design --pairs triplets.csv --out x.csv", "--sentences"),
+        ("design --pairs triplets.csv --sentences natural.txt --out x.csv", "triplets.csv"),
+        ("design --random-per-group 0 --catch-per-group 0 --out x.csv", "pairs, triplets"),
     ],
 )
-def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, message: str) -> None:
+def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, named: str) -> None:
     for name, content in BAD.items():
         (folder / name).write_text(content)
     before = set(folder.iterdir())
@@ -266,5 +244,5 @@ def test_bad_input_is_one_message_and_status_2(folder: Path, command: str, messa
     assert (done.returncode, done.stdout) == (2, "")
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("error: ")
-    assert re.search(message, last), last
+    assert re.search(named, last), last
     assert set(folder.iterdir()) == before

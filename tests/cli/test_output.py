@@ -27,15 +27,6 @@ def wait_for(captured: pytest.CaptureFixture[str], text: str) -> str:
 
 
 @pytest.mark.usefixtures("_often")
-def test_each_work_is_told_until_it_is_done(capsys: pytest.CaptureFixture[str]) -> None:
-    with ProgressBars() as reporter:
-        reporter.progress("a", 8, 8)
-        reporter.progress("b[/v2]", 2, 8)
-        said = wait_for(capsys, "b[/v2], 2 of 8 (25 %)")
-    assert "a, 8 of 8" not in said
-
-
-@pytest.mark.usefixtures("_often")
 def test_time_left_follows_from_what_this_process_has_done(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,19 +38,6 @@ def test_time_left_follows_from_what_this_process_has_done(
         now[0] = 60.0
         reporter.progress("triplets", 700, 1000)
         wait_for(capsys, "triplets, 700 of 1,000 (70 %), 1 min, about 3.0 min left\n")
-
-
-def test_reading_tells_how_many_items_it_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[float] = []
-
-    class Telling(ProgressBars):
-        def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
-            assert (what, total, note) == ("sentences", None, "")
-            told.append(done)
-
-    monkeypatch.setattr("contstim.reporter._ITEMS_PER_UPDATE", 4)
-    assert list(Telling().reading("sentences", range(9))) == [*range(9)]
-    assert told == [4, 8]
 
 
 def test_at_most_a_line_a_minute(capsys: pytest.CaptureFixture[str]) -> None:

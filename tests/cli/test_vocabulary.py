@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 from contstim.cli import app
-from contstim.errors import ContstimError, InputError, VocabularyError
 from contstim.words.vocabulary import Vocabulary
 from tests.models import tiny
 
@@ -49,27 +48,3 @@ def test_words_that_tokenizers_cut_alike_and_a_table_of_all(folder: Path) -> Non
     record = json.loads((folder / "out.txt.meta.json").read_text(encoding="utf-8"))
     assert record["options"]["same_token_count"] is True
     assert set(record["known"]) == set(record["models"]) == set(models)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        (["--same-token-count"], InputError, "name some in --model"),
-        (["--table", "tokens.csv"], InputError, "name some in --model"),
-        (
-            ["--same-token-count", "--model", "kenlm:{}/bigram.arpa"],
-            VocabularyError,
-            "two tokenizers",
-        ),
-        (
-            ["--table", "t.xlsx", "--model", "kenlm:{}/bigram.arpa"],
-            InputError,
-            "t.xlsx is not a table",
-        ),
-    ],
-)
-def test_what_cannot_be_compared_is_said(
-    folder: Path, options: list[str], error: type[ContstimError], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        run(folder, *(option.format(folder) for option in options))

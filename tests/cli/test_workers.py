@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -42,27 +41,6 @@ def test_minimal_pairs(folder: Path) -> None:
     write_folder(folder / "blimp")
     one, several = both(folder, "evaluate", "blimp", *MODELS, "--data", "blimp")
     assert "paradigms.csv" in one
-    assert one == several
-
-
-def test_acceptability(folder: Path) -> None:
-    texts = (folder / "natural.txt").read_text(encoding="utf-8").splitlines()
-    with (folder / "judged.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["sentence", "judgement", "item", "label"])
-        for item, text in enumerate(texts):
-            words = text.rstrip(".").split()
-            writer.writerow([text, 5 + item / 10, item, 1])
-            writer.writerow([" ".join(reversed(words)), item / 10, item, 0])
-    one, several = both(folder, "evaluate", "acceptability", *MODELS, "--data", "judged.csv")
-    assert one
-    assert one == several
-
-
-def test_desiderata(folder: Path) -> None:
-    given = ("--sentences", "natural.txt", "--frequencies", "2.arpa", "--words", "30")
-    one, several = both(folder, "evaluate", "desiderata", *MODELS, *given, "--reference", "three")
-    assert "desiderata.csv" in one
     assert one == several
 
 

@@ -13,13 +13,11 @@ from statsmodels.stats.multitest import multipletests
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.families import (
-    CEILING,
     Correction,
     ModelContrast,
     adjusted,
     decision_alpha,
     detectability,
-    every_contrast,
     read_contrasts,
 )
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
@@ -77,13 +75,6 @@ def test_many_families_at_once_are_those_of_statsmodels(
         assert np.isnan(found[~tested]).all()
         if tested.any():
             assert found[tested] == pytest.approx(multipletests(row[tested], method=method)[1])
-
-
-def test_nine_models_make_a_family_of_45() -> None:
-    """36 pairs and nine ceilings, as in the paper."""
-    family = every_contrast("abcdefghi")
-    assert len(set(family)) == 45
-    assert sum(one.second == CEILING for one in family) == 9
 
 
 def test_contrasts_are_read_as_stated(tmp_path: Path) -> None:

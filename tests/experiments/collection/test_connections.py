@@ -117,20 +117,6 @@ def test_whoever_waited_longest_makes_room(serve: Serve) -> None:
             assert one.recv(12) == b"HTTP/1.1 200"
 
 
-def test_a_server_whose_connections_are_all_busy_says_so(serve: Serve) -> None:
-    served = serve(connections=Connections(2))
-    body = b"POST /api/participants HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-    expecting = body + b"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n"
-    with connections(served.port, 2, expecting) as busy:
-        for one in busy:
-            assert one.recv(4096).startswith(b"HTTP/1.1 100")  # the body is waited for
-        with connections(served.port, 1) as (late,):
-            assert late.recv(4096).startswith(b"HTTP/1.1 503")
-        for one in busy:
-            one.sendall(b"{}       ")
-            assert one.recv(4096).startswith(b"HTTP/1.1 201")
-
-
 def test_the_limit_of_open_files_is_raised_as_far_as_the_system_lets_it() -> None:
     """Against `resource`, which is asked before and after."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -16,7 +16,6 @@ import pytest
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import Response, escape_formula, read_responses
-from contstim.items.scale import Scale
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Collect, Export
 from tests.experiments.platforms.walking import answer, begin, reach
 
@@ -202,49 +201,3 @@ def test_a_batch_of_jatos_can_name_the_group(
     assert {what for what, _ in told} == {"data", "end"}
     rows = json.loads(told[-2][1])
     assert {(row["group"], row["participant"]) for row in rows} == {(1, "simulated-jatos-7")}
-
-
-@pytest.mark.slow
-def test_a_page_for_jatos_says_so_when_it_is_elsewhere(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    page = visit(collect(export(save="jatos")).address)
-    reach(page, "failed")
-    assert "made for JATOS" in page.inner_text(".reason")
-
-
-@pytest.mark.slow
-def test_a_shared_computer_begins_anew_when_somebody_has_finished(
-    export: Export, visit: Visit
-) -> None:
-    page = visit(accept_downloads=True)
-    address = f"{export(save='download').as_uri()}/index.html?simulate"
-    page.goto(address)
-    reach(page, "file")
-    page.click("button.next")
-    reach(page, "saved")
-    page.goto(address)
-    reach(page, "saved")
-    page.goto(f"{address}&fresh=1")
-    reach(page, "file")
-
-
-@pytest.mark.slow
-def test_what_somebody_who_left_has_answered_is_downloaded_for_whoever_follows(
-    export: Export, visit: Visit, tmp_path: Path
-) -> None:
-    page = visit(accept_downloads=True)
-    address = f"{export(save='download').as_uri()}/index.html"
-    page.goto(address)
-    begin(page)
-    answer(page, 2)
-    with page.expect_download() as download:
-        page.goto(f"{address}?fresh=1")
-    reach(page, "consent")
-    download.value.save_as(tmp_path / "left.csv")
-    assert len(read_responses(tmp_path / "left.csv", scale=Scale.CONFIDENCE)) == 1
-    downloads: list[Any] = []
-    page.on("download", lambda found: downloads.append(found))
-    page.reload()
-    begin(page)
-    assert downloads == []

@@ -134,29 +134,6 @@ def test_what_was_answered_in_task_builder_2_comes_back(folder: Path, tmp_path: 
     assert found.report.findings == ()
 
 
-def test_an_unknown_trial_is_named(folder: Path, tmp_path: Path) -> None:
-    planted = PlantedAnswers(TRIALS)
-    path = data(folder, tmp_path / "data.csv", planted)
-    lost = planted.responses[0].trial_id
-    text = path.read_text(encoding="utf-8-sig").replace(f",{lost},", ",practice-1,")
-    path.write_text(text, encoding="utf-8")
-    report = import_gorilla([path], TRIALS).report
-    assert {f.about for f in report.of(Problem.UNKNOWN_TRIAL)} == {("practice-1",)}
-    assert (lost,) in {f.about for f in report.of(Problem.UNFINISHED)}
-
-
-def test_a_side_that_is_none_is_named(folder: Path, tmp_path: Path) -> None:
-    path = data(folder, tmp_path / "data.csv", PlantedAnswers(TRIALS))
-    rows = read_csv_rows(path)
-    next(row for row in rows if row["Zone Name"].startswith("resp"))["shown_left"] = "3"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    (row,) = import_gorilla([path], TRIALS).unreadable
-    assert "'3' under left is not the sentence shown left, 1 or 2" in row.message
-
-
 def rewritten(path: Path, rows: list[dict[str, str]], delimiter: str = ",") -> Path:
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)

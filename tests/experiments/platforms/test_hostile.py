@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
-
-import pytest
 
 from contstim.items.stimuli import Condition, Kind, Trial
 from contstim.words.sentence import Sentence
-from tests.experiments.platforms.conftest import TRIALS, Collect, Export
+from tests.experiments.platforms.conftest import Collect, Export
 from tests.experiments.platforms.walking import answer, begin, reach, shown
 
 Visit = Callable[..., Any]
@@ -66,21 +63,3 @@ def test_nothing_in_a_text_is_taken_for_anything_else(
     assert expected <= {" ".join(text.split()) for text in seen}
     assert page.evaluate("window.broken") is None
     assert {row["trial_id"] for row in server.rows("p1")} == {t.trial_id for t in trials}
-
-
-@pytest.mark.slow
-def test_names_that_javascript_knows_are_names_of_trials_like_others(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    """Every object has a `constructor`, and to set `__proto__` on one sets no value."""
-    names = ["__proto__", "constructor", "toString"]
-    known = [replace(trial, trial_id=name) for trial, name in zip(TRIALS, names, strict=False)]
-    server = collect(export(known))
-    page = visit()
-    page.add_init_script("window.contstimSimulation = JSON.parse('{\"__proto__\": 5}')")
-    page.goto(f"{server.address}?simulate")
-    reach(page, "saved")
-    rows = {row["trial_id"]: row for row in server.rows("p1")}
-    assert set(rows) == set(names)
-    assert all(row["left"] in (1, 2) and row["rating"] in range(1, 7) for row in rows.values())
-    assert rows["__proto__"]["rating"] == 5

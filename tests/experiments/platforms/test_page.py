@@ -137,21 +137,6 @@ def test_practice_is_shown_and_not_recorded(
 
 
 @pytest.mark.slow
-def test_texts_are_read_anew_and_a_refusal_to_agree_is_not_recorded(
-    export: Export, collect: Collect, visit: Visit
-) -> None:
-    folder = export()
-    server = collect(folder)
-    (folder / "consent.md").write_text("# Ethics approval 17", encoding="utf-8")
-    page = visit(server.address)
-    reach(page, "consent")
-    assert page.inner_text("h1") == "Ethics approval 17"
-    page.click("button.next >> nth=1")
-    reach(page, "refused")
-    assert server.requests == ["/api/open"]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 def test_who_does_not_take_part_is_sent_back_and_reads_of_no_error(
     export: Export, collect: Collect, visit: Visit, width: int

@@ -21,11 +21,9 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.lists import ListSettings
 from contstim.experiments.platforms.psychopy import (
     PLATFORM,
-    PsychopyReading,
     export_psychopy,
     import_psychopy,
 )
-from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.table import NO_BREAK_SPACE
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
@@ -241,40 +239,6 @@ def rewrite(path: Path, rows: list[dict[str, str]]) -> Path:
         writer.writeheader()
         writer.writerows(rows)
     return path
-
-
-def test_what_is_unknown_twice_or_missing_is_named(folder: Path, tmp_path: Path) -> None:
-    planted = PlantedAnswers(TRIALS)
-    path = data(folder, tmp_path, planted, "keyboard")[0]
-    rows = read_csv_rows(path)
-    rows[1]["rating.keys"] = "None"
-    rows[3]["trial_id"] = "practice-1"
-    rows[4]["rating.keys"] = "9"
-    found = import_psychopy([rewrite(path, [*rows, rows[2]])], TRIALS)
-    report = found.report
-    ids = [r.trial_id for r in planted.responses]
-    assert [f.about for f in report.of(Problem.NO_RATING)] == [(ids[0],)]
-    assert [f.about for f in report.of(Problem.DUPLICATE)] == [(ids[1],)]
-    assert [f.about for f in report.of(Problem.UNKNOWN_TRIAL)] == [("practice-1",)]
-    (outside,) = found.unreadable
-    assert outside.message.startswith(f"{path}, line 6: the rating 9 is not on the scale")
-    assert ids[3] in {name for f in report.of(Problem.UNFINISHED) for name in f.about}
-    assert {f.participant for f in report.findings} == {"ann"}
-
-
-def test_other_components_and_people_without_names(folder: Path, tmp_path: Path) -> None:
-    planted = PlantedAnswers(TRIALS)
-    path = data(folder, tmp_path, planted, "keyboard")[0]
-    rows = read_csv_rows(path)
-    for row in rows:
-        row["choice.keys"] = row.pop("rating.keys")
-        row["participant"] = ""
-    rewrite(path, rows)
-    with pytest.raises(InputError, match=r"no column rating.keys .*; its columns are"):
-        import_psychopy([path], TRIALS)
-    found = import_psychopy([path], TRIALS, PsychopyReading("choice"))
-    assert {r.participant for r in found.responses} == {path.stem}
-    assert any(f"it is one, called {path.stem}" in note for note in found.notes)
 
 
 def test_who_left_before_the_first_trial_does_not_stop_the_others(

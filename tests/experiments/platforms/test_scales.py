@@ -13,7 +13,6 @@ from contstim.experiments.platforms.platform import PLATFORMS, platform_named
 from contstim.items.scale import Scale
 from contstim.items.stimuli import on_scale
 from contstim.testing.platform import TRIALS as CONTRACT_TRIALS
-from contstim.testing.platform import read_csv_rows
 from tests.experiments.platforms.conftest import TRIALS, Collect, Export
 from tests.experiments.platforms.walking import answer, begin, picture, reach
 
@@ -88,42 +87,6 @@ def test_choices_are_made_by_button_and_key(export: Export, collect: Collect, vi
     reach(page, "saved")
     pressed = [r["rating"] if r["left"] == 1 else 3 - r["rating"] for r in server.rows("p1")]
     assert pressed == [1, 2, 2]
-
-
-@pytest.mark.slow
-def test_breaks_deadlines_and_what_practice_expects(
-    export: Export, collect: Collect, visit: Visit, tmp_path: Path
-) -> None:
-    practice = tmp_path / "pairs.csv"
-    rows = "He sleeps,Sleeps he,1,Words are in order.\nShe runs,Runs she,1,\n"
-    practice.write_text(f"sentence_1,sentence_2,expected,explanation\n{rows}")
-    folder = export(practice=practice, break_every=2, deadline=3.0)
-    server = collect(folder)
-    page = visit(server.address)
-    begin(page)
-    for right in (False, True):
-        reach(page, "practice")
-        assert "Practice." in page.inner_text(".question")
-        first = page.locator(".sentence").first.inner_text() in ("He sleeps", "She runs")
-        answer(page, 1 if first == right else 6)
-        if not right:
-            reach(page, "expected")
-            assert page.inner_text(".page .sentence") == "He sleeps"
-            assert "Words are in order." in page.inner_text(".page")
-            page.click("button.next")
-    reach(page, "ready")
-    page.click("button.next")
-    answer(page, 1)
-    reach(page, "break")  # nobody answers the second pair
-    assert "2 of 3" in page.inner_text("#jspsych-content")
-    page.click("button.next")
-    answer(page, 6)
-    reach(page, "saved")
-    ratings = [row["rating"] for row in server.rows("p1")]
-    assert ratings[1] is None
-    assert all(ratings[n] in (1, 6) for n in (0, 2))
-    assert server.rows("p1")[1]["rt_ms"] is None
-    assert {row["name"] for row in read_csv_rows(folder / "labels.csv")} >= {"break", "practice"}
 
 
 TOLD = "() => Object.values(localStorage).map(JSON.parse).every((r) => r.heard === r.told)"

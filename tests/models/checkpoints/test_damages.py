@@ -238,19 +238,3 @@ def test_weights_that_are_no_network_are_refused(copy: Copy, kind: str, damage: 
     edit_weights(folder, change)
     with pytest.raises(ModelError, match=message):
         score(folder)
-
-
-@pytest.mark.parametrize("pad", [-1, 220, 10**6])
-def test_a_classifier_pads_with_a_token_that_it_has(copy: Copy, pad: int) -> None:
-    folder = copy("classifier")
-    edit(folder / "config.json", pad_token_id=pad)
-    with pytest.raises(ModelError, match=str(folder)):
-        score(folder)
-
-
-def test_a_text_is_framed_by_tokens_that_the_network_has(copy: Copy) -> None:
-    """A special token that frames every text is read, unlike one that nobody writes."""
-    folder = copy("classifier")
-    edit(folder / "tokenizer_config.json", cls_token="<other>", tokenizer_class="RobertaTokenizer")
-    with pytest.raises(ModelError, match=str(folder)):
-        score(folder)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import resource
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -222,64 +220,3 @@ def test_a_kill_during_a_checkpoint_leaves_the_one_before(
     assert losses(resumed) == losses(whole_of("lstm"))
     assert_same(out, whole_of("lstm").out)
     assert not list(out.glob(".*"))
-
-
-def _keep_step(steps: list[int], progress: Progress) -> None:
-    steps.append(progress.step)
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-import safetensors.torch
-import torch
-torch.set_num_threads(1)
-from contstim.models.training import loop
-from tests.models.training.runs import train
-
-def killed(name, train):
-    child = os.fork()  # libraries take seconds to load, and are loaded by now
-    if not child:
-        train(Path(sys.argv[1]) / name)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-
-def during_a_checkpoint(out):
-    write, calls = safetensors.torch.save_file, []
-    def save_file(tensors, path, metadata):
-        calls.append(path)
-        write(tensors, path, metadata)
-        if len(calls) == 3:  # the first checkpoint, the first epoch's, the second's
-            os.truncate(path, os.path.getsize(path) // 2)
-            os.kill(os.getpid(), signal.SIGKILL)
-    safetensors.torch.save_file = save_file
-    train("lstm", out)
-
-def within_an_epoch(out):
-    loop._SAVE_EVERY = 0.0
-    def kill(now):
-        if now.step == 8:  # the third of the second epoch
-            os.kill(os.getpid(), signal.SIGKILL)
-    train("lstm", out, on_progress=kill)
-
-killed("during", during_a_checkpoint)
-killed("within", within_an_epoch)
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_process_loses_what_came_after_the_last_checkpoint(
-    tmp_path: Path, whole_of: Callable[[str], Training]
-) -> None:
-    """Witness: a training that was left alone; the kernel ends the process."""
-    root = Path(__file__).parents[3]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    command = [sys.executable, "-c", KILLED, str(tmp_path)]
-    subprocess.run(command, cwd=root, env=environment, check=True)
-    for name, step in (("during", 6), ("within", 8)):
-        steps: list[int] = []
-        out = tmp_path / name
-        tell: Callable[[Progress], None] = partial(_keep_step, steps)
-        resumed = train("lstm", out, on_progress=tell)
-        assert steps[0] == step, name
-        assert losses(resumed) == losses(whole_of("lstm"))
-        assert_same(out, whole_of("lstm").out)

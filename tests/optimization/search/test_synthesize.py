@@ -26,7 +26,6 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search import synthesize as synthesis
-from contstim.optimization.search.constraints import max_changes
 from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES, Recipe
 from contstim.optimization.search.restarts import SINGLE
@@ -409,19 +408,6 @@ def test_each_model_prefers_its_own_sentence_and_no_single_word_adds_to_it(recip
                 first, second = (m.score(changed) for m in models)
                 allowed = b >= first and second >= d
                 assert not allowed or b - first + second - d <= pair.disagreement + 1e-9
-
-
-def test_constraints_hold_for_both_sentences() -> None:
-    pair = synthesize_pair(
-        TableModel(1), TableModel(2), NATURAL, WORDS, constraints=[max_changes(1)]
-    )
-    for sentence in (pair.sentence_1, pair.sentence_2):
-        assert np.sum([x != y for x, y in zip(sentence.words, NATURAL.words, strict=True)]) <= 1
-
-
-def test_one_model_cannot_disagree_with_itself() -> None:
-    with pytest.raises(ModelError, match="the same model"):
-        synthesize_pair(TableModel(1), TableModel(1), NATURAL, WORDS)
 
 
 def test_a_model_of_fluency_keeps_both_sentences_above_its_floor() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import random
 from collections.abc import Callable, Iterator
@@ -294,30 +293,6 @@ def test_by_touch_on_a_phone(open_page: Open, visit: Visit) -> None:
     page.tap("#undo")
     assert page.inner_text("#count") == "1 of 6 decided, 0 rejected"
     _picture(page, "phone")
-
-
-@pytest.mark.parametrize("many", [500, pytest.param(2_000, marks=pytest.mark.slow)])
-def test_thousands_of_items_are_there_at_once(
-    many: int, open_page: Open, record_property: Callable[[str, object], None], tmp_path: Path
-) -> None:
-    """How long it takes is reported (and printed with -s), and not judged on a busy machine."""
-    stimuli = some_triplets(many)
-    page = open_page(stimuli)
-    milliseconds = page.evaluate(
-        "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
-    )
-    record_property(f"milliseconds until {many:,} items are shown", milliseconds)
-    print(f"{many:,} items are shown after {milliseconds:.0f} ms")
-    _picture(page, "large")
-    assert page.locator(".item").count() == many
-    assert len(filled(page)) < 100  # filled as they come near
-    page.fill("#search", stimuli[-1].triplet_id)
-    press(page, "Enter a")
-    page.fill("#search", "")
-    with download(page, tmp_path).open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["item_id"] for row in rows if row["decision"] == "keep"] == [f"t{many - 1}"]
-    assert len(rows) == many
 
 
 def _picture(page: Any, name: str) -> None:

@@ -20,12 +20,6 @@ _SMALLEST = 5.5  # points, where 8 is the usual size
 _TOUCH = 1.0  # pixels by which boxes may overlap: they are rounded up
 
 
-def is_whole(figure: Figure) -> bool:
-    """Nothing that is drawn reaches beyond the figure's edges; outside witness: matplotlib."""
-    lay_out(figure)
-    return _is_on_the_paper(figure)
-
-
 def _is_on_the_paper(figure: Figure) -> bool:
     width, height = figure.get_size_inches()
     box = figure.get_tightbbox()
