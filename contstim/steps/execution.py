@@ -40,8 +40,6 @@ class Execution:
     gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs of a worker.", at_least=0)] = (
         None
     )
-    ray_address: Annotated[str | None, Aside("With ray: the cluster, or auto.")] = None
-    models_in_memory: Annotated[int, Aside("Models that a worker keeps.", at_least=2)] = 2
 
     def new_executor(self) -> Executor:
         """Executor of the work, as the settings say.
@@ -53,10 +51,9 @@ class Execution:
 
         # An option that would change nothing is a mistake of the user's, so it is refused.
         if self.executor == "ray":
-            gpus, address = self.gpus_per_worker, self.ray_address
-            return RayExecutor(self.workers, gpus_per_worker=gpus, address=address)
-        if self.gpus_per_worker is not None or self.ray_address is not None:
-            raise InputError("`gpus_per_worker` and `ray_address` are for the `executor` ray.")
+            return RayExecutor(self.workers, gpus_per_worker=self.gpus_per_worker)
+        if self.gpus_per_worker is not None:
+            raise InputError("`gpus_per_worker` is for the `executor` ray.")
         if self.executor == "processes":
             return ProcessExecutor(self.workers)
         if self.executor == "interleaved":

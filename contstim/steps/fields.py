@@ -16,6 +16,7 @@ from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repea
 from contstim.words.word_rules import WordRules, read_words
 
 _Limits = TypeVar("_Limits", bound=SearchSettings)
+_WORDS = ("allow", "exclude")  # fields with words, or files of words
 
 _MODEL = Models(
     "A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME stands for it in files, "
@@ -68,14 +69,15 @@ Uncapped = Annotated[
 
 
 def words_read(limits: _Limits) -> _Limits:
-    """The same limits with the words of files read.
+    """Return the settings with the words of files in place of the files.
 
     Raises:
-        InputError: a file cannot be read.
+        InputError: if a file cannot be read.
     """
     read: dict[str, Any] = {
         name: tuple(sorted({word for text in getattr(limits, name) for word in _words(text)}))
-        for name in ("allow", "exclude")
+        for name in _WORDS
+        if hasattr(limits, name)
     }
     return replace(limits, **read)
 
@@ -86,8 +88,8 @@ def _words(text: str) -> list[str]:
 
 
 def files_of_words(limits: SearchSettings) -> list[Path]:
-    """The files of words among what may, and what may not, be put in, and that of their tags."""
-    words = [Path(text) for text in (*limits.allow, *limits.exclude) if is_file(text)]
+    """Return the files that settings of a search name: lists of words, and the table of tags."""
+    words = [Path(text) for name in _WORDS for text in getattr(limits, name, ()) if is_file(text)]
     return words if limits.tags is None else [*words, Path(limits.tags)]
 
 

@@ -19,7 +19,7 @@ from contstim.models.scoring import score_sentences
 from contstim.models.training_text import contamination, tell_contamination
 from contstim.optimization.search.constraints import Candidates, capitals, no_repeats
 from contstim.optimization.search.near_pairs import near_pairs
-from contstim.optimization.search.settings import SearchSettings
+from contstim.optimization.search.settings import SentenceSearchSettings
 from contstim.options import WritesTable
 from contstim.reporting.report import Table
 from contstim.steps.fields import (
@@ -59,7 +59,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
     sentences: Sentences
     out: Annotated[Path, WritesTable("The table of pairs to write.")]
     vocabulary: OfferedWords = None
-    search: SearchSettings = SearchSettings()
+    search: SentenceSearchSettings = SentenceSearchSettings()
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
     leave_out = frozenset({"max_changes", "enough", "recipe", "fluency", "restarts", "seconds"})

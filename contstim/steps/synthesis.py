@@ -14,7 +14,7 @@ from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.transforms import tell_unknown_words
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.recipes import recipe_named
-from contstim.optimization.search.settings import SearchSettings
+from contstim.optimization.search.settings import SentenceSearchSettings
 from contstim.optimization.search.synthesize import (
     SymmetricPair,
     Synthesis,
@@ -63,7 +63,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         Literal["accept-reject", "symmetric"],
         Help("One sentence, or a pair on which two models disagree."),
     ] = "accept-reject"
-    search: SearchSettings = SearchSettings()
+    search: SentenceSearchSettings = SentenceSearchSettings()
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
     as_json: Annotated[bool, Aside("Print the result as JSON.", flag="--json")] = False
@@ -149,7 +149,7 @@ def words_offered(
     path: Path | None,
     models: Sequence[LanguageModel],
     sentences: Sequence[Sentence],
-    search: SearchSettings,
+    search: SentenceSearchSettings,
     reporter: Reporter,
 ) -> tuple[Vocabulary, int]:
     """The words to use, and how many were dropped because a model does not know them.

@@ -2,10 +2,10 @@
 
 database   the file, its tables and its lock; scores of sentences
 times      measured times of units of work, in a file next to the database
-triplets   cached results of searches; natural sentences assigned to pairs of models
+triplets   cached results of searches, and floors of plausibility
 """
 
 from contstim.store.database import Store
-from contstim.store.triplets import AssignedSentence, Outcome, Result, Slot, TripletStore
+from contstim.store.triplets import Outcome, Result, TripletStore
 
-__all__ = ["AssignedSentence", "Outcome", "Result", "Slot", "Store", "TripletStore"]
+__all__ = ["Outcome", "Result", "Store", "TripletStore"]

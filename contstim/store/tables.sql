@@ -14,31 +14,16 @@ CREATE TABLE score (
 CREATE TABLE result (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL UNIQUE,
-    base TEXT NOT NULL,
-    excluded TEXT NOT NULL,
     model_1 TEXT NOT NULL,
     model_2 TEXT NOT NULL,
     natural TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('found', 'inadmissible', 'failed')),
+    state TEXT NOT NULL CHECK (state IN ('found', 'inadmissible')),
     reason TEXT NOT NULL,
     triplet TEXT,
     rows INTEGER NOT NULL,
     tokens INTEGER NOT NULL,
     searches INTEGER NOT NULL,
     trails TEXT NOT NULL
-) STRICT;
-
-CREATE TABLE assignment (
-    seed INTEGER NOT NULL,
-    model_1 TEXT NOT NULL,
-    model_2 TEXT NOT NULL,
-    slot INTEGER NOT NULL,
-    sentence TEXT NOT NULL,
-    result INTEGER REFERENCES result (id),
-    refused TEXT NOT NULL,
-    rejected TEXT NOT NULL,
-    UNIQUE (seed, model_1, model_2, slot),
-    UNIQUE (seed, sentence)
 ) STRICT;
 
 CREATE TABLE floor (

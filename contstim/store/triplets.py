@@ -1,9 +1,8 @@
-"""Triplets of a study: cached results of searches, and natural sentences of model pairs.
+"""Triplets of a study: cached results of searches, and floors of plausibility.
 
 A result is stored under a key of everything that determines it (models, natural sentence, words,
 settings). A study that grows, shrinks or changes thus reuses existing results and searches only for
-the rest. The state of a study is one small table. For each pair of models and slot, it has the
-natural sentence and the assigned result.
+the rest.
 """
 
 from __future__ import annotations
@@ -62,9 +61,7 @@ class Result:
     """A stored outcome, without its trails.
 
     Attributes:
-        id: number in the store; 0 before it is stored.
-        base: digest of everything that determines it, except the excluded words.
-        excluded: words, in lower case, that the search must not insert.
+        id: number in the store; 0 if it is not stored.
         model_1: first model, as in the triplet.
         model_2: second model, as in the triplet.
         natural: natural sentence.
@@ -77,8 +74,6 @@ class Result:
     """
 
     id: int
-    base: str
-    excluded: frozenset[str]
     model_1: str
     model_2: str
     natural: str
@@ -90,55 +85,14 @@ class Result:
     searches: int
 
     @property
-    def in_vain(self) -> bool:
-        """True if the search found no new triplet: the three sentences are not all different."""
+    def is_unsuccessful(self) -> bool:
+        """True if the search found no triplet: the three sentences are not all different."""
         return self.triplet is not None and not self.triplet.distinct
 
-    def holds(self, words: frozenset[str]) -> bool:
-        """True if one of the sentences contains one of the words, which are in lower case."""
-        sentences = [Sentence.parse(self.natural)]
-        if self.triplet is not None:
-            sentences += [self.triplet.synthetic_1, self.triplet.synthetic_2]
-        return any(word.lower() in words for s in sentences for word in s.words)
-
-
-@dataclass(frozen=True)
-class AssignedSentence:
-    """A natural sentence assigned to a pair of models; fields are the columns of assignment.csv.
-
-    Attributes:
-        model_1: first model, as in triplets.csv.
-        model_2: second model, as in triplets.csv.
-        slot: position in the pair's search order, from 0; some slots are skipped.
-        sentence: natural sentence, which may be searched, skipped, or in reserve.
-    """
-
-    model_1: str
-    model_2: str
-    slot: int
-    sentence: Sentence
-
-
-@dataclass(frozen=True)
-class Slot(AssignedSentence):
-    """An assigned sentence and its result.
-
-    Attributes:
-        result: number of its result in the store; None if there is none yet.
-        refused: words, in lower case, that exceeded a cap in that result. The result is then not
-            valid, and the next search must not insert these words.
-        rejected: why its triplet is skipped permanently: a reviewer's reason, or a sentence that
-            was removed; otherwise empty.
-    """
-
-    result: int | None = None
-    refused: frozenset[str] = frozenset()
-    rejected: str = ""
-
     @property
-    def pair(self) -> tuple[str, str]:
-        """Names of the two models."""
-        return self.model_1, self.model_2
+    def is_skipped(self) -> bool:
+        """True if another natural sentence must be used, because this one yields no triplet."""
+        return self.state == "inadmissible" or self.is_unsuccessful
 
 
 class TripletStore:
@@ -148,41 +102,11 @@ class TripletStore:
         self._store = store
         self.times = store.times
 
-    def slots(self, seed: int) -> list[Slot]:
-        """Return the slots of all pairs of models, also of pairs no longer in the study."""
-        rows = self._store.rows(
-            "SELECT model_1, model_2, slot, sentence, result, refused, rejected FROM assignment "
-            "WHERE seed = ? ORDER BY rowid",
-            (seed,),
-        )
-        return [
-            Slot(first, second, slot, Sentence.parse(text), result, _words(refused), rejected)
-            for first, second, slot, text, result, refused, rejected in rows
-        ]
-
-    def assign(self, seed: int, slots: Iterable[Slot]) -> None:
-        """Store slots, and replace existing ones.
-
-        Raises:
-            StoreError: if another slot has the same sentence, or the disk is full.
-        """
-        with self._store.transaction() as connection:
-            connection.executemany(
-                "INSERT INTO assignment VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (seed, model_1, model_2, slot) DO UPDATE SET "
-                "sentence = excluded.sentence, result = excluded.result, "
-                "refused = excluded.refused, rejected = excluded.rejected",
-                [
-                    (seed, *s.pair, s.slot, s.sentence.text, s.result, _text(s.refused), s.rejected)
-                    for s in slots
-                ],
-            )
-
     def keep(self, key: str, result: Result, trails: Sequence[Mapping[str, Any]]) -> Result:
         """Store a result in one transaction, and replace an earlier result of the same search.
 
         Args:
-            key: digest of everything that determines it, including words excluded by a cap.
+            key: digest of everything that determines it.
             result: result of the search.
             trails: trails of its searches.
 
@@ -194,7 +118,6 @@ class TripletStore:
         columns |= {
             "id": None,  # a new number, or that of the replaced result
             "key": key,
-            "excluded": _text(result.excluded),
             "triplet": None if triplet is None else _as_json(triplet),
             "trails": json.dumps(trails),
         }
@@ -210,22 +133,13 @@ class TripletStore:
 
     def find(self, key: str) -> Result | None:
         """Return the result of a search; None if there is none."""
-        return next(iter(self._results("key = ?", key)), None)
+        names = [column.name for column in fields(Result)]
+        rows = self._store.rows(f"SELECT {', '.join(names)} FROM result WHERE key = ?", (key,))
+        return _result(dict(zip(names, rows[0], strict=True))) if rows else None
 
-    def results(self, seed: int) -> dict[int | None, Result]:
-        """Return all results of slots, by number."""
-        results = self._results("id IN (SELECT result FROM assignment WHERE seed = ?)", seed)
-        return {result.id: result for result in results}
-
-    def triplets(self) -> list[Triplet]:
-        """Return all triplets that were ever found, valid or not."""
-        results = self._results("triplet IS NOT NULL")
-        return [result.triplet for result in results if result.triplet is not None]
-
-    def _results(self, condition: str, *values: object) -> list[Result]:
-        names = ", ".join(column.name for column in fields(Result))
-        rows = self._store.rows(f"SELECT {names} FROM result WHERE {condition}", values)
-        return [_result(*row) for row in rows]
+    def naturals(self) -> set[str]:
+        """Return the natural sentences of all stored searches."""
+        return {text for (text,) in self._store.rows("SELECT DISTINCT natural FROM result")}
 
     def floors(self, model: str, words: str, quantile: float) -> dict[int, float]:
         """Return plausibility floors, nats, by number of words.
@@ -279,23 +193,12 @@ class TripletStore:
         return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
 
 
-def _text(words: frozenset[str]) -> str:
-    return " ".join(sorted(words))
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 def _as_json(triplet: Triplet) -> str:
     return json.dumps([getattr(triplet, column.name) for column in fields(Triplet)], default=str)
 
 
-def _result(number: int, base: str, excluded: str, *row: Any) -> Result:
-    first, second, natural, state, reason, triplet, *counts = row
-    parsed = None
-    if triplet is not None:
-        texts = json.loads(triplet)
-        parsed = Triplet(*texts[:3], *map(Sentence.parse, texts[3:6]), *texts[6:])
-    models = (first, second, natural)
-    return Result(number, base, _words(excluded), *models, state, reason, parsed, *counts)
+def _result(columns: dict[str, Any]) -> Result:
+    if columns["triplet"] is not None:
+        texts = json.loads(columns["triplet"])
+        columns["triplet"] = Triplet(*texts[:3], *map(Sentence.parse, texts[3:6]), *texts[6:])
+    return Result(**columns)

@@ -232,9 +232,7 @@ def _checks(study: Study) -> Iterator[tuple[str, str, Callable[[], object]]]:
     if triplets := sections.get("triplets"):
         yield "triplets", "recipe", lambda: recipe_named(triplets.recipe)
         if triplets.plausible is not None:  # else as the recipe has it
-            yield "triplets", "plausible", lambda: _check_judge(triplets.plausibility[0], study)
-        if triplets.fluency is not None:
-            yield "triplets", "fluency", lambda: _check_judge(triplets.further, study)
+            yield "triplets", "plausible", lambda: _check_judge(triplets.judge, study)
     vocabulary = sections.get("vocabulary")
     if vocabulary is not None and (vocabulary.zipf or vocabulary.every_word):
         yield "vocabulary", "zipf", vocabulary.rules

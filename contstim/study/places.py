@@ -31,13 +31,9 @@ PAIRS, TRIPLETS = RESULTS / "pairs.csv", RESULTS / "triplets.csv"
 SELECTED, MINIMAL_PAIRS = RESULTS / "selected.csv", RESULTS / "minimal-pairs.csv"
 MINIMAL_PAIR_SCORES = RESULTS / "minimal-pair-scores"
 FRONTIER = RESULTS / "frontier.csv"
-ASSIGNMENT = RESULTS / "assignment.csv"
-"""Which natural sentences each pair of models got, which depends on how a study grew."""
 
 ARCHIVED = Path("archived-results")
 """The results of a study in an archive of it, which stand beside those of doing it again."""
-
-ARCHIVED_ASSIGNMENT = ARCHIVED / "assignment.csv"
 
 REVIEW, QUESTIONS = RESULTS / "review", RESULTS / "questions.csv"
 TRIALS, TRIAL_SCORES = RESULTS / "trials.csv", RESULTS / "trial-scores.csv"

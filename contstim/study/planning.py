@@ -254,13 +254,13 @@ def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
 
 
 def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
-    """Cautions where a cap on words leaves too little room for all sentences."""
-    files, triplets = StudyFiles(study), study.sections.get("triplets")
+    """Caution if a cap on words leaves too little room for the selected sentences."""
+    files, selection = StudyFiles(study), study.sections.get("selection")
     given = [path for path in (files.vocabulary, files.natural) if path and path.is_file()]
-    if len(given) < 2 or triplets is None:
+    if len(given) < 2 or selection is None or selection.word_cap is None:
         return
-    uncapped = uncapped_words(triplets.uncapped, triplets.word_cap)
-    table = tag_table(triplets.tags)
+    uncapped = uncapped_words(selection.uncapped, selection.word_cap)
+    table = tag_table(selection.tags)
 
     def lemmas(words: Iterable[str]) -> set[str]:
         return {table.lemma(word) for word in map(str.lower, words) if word not in uncapped}
@@ -268,17 +268,14 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     words = lemmas(Vocabulary.load(given[0]).words)
     counting = [len(lemmas(sentence.words)) for sentence in read_stimuli(given[1])]
     a_sentence = sum(counting) / max(len(counting), 1)
-    for name, number in (("triplets", numbers.searched), ("selection", numbers.selected)):
-        cap = getattr(study.sections.get(name), "word_cap", None)
-        needed, room = 3 * number * a_sentence, (cap or 0) * len(words)
-        if cap is not None and 3 * needed > room:
-            yield (
-                f"[{name}] word_cap: {3 * number:,} sentences of {a_sentence:.1f} words that count "
-                f"would use {needed / max(room, 1):.0%} of the room that the cap leaves "
-                f"{counted(len(words), 'word')}, and the last searches find worse words, or none. "
-                f"Raise word_cap, to {ceil(needed / max(len(words), 1))} at the very least, or ask "
-                "for fewer triplets."
-            )
+    needed, room = 3 * numbers.selected * a_sentence, selection.word_cap * len(words)
+    if 3 * needed > room:
+        yield (
+            f"[selection] word_cap: {3 * numbers.selected:,} sentences of {a_sentence:.1f} words "
+            f"that count would use {needed / max(room, 1):.0%} of the room that the cap leaves "
+            f"{counted(len(words), 'word')}, so there may be no selection. Raise word_cap, to "
+            f"{ceil(needed / max(len(words), 1))} at the very least, or ask for fewer triplets."
+        )
 
 
 def _contradictions(study: Study) -> Iterator[str]:

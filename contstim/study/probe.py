@@ -23,11 +23,12 @@ from contstim.errors import ContstimError
 from contstim.evaluation.overview import N_SENTENCES, context_gain
 from contstim.items.stimuli import read_stimuli
 from contstim.models.costs import ReportingTally, counting
+from contstim.optimization.jobs.floors import floors_of
 from contstim.optimization.jobs.queues import Searches, pairs_sharing_models, search_key
-from contstim.optimization.jobs.tasks import InspectionTask, SearchContext, floors_of, shared_words
+from contstim.optimization.jobs.tasks import InspectionTask, SearchContext, shared_words
 from contstim.steps.training import TrainNetwork
 from contstim.steps.triplets import SearchTriplets
-from contstim.store import Slot, Store, TripletStore
+from contstim.store import Store, TripletStore
 from contstim.store.times import times_beside
 from contstim.study.places import STORE, StudyFiles
 from contstim.study.states import stage_states
@@ -174,8 +175,8 @@ class _Searcher:
             vocabulary=Vocabulary.load(words) if words else None,
             allow_unknown=bool(self._question and self._question.allow_unknown),
         )
-        further = self._question and self._question.further
-        self.judges = (further.specification,) if further else ()
+        judge = self._question and self._question.judge
+        self.judges = (judge.specification,) if judge else ()
         self._profiles: dict[str, ModelProfile] = {}
         self._floors: dict[str, dict[int, float]] = {}
 
@@ -244,12 +245,12 @@ class _Searcher:
         words = shared_words(group, tuple(self._profiles[name].words for name in group))
         searches = Searches(self._question, self._profiles, {pair: words}, self._floors, store)
         key, triplets = search_key(self._question, *pair), 0
-        for number, natural in enumerate(self._sentences):
+        for natural in self._sentences:
             if perf_counter() >= until or triplets == SURE:
                 return
             if len(natural) < 2 or words.missing(natural):
                 continue
-            task = searches.task(Slot(*pair, number, natural))
+            task = searches.task(pair, natural)
             tally, began = ReportingTally(partial(_end_after, until)), perf_counter()
             try:
                 with counting(tally):

@@ -20,7 +20,6 @@ from contstim.options import Help, Reads
 from contstim.steps.analysis import AnalysisSettings
 from contstim.steps.design import DesignSettings
 from contstim.steps.execution import Execution, ScoringExecution
-from contstim.steps.fields import Uncapped
 from contstim.steps.review import ReviewSettings
 from contstim.steps.selection import PairSettings, SelectionSettings
 from contstim.steps.sentences import SentenceSettings
@@ -89,14 +88,7 @@ class ScoresSection(ScoringExecution):
 
 @dataclass(frozen=True, kw_only=True)
 class TripletsSection(SearchRules, Execution):
-    """Searches for triplets, and where they run.
-
-    Attributes:
-        retry_failed: whether those that failed in an earlier run are tried again.
-    """
-
-    uncapped: Uncapped = None
-    retry_failed: bool = False
+    """Searches for triplets, and where they run."""
 
 
 @dataclass(frozen=True, kw_only=True)

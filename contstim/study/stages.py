@@ -217,18 +217,13 @@ def _items(files: StudyFiles) -> Iterator[StudyStage]:
         yield _stage(files, "pairs", "select natural pairs", SelectPairs, **given)
     review = _decisions_about(ItemKind.TRIPLET, files.decisions)
     if "triplets" in sections and files.natural is not None:
-        archived = places.ARCHIVED_ASSIGNMENT
         yield _stage(
             files,
             "triplets",
             "search for triplets",
             SearchTriplets,
             out=places.TRIPLETS,
-            assignment=places.ASSIGNMENT,
             frontier=places.FRONTIER if sections["triplets"].nats else None,
-            begin_with=archived if archived.exists() else None,
-            review=review,
-            earlier=_earlier(files, places.TRIALS),
         )
     if "selection" in sections:
         given = {"triplets": places.TRIPLETS, "review": review, "out": places.SELECTED}

@@ -17,8 +17,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 from contstim.models.specifications import parse_model
+from contstim.optimization.jobs.floors import MAX_REFERENCE_SENTENCES
 from contstim.optimization.jobs.queues import search_key
-from contstim.optimization.jobs.tasks import MOST_SENTENCES
 from contstim.steps.generation import GenerateSentences
 from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.steps.triplets import SearchTriplets
@@ -202,7 +202,7 @@ class TimeEstimates:
         times = []
         try:
             if question.plausibility[1]:
-                floors = min(self._n_natural or MOST_SENTENCES, MOST_SENTENCES)
+                floors = min(self._n_natural or MAX_REFERENCE_SENTENCES, MAX_REFERENCE_SENTENCES)
                 times += [self._scoring(model, floors, workers) for model in self._study.models]
             for one, two in combinations(self._study.models, 2):
                 low, high = self._triplet(question, one, two)

@@ -1,4 +1,4 @@
-"""What a store keeps of searches, and of which sentence stands where."""
+"""Results of searches and floors in a store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from contstim.errors import StoreError
 from contstim.items.stimuli import Triplet
-from contstim.store import Result, Slot, Store, TripletStore
+from contstim.store import Result, Store, TripletStore
 from contstim.words.sentence import Sentence
 
 TRIPLET = Triplet(
@@ -32,8 +32,6 @@ TRAIL = {"accept": "b", "reject": "a", "steps": STEPS, "evaluations": EVALUATION
 TRAILS = (TRAIL, TRAIL | {"accept": "a", "reject": "b"})
 FOUND = Result(
     0,
-    "base",
-    frozenset({"x", "y"}),
     "a",
     "b",
     TRIPLET.natural.text,
@@ -44,7 +42,7 @@ FOUND = Result(
     200,
     4,
 )
-FAILED = replace(FOUND, state="failed", reason="it broke", triplet=None)
+SKIPPED = replace(FOUND, state="inadmissible", reason="too rare", triplet=None)
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
@@ -52,14 +50,14 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     with Store(path) as store:
         kept = TripletStore(store)
         result = kept.keep("key", FOUND, TRAILS)
-        failed = kept.keep("other", FAILED, ())
+        skipped = kept.keep("other", SKIPPED, ())
         assert kept.find("nothing") is None
     with Store(path) as store:
         kept = TripletStore(store)
         assert kept.find("key") == result
-        assert kept.triplets() == [TRIPLET]
+        assert kept.naturals() == {TRIPLET.natural.text}
         assert replace(result, id=0) == FOUND
-        found = [failed, result]
+        found = [skipped, result]
         steps = kept.entries(found, {"a": "A"}, "steps")
         candidates = kept.entries(found, {}, "evaluations")
         assert [*zip(*list(steps.values())[4:], strict=True)] == [*STEPS, *STEPS]
@@ -67,25 +65,9 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
         assert candidates["number"] == [0, 1, 0, 1]
         assert candidates["log_prob_accept"] == [-2.5, None, -2.5, None]
         assert candidates["log_prob_reject"][1] == -np.inf
-        # A search that failed and is done again has its result in the same row
+        # A repeated search replaces its earlier result
         again = kept.keep("other", FOUND, TRAILS)
-        assert (again.id, again.state) == (failed.id, "found")
-
-
-def test_slots_keep_their_order_and_no_sentence_stands_in_two(tmp_path: Path) -> None:
-    first, second = (Slot("b", "c", n, Sentence((f"w{n}", "x"))) for n in range(2))
-    with Store(tmp_path / "study.sqlite") as store:
-        kept = TripletStore(store)
-        result = kept.keep("key", FOUND, TRAILS)
-        kept.assign(0, [first, second, replace(first, model_1="a", sentence=TRIPLET.natural)])
-        stands = replace(first, result=result.id, refused=frozenset({"p", "q"}), rejected="odd")
-        kept.assign(0, [stands])
-        assert kept.slots(0)[:2] == [stands, second]
-        assert kept.slots(1) == []
-        assert kept.results(0) == {result.id: result}
-        with pytest.raises(StoreError, match="UNIQUE"):
-            kept.assign(0, [replace(second, slot=7), replace(stands, rejected="")])
-        assert kept.slots(0)[0] == stands
+        assert (again.id, again.state) == (skipped.id, "found")
 
 
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:

@@ -46,14 +46,13 @@ def sentences_needed(
 ) -> SentenceNeeds:
     """Return the minimum number of natural sentences for a study that uses each sentence once.
 
-    Every triplet search starts from a different sentence. A natural pair and a random pair use two,
-    a catch trial one. Pairs and triplets are selected separately and may share sentences, which the
-    summary of a design counts. This is a minimum: controversial natural pairs improve with the
-    number of candidate sentences.
+    A triplet and a catch trial use one sentence, a natural pair and a random pair two. Pairs and
+    triplets are selected separately and may share sentences, which the summary of a design counts.
+    This is a minimum: triplets and natural pairs improve with the number of candidate sentences.
 
     Args:
         models: number of models, which are compared in pairs.
-        triplets_per_pair: number of triplets to search for each pair of models.
+        triplets_per_pair: number of selected triplets for each pair of models.
         pairs_per_pair: number of natural pairs for each pair of models.
         groups: number of groups of participants.
         random_per_group: number of random natural pairs for each group.

@@ -1,37 +1,37 @@
-"""Triplets for every pair of models: searches spread over workers, each result stored as it comes.
+"""Triplets for every pair of models: searches spread over workers, each result stored at once.
 
-    SearchQuestion: triplets for each pair, recipe, limits, seed
+    SearchQuestion: triplets for each pair, recipe, constraints, seed
         |
-    [Assignment] natural sentences for each pair of models, none used twice
+    [natural_walk]  natural sentences of each pair of models, in the pair's own order
         |
         v
-    [TaskQueue] ---- a task, of a pair whose ----> [Pool] ------- task ------> [Executor]
-      ^  |  ^        models a worker has loaded       |   ^                    workers, each with a
-      |  |  |                                         |   +---- result, ------ SearchContext: the
-      |  |  +---- the task again, two times more -----+         error or       models it has loaded
-      |  |        at most, where it failed or its     |         death
-      |  |        worker died; a dead worker is       |
-      |  |        replaced by the executor            |
-      |  +------- a sentence that a model finds       |
-      |           impossible, or for which nothing    |
-      |           is found, makes room for the next   |
-      |                                               |
-      +---------------- result -----------------------+
+    [TaskQueue] ---- search of a pair whose -----> [Pool] ------- task ------> [Executor]
+      ^  |  ^        models a worker has loaded      |   ^                     workers, each with a
+      |  |  |                                        |   +---- result, ------- SearchContext: the
+      |  |  +---- the search again, up to two -------+         error or        loaded models
+      |  |        times, if it failed or its         |         death
+      |  |        worker died; the executor          |
+      |  |        replaces a dead worker             |
+      |  +------- the next sentence of the pair,     |
+      |           if this one yields no triplet      |
+      |                                              |
+      +---------------- result ----------------------+
       |
       v
-    TripletStore: each result under a key of all that decides it, so that nothing is searched twice
+    TripletStore: each result under a key of everything that determines it
         |
     TripletResults: triplets, failures, statistics of each pair
 
-Before, each model is loaded once to know what it is. The pool and the executors are those of
+At the start, each model is loaded once for its facts. The pool and the executors are those of
 `contstim.jobs`.
 
 triplets     the whole job, from a question to its results
-question     what a study asks of its searches, and what of it decides a result
-assignment   natural sentences for each pair of models, and their table
-queues       a task for each slot of a pair, the result that stands there, and which comes next;
-             rounds, where a word may stand in so many sentences of the study only
-tasks        what workers do, and where: models that are loaded, the words of searches, and how
-             rare a sentence may be
-results      what is found: triplets, failures, statistics; the names that the user gave
+question     settings of a study's searches, and the part that determines a result
+walk         the order in which a pair of models uses natural sentences, and where it stops
+queues       the searches of all pairs: their stored results, and which is next
+tasks        tasks of workers: inspect a model, search for a triplet
+floors       floors of plausibility: how rare a sentence may be
+progress     progress of the searches, weighted by their expected time
+so_far       triplets and statistics while searches run
+results      triplets, failures and statistics, with the user's names of the models
 """

@@ -1,4 +1,4 @@
-"""Progress of the searches of a study, in which each pair of models counts by what it costs."""
+"""Progress of the searches of a study, weighted by the expected time of each pair of models."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
     ModelPair = tuple[str, str]
 
-_PULSE = 1.0  # seconds between two reports while nothing ends
-_UNKNOWN = 60.0  # seconds of a search of which nothing is known
+_REPORT_SECONDS = 1.0  # minimum time between two reports while no search ends
+_DEFAULT_SECONDS = 60.0  # expected time of a search without measurements
 
 
 class SearchProgress:
     """Progress of the searches between all pairs of models.
 
     Work is the expected time of searches: a pair of two networks counts more than one of two n-gram
-    models. A running search counts in part, by the time for which it has run.
+    models. A running search counts in part, by its time so far.
 
     Args:
-        reporter: told the progress, in triplets.
-        expected: seconds for a triplet of a pair of models; None where it is unknown.
+        reporter: receives the progress, in triplets.
+        expected: function that returns the seconds for a triplet of a pair; None if unknown.
     """
 
     def __init__(self, reporter: Reporter, expected: Callable[[ModelPair], float | None]) -> None:
@@ -38,11 +38,11 @@ class SearchProgress:
         self._reported = 0.0
 
     def begin(self, pair: ModelPair) -> None:
-        """Note that a search begins."""
+        """Record the start of a search."""
         self._running[pair].append(monotonic())
 
     def end(self, pair: ModelPair) -> None:
-        """Note that the longest running search of a pair ends."""
+        """Record the end of a search, and take it for the oldest running one of the pair."""
         if self._running[pair]:
             self._running[pair].pop(0)
 
@@ -50,16 +50,16 @@ class SearchProgress:
         """Report the progress.
 
         Args:
-            ended: triplets that are there, or that no search will find.
-            wanted: triplets in all.
+            ended: number of completed triplets of each pair.
+            wanted: number of triplets that each pair needs.
         """
         self._ended, self._wanted = ended, wanted
         self._costs = costs_of(wanted, self._expected)
         self._report()
 
     def tick(self) -> None:
-        """Report the progress of running searches, once a second."""
-        if monotonic() >= self._reported + _PULSE:
+        """Report the progress of running searches, at most once a second."""
+        if monotonic() >= self._reported + _REPORT_SECONDS:
             self._report()
 
     def _report(self) -> None:
@@ -68,12 +68,12 @@ class SearchProgress:
         work = sum(self._costs[pair] * number for pair, number in self._wanted.items())
         done = 0.0
         for pair, number in self._wanted.items():
-            # Less than one search each, however long it runs
+            # A running search counts less than 1, however long it runs
             parts = (now - began for began in self._running[pair])
             running = sum(elapsed / (elapsed + self._costs[pair]) for elapsed in parts)
             done += self._costs[pair] * min(number, self._ended.get(pair, 0) + running)
         share = done / work if work else 1.0
-        # To the digit where all pairs cost the same and none runs
+        # Rounded, so that the number is whole if all pairs cost the same and none runs
         triplets = round(share * total, 6)
         note = "" if triplets == ended else f"{ended:,} of {total:,} triplets"
         self._reporter.progress("triplets", triplets, total, note)
@@ -82,9 +82,9 @@ class SearchProgress:
 def costs_of(
     pairs: Iterable[ModelPair], expected: Callable[[ModelPair], float | None]
 ) -> dict[ModelPair, float]:
-    """Seconds for a triplet of each pair.
+    """Return the seconds for a triplet of each pair.
 
-    For a pair of unknown cost it is the mean of pairs that share a model with it, else of all.
+    The default for an unknown pair is the mean of pairs that share a model with it, else of all.
     """
     known = {pair: seconds for pair in pairs if (seconds := expected(pair))}
     of_model: defaultdict[str, list[float]] = defaultdict(list)
@@ -94,5 +94,5 @@ def costs_of(
     costs = {}
     for pair in pairs:
         similar = [*of_model[pair[0]], *of_model[pair[1]]] or [*known.values()]
-        costs[pair] = known.get(pair) or (fmean(similar) if similar else _UNKNOWN)
+        costs[pair] = known.get(pair) or (fmean(similar) if similar else _DEFAULT_SECONDS)
     return costs

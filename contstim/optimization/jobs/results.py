@@ -1,6 +1,6 @@
-"""Results: triplets, failures, statistics of each pair, under the names of the user's models.
+"""Results of a study's searches: triplets, failures, and statistics, with the user's model names.
 
-Searches and stores know models by their specifications, so that another name costs no search.
+Searches and stores identify models by specification, so a new name needs no new search.
 """
 
 from __future__ import annotations
@@ -18,30 +18,26 @@ if TYPE_CHECKING:
 
     from contstim.items.stimuli import Triplet
     from contstim.models.base import Convention
-    from contstim.store.triplets import AssignedSentence, Result
+    from contstim.store.triplets import Result
 
 
 @dataclass(frozen=True)
 class TripletResults:
-    """Triplets of all pairs of models, and what stands in the way of more.
+    """Triplets of all pairs of models, and the reasons why there are not more.
 
     Attributes:
-        triplets: in the order of the pairs of models, then in that in which sentences were
-            assigned.
-        unchanged: in the same order, those whose three sentences are not all different, because no
-            search found anything, or both found the same; they are not among `triplets`.
-        failures: the searches that failed, in the same order.
+        triplets: triplets by pair of models, each in the order of the pair's natural sentences.
+        unchanged: unsuccessful searches in the same order. The three sentences are not all
+            different, because nothing was found, or both searches found the same.
+        failures: failed searches, in the same order.
         pairs: statistics of each pair of models.
-        conventions: how each model's scores came about, by its name.
-        training_texts: the sentences that each was trained on, where they are known.
-        floors: of plausibility, by the models' names and the number of words, nats; none if no
-            floor was wanted.
-        judge: how the scores of the further model came about, where there is one.
-        assignment: the natural sentences of each pair, with those that were passed over or are held
-            ready, but for those that the study cannot use any more.
-        found: the results in the store that triplets come from, which knows the way to them.
-        wall_seconds: that the searches of this run took which came to an end, all workers together.
-        network_seconds: of these within networks; the rest is everything around them.
+        conventions: scoring convention of each model, by name.
+        training_texts: sentences that each model was trained on, if known.
+        floors: floors of plausibility, nats, by model name and number of words.
+        judge: scoring convention of the judge; None if there is none.
+        searches: all stored results; the store has their trails.
+        wall_seconds: time of the completed searches of this run, all workers together.
+        network_seconds: time within networks.
     """
 
     triplets: tuple[Triplet, ...]
@@ -52,27 +48,33 @@ class TripletResults:
     training_texts: Mapping[str, Path | None]
     floors: Mapping[str, Mapping[int, float]]
     judge: Convention | None
-    assignment: tuple[AssignedSentence, ...]
-    found: tuple[Result, ...] = field(compare=False)
+    searches: tuple[Result, ...] = field(compare=False)
     wall_seconds: float = field(compare=False)
     network_seconds: float = field(compare=False)
 
     @property
     def complete(self) -> bool:
-        """True if every triplet that was wanted is there."""
+        """True if no triplet is missing."""
         return not any(pair.failed or pair.missing for pair in self.pairs)
 
     def why_unchanged(self, triplet: Triplet) -> str:
-        """Reason for which the search for a triplet found nothing."""
-        kept = (r.reason for r in self.found if r.triplet and r.triplet.natural == triplet.natural)
-        return next(kept, "") or triplet.alike
+        """Return why the search for a triplet found nothing."""
+        models = (triplet.model_1, triplet.model_2)
+        reasons = (
+            result.reason
+            for result in self.searches
+            if result.triplet is not None
+            and result.triplet.natural == triplet.natural
+            and (result.model_1, result.model_2) == models
+        )
+        return next(reasons, "") or triplet.alike
 
     @property
     def lacking(self) -> Iterator[str]:
-        """A line for each triplet that was wanted and is not there: the sentence, and why."""
+        """Yield a line for each missing triplet: the natural sentence, and the reason."""
         short = {(pair.model_1, pair.model_2) for pair in self.pairs if pair.missing}
         for t in self.unchanged:
-            if (t.model_1, t.model_2) in short:  # else another sentence took its place
+            if (t.model_1, t.model_2) in short:  # otherwise another sentence was used
                 why = self.why_unchanged(t)
                 yield f"unchanged: {t.model_1} × {t.model_2}, {t.natural.text!r}: {why}"
         for result in self.failures:
@@ -81,33 +83,33 @@ class TripletResults:
         for pair in self.pairs:
             if pair.missing:
                 models = f"{pair.model_1} × {pair.model_2}"
-                vain = f"{counted(pair.unchanged, 'search', 'searches')} found nothing, and "
-                why = f"{vain if pair.unchanged else ''}no other natural sentence was taken"
+                why = "no other natural sentence was used"
+                if pair.unchanged:
+                    n_searches = counted(pair.unchanged, "search", "searches")
+                    why = f"{n_searches} found nothing, and {why}"
                 yield f"missing: {models}, {counted(pair.missing, 'triplet')}: {why}"
 
 
 @dataclass(frozen=True)
 class PairStatistics:
-    """One pair of models; means over its triplets, in nats, are None where there is no triplet.
-
-    Triplets are those whose three sentences are all different.
+    """Statistics of one pair of models; means over its triplets are None if there is no triplet.
 
     Attributes:
-        model_1: as in the triplets.
-        model_2: as in the triplets.
-        triplets: how many were found.
-        unchanged: natural sentences for which no search found anything, or both the same.
-        failed: searches that failed three times.
-        inadmissible: natural sentences that were passed over, and that others took the place of.
-        reasons: why they were passed over, and how many for each reason.
-        missing: triplets wanted for which there was no sentence left, or too many searches found
-            nothing.
-        controversiality: mean of Eq. 4 of Golan et al. (2023).
-        drop_1: mean of log p(natural | model_1) - log p(synthetic_1 | model_1).
+        model_1: first model, as in the triplets.
+        model_2: second model, as in the triplets.
+        triplets: number of triplets whose three sentences are all different.
+        unchanged: number of unsuccessful searches.
+        failed: number of searches that failed three times.
+        inadmissible: number of natural sentences that were skipped without a search.
+        reasons: number of these sentences for each reason.
+        missing: number of triplets that are missing, because no natural sentence was left or too
+            many searches were unsuccessful.
+        controversiality: mean of Eq. 4 of Golan et al. (2023), nats.
+        drop_1: mean of log p(natural | model_1) - log p(synthetic_1 | model_1), nats.
         drop_2: the same for model_2.
-        rows: sequences that passed through the two networks.
-        tokens: tokens in them.
-        searches: how many were made for its triplets, both directions together.
+        rows: sequences processed by the two networks.
+        tokens: tokens in these sequences.
+        searches: number of searches, both directions together.
     """
 
     model_1: str
@@ -127,23 +129,23 @@ class PairStatistics:
 
     @property
     def replaced(self) -> int:
-        """Natural sentences passed over or searched in vain, in whose place others were taken."""
+        """Number of skipped or unsuccessful natural sentences for which another one was used."""
         return self.inadmissible + self.unchanged - self.missing
 
 
 def pair_statistics(
-    models: tuple[str, str], results: Sequence[Result], missing: int
+    models: tuple[str, str], results: Sequence[Result], per_pair: int
 ) -> PairStatistics:
-    """Statistics of a pair of models.
+    """Return the statistics of a pair of models.
 
     Args:
-        models: their names.
-        results: of its natural sentences.
-        missing: triplets for which there was no sentence left.
+        models: names of the models.
+        results: results of its natural sentences.
+        per_pair: number of triplets that the pair needs.
     """
     found = [result.triplet for result in results if result.triplet is not None]
     triplets = [triplet for triplet in found if triplet.distinct]
-    passed_over = [r for r in results if r.state == "inadmissible"]
+    inadmissible = [r for r in results if r.state == "inadmissible"]
     means = [(t.controversiality, *t.drops) for t in triplets]
     controversiality, drop_1, drop_2 = map(fmean, zip(*means, strict=True)) if means else [None] * 3
     return PairStatistics(
@@ -151,9 +153,9 @@ def pair_statistics(
         triplets=len(triplets),
         unchanged=len(found) - len(triplets),
         failed=sum(result.state == "failed" for result in results),
-        inadmissible=len(passed_over),
-        reasons=dict(Counter(inadmissibility(r.reason) for r in passed_over).most_common()),
-        missing=missing,
+        inadmissible=len(inadmissible),
+        reasons=dict(Counter(inadmissibility(r.reason) for r in inadmissible).most_common()),
+        missing=per_pair - sum(not result.is_skipped for result in results),
         controversiality=controversiality,
         drop_1=drop_1,
         drop_2=drop_2,
@@ -164,7 +166,7 @@ def pair_statistics(
 
 
 def inadmissibility(reason: str) -> str:
-    """Kind of reason for which a natural sentence was passed over."""
-    if reason.endswith("gives it probability zero"):  # behind the model's name
+    """Return the kind of a reason why a natural sentence was skipped."""
+    if reason.endswith("gives it probability zero"):  # after the model's name
         return "impossible to one of the models"
     return reason.partition(":")[0]

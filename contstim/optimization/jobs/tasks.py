@@ -1,21 +1,19 @@
-"""Tasks of workers, and where they are done: inspect a model, score for floors, search."""
+"""Tasks of workers: inspect a model, search for a triplet; and the context of the workers."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from math import ceil, isnan
+from math import isnan
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from contstim.errors import ContstimError, ModelError, VocabularyError
-from contstim.jobs.model_workers import work_off
 from contstim.jobs.worker_context import WorkerContext, WorkerTask
 from contstim.models.base import ROUNDING
 from contstim.models.costs import Cost, Tally, counting
@@ -29,28 +27,25 @@ from contstim.optimization.search.verification import computes_coarsely, reaches
 from contstim.store.triplets import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from contstim.files.arrays import FloatArray
-    from contstim.jobs.pool import Pool
     from contstim.models.base import Convention, LanguageModel
     from contstim.optimization.jobs.question import SearchQuestion
     from contstim.optimization.search.constraints import Constraint
     from contstim.optimization.search.synthesize import Synthesis
-    from contstim.reporter import Reporter
-    from contstim.store.triplets import TripletStore
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
 
 SEEDS = 3
-"""How many seeds a search is tried with, at most, while it finds nothing."""
+"""Maximum number of seeds of a search that finds nothing."""
 
 VERSION = 5
-"""Number of the way to search, to be raised when the same search finds another result.
+"""Version of the search, raised when the same search finds another result.
 
-So it does with another table of English tags.
+A change of the table of English tags also raises it.
 """
 
 
@@ -59,8 +54,8 @@ class SearchContext(WorkerContext):
     """A worker's options and models, and the words of searches between them.
 
     Attributes:
-        vocabulary: words to use; None for those frequent in the models' own training text.
-        allow_unknown: also use words that a word-level model cannot tell.
+        vocabulary: words to use; None for the frequent words of the models' training texts.
+        allow_unknown: whether searches may use words that a word-level model does not know.
     """
 
     vocabulary: Vocabulary | None = None
@@ -68,23 +63,23 @@ class SearchContext(WorkerContext):
     _words: dict[tuple[str, ...], Vocabulary] = field(default_factory=dict, init=False)
 
     def words(self, names: tuple[str, ...]) -> Vocabulary:
-        """The words that a search between two models, and a judge if any, may use.
+        """Return the words that a search between two models, and their judge, may use.
 
         Raises:
-            VocabularyError: there is none.
+            VocabularyError: if there is no such word.
         """
         if names not in self._words:
             usable = tuple(self.usable_words(model) for model in self.models(names))
-            # Of one pair only: a worker mostly stays with a pair, and vocabularies are large.
+            # For one pair only: a worker usually stays with a pair, and vocabularies are large.
             self._words = {names: shared_words(names, usable)}
         return self._words[names]
 
     def usable_words(self, model: LanguageModel) -> Vocabulary | None:
-        """The words that a model lets a search use; None where every word will do.
+        """Return the words that a search may use with a model; None for all words.
 
         Raises:
-            VocabularyError: the model knows none of the words.
-            ModelError: the model's counts, which are its own words, are not at hand.
+            VocabularyError: if the model knows none of the words.
+            ModelError: if the file of the model's word counts is missing.
         """
         if self.vocabulary is None:
             return model.vocabulary(DEFAULT_MIN_COUNT)
@@ -92,24 +87,23 @@ class SearchContext(WorkerContext):
 
 
 def shared_words(models: tuple[str, ...], words: tuple[Vocabulary | None, ...]) -> Vocabulary:
-    """Usable words that models have in common; the embedded English where any word will do.
+    """Return the usable words that models share; the embedded English if all words are usable.
 
     Args:
-        models: the models' names.
-        words: what `SearchContext.usable_words` says of each.
+        models: names of the models.
+        words: result of `SearchContext.usable_words` for each model.
 
     Raises:
-        VocabularyError: nothing, for the start of a sentence or elsewhere.
+        VocabularyError: if no word may start a sentence, or none may follow another.
     """
-    # Models that take any word do not count; where both do, the embedded English is the limit.
     first, *others = [v for v in words if v is not None] or [default_vocabulary(())]
-    for place, words_there in (
+    for role, words_of_role in (
         ("start a sentence", [set(v.initial) for v in (first, *others)]),
         ("follow another", [set(v.inner) for v in (first, *others)]),
     ):
-        if not set.intersection(*words_there):
+        if not set.intersection(*words_of_role):
             raise VocabularyError(
-                f"No word of the vocabulary that may {place} is known to "
+                f"No word of the vocabulary that may {role} is known to "
                 f"{'both' if len(models) == 2 else 'all of'} {' and '.join(models)}. Give a "
                 f"vocabulary in the models' language and case."
             )
@@ -123,11 +117,11 @@ class ModelProfile:
     """Facts about a model for the scheduling process, which does not load it.
 
     Attributes:
-        convention: how its scores come about.
-        words: those that it lets a search use; None where every word will do.
-        training_text: the sentences that it was trained on; None where they are not known.
+        convention: convention of its scores.
+        words: words that a search may use with it; None for all.
+        training_text: sentences that it was trained on; None if unknown.
         is_black_box: see `LanguageModel.is_black_box`.
-        unknown: about the words of the natural sentences that it does not know.
+        unknown: words of the natural sentences that it does not know.
     """
 
     convention: Convention
@@ -142,8 +136,8 @@ class InspectionTask(WorkerTask[SearchContext]):
     """Load a model and describe it.
 
     Attributes:
-        model: its specification.
-        sentences: the natural sentences of the study.
+        model: specification of the model.
+        sentences: natural sentences of the study.
     """
 
     model: str
@@ -163,66 +157,39 @@ class InspectionTask(WorkerTask[SearchContext]):
 
 
 @dataclass(frozen=True)
-class ScoringTask(WorkerTask[SearchContext]):
-    """Score sentences, where need be with weights as float32 numbers.
-
-    Attributes:
-        model: its specification.
-        sentences: what to score.
-    """
-
-    model: str
-    sentences: tuple[Sentence, ...]
-    text: ClassVar[str] = "Scoring for the floor of plausibility"
-
-    def perform(self, context: SearchContext) -> dict[Sentence, float]:
-        """Log-probabilities, nats, of those sentences that the model can score."""
-        (model,) = context.models((self.model,))
-        reasons = model.unscorable(self.sentences)
-        some = [s for s, reason in zip(self.sentences, reasons, strict=True) if reason is None]
-        coarse = computes_coarsely((model,))
-        scores = model.float32_log_probs(some) if coarse else model.log_probs(some)
-        return dict(zip(some, scores.tolist(), strict=True))
-
-
-@dataclass(frozen=True)
 class TripletTask(WorkerTask[SearchContext]):
     """Search for the triplet of one natural sentence and two models.
 
     Attributes:
-        question: of the study; `SearchQuestion.resolved`.
-        models: their names.
-        fingerprints: what the models were when the job began.
-        slot: the sentence's number, from 0, among those assigned to the pair.
-        natural: the sentence.
-        words: a digest of those that the search may use.
-        judge: a further model that every sentence must please, what it was when the job began, and
-            the least log-probability, nats, that it must give.
-        floors: the least log-probability that each of the two models must give the sentence that it
-            accepts, and so the natural one, nats; None for none.
-        capped: words, in lower case, that a cap on words keeps out.
+        question: settings of the study's searches; `SearchQuestion.resolved`.
+        models: specifications of the two models.
+        fingerprints: fingerprints of the models when the job began.
+        natural: natural sentence.
+        words: digest of the words that the search may use.
+        judge: specification and fingerprint of a further model, and the least log-probability,
+            nats, that it must give to every sentence; None for no judge.
+        floors: least log-probability, nats, that each of the two models must give to the natural
+            sentence, and so to the sentence that it accepts; None for no floors.
     """
 
     question: SearchQuestion
     models: tuple[str, str]
     fingerprints: tuple[str, str]
-    slot: int
     natural: Sentence
     words: str
     judge: tuple[str, str, float] | None = None
     floors: tuple[float, float] | None = None
-    capped: frozenset[str] = frozenset()
 
     @property
     def seed(self) -> int:
-        """Number from which all chance follows, from what is searched and nothing else."""
-        # A sign that no text holds stands between the parts, so that no two lists read alike.
+        """Seed of the search, which depends on the study's seed, the models and the sentence."""
+        # The separator is in no text, so different parts give different joined texts.
         parts = (str(self.question.seed), *self.fingerprints, self.natural.text)
         return int.from_bytes(hashlib.sha256("\x1f".join(parts).encode()).digest()[:7])
 
     @cached_property
-    def base(self) -> str:
-        """A digest of all that decides the outcome, but for the words that may not be put in."""
+    def key(self) -> str:
+        """Digest of everything that determines the outcome."""
         facts = {
             "version": VERSION,
             "models": self.models,
@@ -231,25 +198,21 @@ class TripletTask(WorkerTask[SearchContext]):
             "words": self.words,
             "judge": self.judge,
             "floors": self.floors,
+            "exclude": sorted(self.question.excluded),
             **self.question.key,
         }
         return digest([json.dumps(facts, sort_keys=True)])
 
-    @cached_property
-    def key(self) -> str:
-        """A digest of all that decides the outcome, words that a cap excludes among them."""
-        return digest([self.base, *sorted(self.question.excluded | self.capped)])
-
     def perform(self, context: SearchContext) -> Outcome:
         """See `WorkerTask.perform`.
 
-        A sentence that one of the models finds impossible, that is below a floor, or in which
-        nothing may be changed is no failure, but inadmissible. A search that finds nothing is tried
-        with further seeds, `SEEDS` in all; if all of them find nothing, the outcome's triplet is
-        not distinct and its reason says so.
+        The outcome is `inadmissible` if a model finds the natural sentence impossible, if it is
+        below a floor, or if no word may change. An unsuccessful search is repeated with other
+        seeds, `SEEDS` in all. If none of them finds anything, the sentences of the outcome's
+        triplet are not all different, and its reason says why.
 
         Raises:
-            ModelError: a model is no longer what it was when the job began.
+            ModelError: if a model has changed since the job began.
             ContstimError: see `synthesize_triplet`.
         """
         loaded = self._load(context)
@@ -286,7 +249,7 @@ class TripletTask(WorkerTask[SearchContext]):
                     few_changes=self.question.few_changes,
                 )
         except ContstimError:
-            # Whether the sentence is to blame is asked only where a search has failed.
+            # Checked only after a failure: the natural sentence may be impossible for a model.
             for model in loaded.values():
                 if model.log_probs([self.natural])[0] == -np.inf:
                     return Outcome("inadmissible", f"{model.name} gives it probability zero")
@@ -306,25 +269,25 @@ class TripletTask(WorkerTask[SearchContext]):
         )
 
     def _load(self, context: SearchContext) -> dict[str, LanguageModel]:
-        """The two models, and the judge; one that is both is loaded once."""
+        """Return the two models and the judge; a judge that is one of the two is loaded once."""
         fingerprints = dict(zip(self.models, self.fingerprints, strict=True))
         if self.judge is not None:
             fingerprints[self.judge[0]] = self.judge[1]
         loaded = dict(zip(fingerprints, context.models(tuple(fingerprints)), strict=True))
-        # Files may have been overwritten since, and scores of two models must not share a name.
+        # Files may have been overwritten, but scores of two models must not share a name.
         for name, model in loaded.items():
             if model.convention.fingerprint != fingerprints[name]:
                 raise ModelError(f"{model.name} has changed since the job began; start it again.")
         return loaded
 
     def _below_floor(self, limits: Iterable[tuple[LanguageModel, float]]) -> str:
-        """Reason for which the natural sentence is below a floor, nats; empty where it is not."""
+        """Return why the natural sentence is below a floor, nats; empty if it is not."""
         for model, floor in limits:
             log_prob = float(model.log_probs([self.natural])[0])
-            # The floor was computed in a batch, in which this very sentence may have been.
+            # The floor may be the score of this sentence, computed in another batch.
             high_enough = reaches_floor(log_prob, floor, model.convention.tolerance)
             if computes_coarsely((model,)):
-                # A floor holds in float32, and the search must be able to start from the sentence.
+                # Floors are float32 scores, and the search must be able to start here.
                 precise = float(model.float32_log_probs([self.natural])[0])
                 high_enough = high_enough and reaches_floor(precise, floor, ROUNDING)
                 log_prob = min(log_prob, precise)
@@ -341,37 +304,35 @@ class TripletTask(WorkerTask[SearchContext]):
         name, _, floor = self.judge
         model = loaded[name]
         if name in self.models:
-            # Its second role has a name of its own; weights and caches are shared.
+            # The judge has a separate name; weights and caches are shared.
             model = copy(model)
             model.name = f"{model.name} (judge)"
         return model, floor
 
     def _constraints(self, vocabulary: Vocabulary) -> tuple[Constraint, ...]:
-        limits = replace(self.question, exclude=(*self.question.exclude, *self.capped))
-        constraints = limits.constraints(self.natural, every_fix=False)
-        rule = capitals(vocabulary) if self.question.capitals == "rules" else None
+        constraints = self.question.constraints(self.natural, every_fix=False)
+        rule = capitals(vocabulary) if recipe_named(self.question.recipe).capitals else None
         return constraints if rule is None else (*constraints, rule)
 
 
 def trail_of(synthesis: Synthesis) -> dict[str, Any]:
-    """The way to one synthetic sentence, as plain values.
+    """Return the trail of a search for one synthetic sentence, as plain values.
 
     Returns:
-        accept, reject: the models' names.
-        visits: how many positions were visited.
+        accept, reject: names of the models.
+        visits: number of visited positions.
         ending: why the search ended.
-        costs: (rows, tokens, calls) of each model's network, by its name.
+        costs: (rows, tokens, calls) of each model's network, by name, summed over all searches.
         steps: (round, visit, position, old, new, sentence, log p accept, log p reject) of each
-            accepted replacement, in order; nats. Within a round each begins where the one before
-            ended; a new round begins from a changed copy of the best sentence so far, which is
-            itself a step where it is better: of several new words the last is named.
+            accepted replacement, in order; nats. Within a round, a step begins where the previous
+            one ended. A new round begins from a changed copy of the best sentence so far. If that
+            copy is better, it is itself a step, named by its last new word.
         evaluations: (visit, position, word, sentence, log p accept, log p reject) of each candidate
-            that was scored exactly, in order; None for a model that was not asked.
+            that was scored exactly, in order; None for a model that did not score it.
         frontier: (new words, drop, sentence, log p accept, log p reject) of the best sentence with
-            each number of new words, where few changes were asked for.
+            each number of new words, only in searches for few changes.
         searches: (seed, loss, gain, visits, rows, tokens) of each search from the natural
-            sentence, in order; all else is about the best of them, but for the costs, which are
-            those of all.
+            sentence, in order. Everything else, except the costs, is about the best search.
     """
     climb = synthesis.climb
     searches = []
@@ -402,114 +363,17 @@ def trail_of(synthesis: Synthesis) -> dict[str, Any]:
 
 
 def _two(log_probs: FloatArray) -> list[float | None]:
-    """Of the accept and the reject model, nats; None for a model that was not asked."""
+    """Return the scores of the accept and the reject model, nats; None for missing scores."""
     return [None if isnan(score) else score for score in log_probs.tolist()[:2]]
 
 
 def describe_words(words: Vocabulary | None) -> str:
-    """A digest of words that a search may use; None for all."""
+    """Return a digest of the words that a search may use; None for all words."""
     if words is None:
         return "all"
     return digest(map(" ".join, (words.initial, words.inner, sorted(words.repeatable))))
 
 
 def digest(texts: Iterable[str]) -> str:
-    """A text by which texts are known again."""
+    """Return the SHA-256 digest of texts, in hexadecimal digits."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
-
-
-MOST_SENTENCES = 1_000
-"""Natural sentences of each number of words whose scores make a floor, at most.
-
-The share of all natural sentences below the floor then has a standard error of 1.4 % at the first
-quartile, and a masked model scores them in minutes and not in hours.
-"""
-
-_SENTENCES_PER_TASK = 200
-
-Floors = dict[str, dict[int, float]]
-"""Of each model, by the number of words: the least log-probability, nats."""
-
-
-def find_floors(
-    question: SearchQuestion,
-    profiles: Mapping[str, ModelProfile],
-    models: Sequence[str],
-    sentences: Sequence[Sentence],
-    store: TripletStore,
-    workers: Pool,
-    reporter: Reporter,
-    *,
-    goes_on: bool,
-) -> Floors:
-    """The floors of plausibility: those that are kept, and those that workers compute.
-
-    A study that goes on keeps its floors, whatever sentences it has now, but for new lengths. So
-    does one that goes on on another machine, which would round otherwise.
-    """
-    named, quantile = question.plausibility
-    floors: Floors = {}
-    keys: dict[str, tuple[str, str, float]] = {}
-    tasks: list[ScoringTask] = []
-    for model in () if not quantile else models if named is None else (named.specification,):
-        profile = profiles[model]
-        keys[model] = (profile.convention.fingerprint, describe_words(profile.words), quantile)
-        floors[model] = store.floors(*keys[model]) if goes_on else {}
-        reference = reference_sentences(sentences, profile.words)
-        some = [sentence for sentence in reference if len(sentence) not in floors[model]]
-        if some:
-            reporter.say(f"Scoring {len(some):,} natural sentences under {model} for its floor.")
-        starts = range(0, len(some), _SENTENCES_PER_TASK)
-        tasks += [ScoringTask(model, tuple(some[i : i + _SENTENCES_PER_TASK])) for i in starts]
-    scores: defaultdict[str, dict[Sentence, float]] = defaultdict(dict)
-    work_off(workers, tasks, lambda task, told: scores[task.model].update(told), {})
-    for model, of_model in scores.items():
-        computed = floors_of(of_model, quantile)
-        store.keep_floors(*keys[model], computed)
-        floors[model] |= computed
-    return floors
-
-
-def reference_sentences(
-    sentences: Iterable[Sentence], words: Vocabulary | None
-) -> tuple[Sentence, ...]:
-    """The natural sentences whose scores make floors, a thousand of each number of words.
-
-    They are drawn by their texts alone, so that the order in which they are given does not matter.
-
-    Args:
-        sentences: all natural sentences.
-        words: those that the model knows where they stand; None for all.
-    """
-
-    def random_key(sentence: Sentence) -> str:
-        return hashlib.sha256(sentence.text.encode()).hexdigest()
-
-    by_length: defaultdict[int, list[Sentence]] = defaultdict(list)
-    for sentence in sorted(dict.fromkeys(sentences), key=random_key):
-        some = by_length[len(sentence)]
-        if len(some) < MOST_SENTENCES and not (words and words.missing(sentence)):
-            some.append(sentence)
-    return tuple(s for _, some in sorted(by_length.items()) for s in some)
-
-
-def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, float]:
-    """The floor for each number of words, nats.
-
-    It is the log-probability of a natural sentence: the least one that at least the share
-    `quantile` of the sentences with so many words do not exceed.
-
-    Args:
-        scores: log-probabilities of natural sentences, nats.
-        quantile: between 0 and 1.
-    """
-    by_length: defaultdict[int, list[float]] = defaultdict(list)
-    for sentence, score in scores.items():
-        by_length[len(sentence)].append(score)
-    floors = {}
-    for n_words, some in sorted(by_length.items()):
-        # How many sentences do not exceed it: .28 of 25 are 7, and a little more in floating point.
-        rank = max(1, ceil(quantile * len(some) - 1e-9))
-        # Not interpolated: between -inf and a number there is nothing.
-        floors[n_words] = float(sorted(some)[rank - 1])
-    return floors

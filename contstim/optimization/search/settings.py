@@ -28,14 +28,12 @@ _LENGTH, _FREQUENCY = 7, 0.25  # margins, in characters and on the Zipf scale
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
-    """Choices of a search: words, recipe, a model of fluency, and how often and how long.
+    """Settings of a search: words that may change, how they may change, recipe, and restarts.
 
     Attributes:
         fix: words to leave as they are, compared in lower case, or 0-based positions as numbers. A
             number is a position only where the sentence has no such word: in "The 2 men saw 2
             dogs" `2` is both words, and not the second position after the first.
-        allow: the only words that may be put in, whatever their case; none for all of the
-            vocabulary.
         exclude: words that may not be put in, whatever their case.
 
     Raises:
@@ -46,9 +44,6 @@ class SearchSettings:
     max_changes: Annotated[
         int | None, Help("How many words may differ from the natural sentence's.", at_least=1)
     ] = None
-    allow: Annotated[
-        tuple[str, ...], Help("A word that may be put in, or a file of words; no others may.")
-    ] = ()
     exclude: Annotated[
         tuple[str, ...], Help("A word that may not be put in, or a file of words.")
     ] = ()
@@ -97,13 +92,6 @@ class SearchSettings:
     allow_unknown: Annotated[bool, Help("Also use words that a word-level model cannot tell.")] = (
         False
     )
-    fluency: Annotated[
-        str | None,
-        Help(
-            "A further model, and the least log-probability (nats) that it must give.",
-            metavar="[NAME=]MODEL:FLOOR",
-        ),
-    ] = None
     restarts: Annotated[
         int | None,
         Help(
@@ -113,18 +101,10 @@ class SearchSettings:
             at_least=1,
         ),
     ] = None
-    seconds: Annotated[
-        float | None,
-        Help(
-            "Search a sentence again as long as another search is expected to end within so many "
-            "seconds. The first always finishes. Results then depend on the machine.",
-            above=0,
-        ),
-    ] = None
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self.nats and (self.restarts or self.seconds):
+        if self.nats and self.budget is not None:
             raise InputError(
                 f"A search for {self.nats:g} nats ends where it reaches them: leave out `restarts` "
                 "and `seconds`, or set `enough` to 0 for as many nats as can be."
@@ -164,30 +144,13 @@ class SearchSettings:
 
     @property
     def budget(self) -> SearchBudget | None:
-        """How often and how long to search; None as the recipe says."""
-        if self.restarts is None and self.seconds is None:
-            return None
-        return SearchBudget(self.restarts, self.seconds)
+        """How often to search; None for the recipe's budget."""
+        return None if self.restarts is None else SearchBudget(self.restarts)
 
     @property
     def few_changes(self) -> FewChanges | None:
         """The nats that are enough, and how many words may be new; None for no such goal."""
         return FewChanges(self.nats, self.max_changes) if self.nats else None
-
-    @property
-    def judge(self) -> tuple[Specification, float] | None:
-        """The further model, and the least log-probability, nats, that it must give.
-
-        Raises:
-            InputError: there is no model, or no number.
-            ModelError: the model is no specification.
-        """
-        if self.fluency is None:
-            return None
-        named, floor = model_and_number("fluency", self.fluency, "kenlm:trigram.arpa:-60")
-        if named is None:
-            raise InputError(f"fluency {self.fluency!r} names no model.")
-        return named, floor
 
     def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
         """The same as constraints of a search that starts from a natural sentence.
@@ -213,8 +176,6 @@ class SearchSettings:
         chosen = [constraints.fixed(fixed)] * bool(fixed)
         if self.max_changes is not None and not self.nats:
             chosen.append(constraints.max_changes(self.max_changes))
-        if self.allow:
-            chosen.append(constraints.only_words(map(str.lower, self.allow)))
         if self.exclude:
             chosen.append(constraints.without_words(map(str.lower, self.exclude)))
         margins = self.resolved
@@ -245,6 +206,66 @@ class SearchSettings:
                 f"{len(words):,} words of the vocabulary. Give `tags` of their language, or set "
                 "`frame` to none and leave out `same_frequency`."
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceSearchSettings(SearchSettings):
+    """Settings of the search for one sentence: also new words to choose from, a judge, and a time.
+
+    Attributes:
+        allow: the only words that may be put in, whatever their case; empty for the vocabulary.
+
+    Raises:
+        InputError: if a number is out of range.
+    """
+
+    allow: Annotated[
+        tuple[str, ...], Help("A word that may be put in, or a file of words; no others may.")
+    ] = ()
+    fluency: Annotated[
+        str | None,
+        Help(
+            "A further model, and the least log-probability (nats) that it must give.",
+            metavar="[NAME=]MODEL:FLOOR",
+        ),
+    ] = None
+    seconds: Annotated[
+        float | None,
+        Help(
+            "Search a sentence again as long as another search is expected to end within so many "
+            "seconds. The first always finishes. Results then depend on the machine.",
+            above=0,
+        ),
+    ] = None
+
+    @property
+    def budget(self) -> SearchBudget | None:
+        """How often and how long to search; None for the recipe's budget."""
+        if self.seconds is None:
+            return super().budget
+        return SearchBudget(self.restarts, self.seconds)
+
+    @property
+    def judge(self) -> tuple[Specification, float] | None:
+        """The further model, and the least log-probability, nats, that it must give.
+
+        Raises:
+            InputError: there is no model, or no number.
+            ModelError: the model is no specification.
+        """
+        if self.fluency is None:
+            return None
+        named, floor = model_and_number("fluency", self.fluency, "kenlm:trigram.arpa:-60")
+        if named is None:
+            raise InputError(f"fluency {self.fluency!r} names no model.")
+        return named, floor
+
+    def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
+        """Return the constraints, with the words of `allow`; see `SearchSettings.constraints`."""
+        chosen = super().constraints(natural, every_fix=every_fix)
+        if not self.allow:
+            return chosen
+        return (constraints.only_words(map(str.lower, self.allow)), *chosen)
 
 
 def fixed_positions(text: str, natural: Sentence) -> list[int]:

@@ -14,14 +14,14 @@ from contstim.errors import ContstimError, InputError
 from contstim.files.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.files.files import checksum, decoding, path_inside
 from contstim.files.tables import listed
-from contstim.study.places import ARCHIVED_ASSIGNMENT
+from contstim.study.places import ARCHIVED
 from contstim.wording import repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MANIFEST, ENVIRONMENT = "archive.json", "environment.json"
-ARCHIVED_RESULTS = ARCHIVED_ASSIGNMENT.parent.as_posix()
+ARCHIVED_RESULTS = ARCHIVED.as_posix()
 """The folder of the results that an archive was made of, beside the study file."""
 
 

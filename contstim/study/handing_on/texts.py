@@ -38,7 +38,7 @@ TO_FILL_IN = "To fill in: "
 _OR_TOOLS = "https://developers.google.com/optimization/"
 _OWN_PAGES = ("jspsych", "jatos")  # on which our own page shows the trials
 # Settings that the record of the searches has only where they are set
-_SEARCH = (*(field.name for field in fields(SearchQuestion)), "judge")
+_SEARCH = (*(field.name for field in fields(SearchQuestion)), "capitals", "judge")
 
 
 def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
@@ -103,7 +103,7 @@ def readme_text(
 def _filled(name: str, facts: StudyFacts, **more: Any) -> Report:
     """A text with the works that it cites."""
     search = facts.record(TRIPLETS)
-    settings = {**dict.fromkeys(_SEARCH), "uncapped": (), **search}
+    settings = {**dict.fromkeys(_SEARCH), **search}
     settings["allow_unknown"] = search.get("options", {}).get("allow_unknown", False)
     report = filled(
         "contstim.study.handing_on",

@@ -37,7 +37,6 @@ def study(trained: Path, naturals: tuple[Sentence, ...], words: Vocabulary) -> S
         recipe="golan2023",
         restarts=1,
         plausible="none",
-        capitals="anywhere",
     )
     return Study(models, naturals, words, question)
 

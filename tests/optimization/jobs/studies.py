@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from contstim.items.reviews import Decision, Review, undecided
 from contstim.items.stimuli import Triplet, content_id
 from contstim.jobs import LocalExecutor
 from contstim.models.base import Convention, LanguageModel
@@ -108,7 +107,7 @@ WORDS = Vocabulary(
 )
 MADE_UP = Study(
     vocabulary=WORDS,
-    question=SearchQuestion(frame="none", per_pair=4, plausible="none", capitals="anywhere"),
+    question=SearchQuestion(frame="none", per_pair=4, plausible="none"),
 )
 
 
@@ -148,8 +147,7 @@ def found(task: TripletTask) -> Outcome:
     if random.Random(f"{task.natural.text} {task.fingerprints}").random() < 0.15:
         return Outcome("inadmissible", "impossible: as it happens")
     chance = random.Random(task.key)
-    excluded = {word.lower() for word in task.question.exclude} | task.capped
-    words = [word for word in NOUNS[:6] if word not in excluded]
+    words = [word for word in NOUNS[:6] if word not in task.question.excluded]
     synthetic = [task.natural.replace(2, chance.choice(words)) for _ in range(2)]
     if chance.random() < 0.05:
         synthetic[0] = task.natural
@@ -181,22 +179,6 @@ def found(task: TripletTask) -> Outcome:
         for reject, accept in (task.models, task.models[::-1])
     )
     return Outcome("found", triplet.alike, triplet, trails)
-
-
-def reviewed(triplets: tuple[Triplet, ...], rejected: tuple[Triplet, ...]) -> Review:
-    """A review that keeps all triplets but some."""
-    names = {triplet.triplet_id for triplet in rejected}
-    return Review(
-        tuple(
-            replace(
-                item,
-                reviewer="Ann",
-                decision=Decision.REJECT if item.item_id in names else Decision.KEEP,
-                reason="odd",
-            )
-            for item in undecided(triplets)
-        )
-    )
 
 
 def seed_of(seed: int, models: Sequence[LanguageModel], natural: Sentence) -> int:

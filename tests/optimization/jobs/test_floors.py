@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.jobs.tasks import (
-    MOST_SENTENCES,
-    SEEDS,
+from contstim.optimization.jobs.floors import (
+    MAX_REFERENCE_SENTENCES,
     ScoringTask,
-    TripletTask,
     floors_of,
     reference_sentences,
 )
+from contstim.optimization.jobs.tasks import SEEDS, TripletTask
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.store import Outcome
@@ -73,11 +72,11 @@ def test_a_floor_is_not_a_rank_too_high_where_a_product_is_rounded_up() -> None:
 
 
 def test_reference_sentences_do_not_depend_on_the_order_and_are_a_thousand_at_most() -> None:
-    many = [Sentence((f"w{i}", "x")) for i in range(MOST_SENTENCES + 200)]
+    many = [Sentence((f"w{i}", "x")) for i in range(MAX_REFERENCE_SENTENCES + 200)]
     longer = [Sentence((f"w{i}", "x", "y")) for i in range(3)]
     chosen = reference_sentences([*many, *longer], None)
     assert set(longer) < set(chosen)
-    assert len(chosen) == MOST_SENTENCES + 3
+    assert len(chosen) == MAX_REFERENCE_SENTENCES + 3
     assert reference_sentences([*longer, *many[::-1], *many], None)[:9] == chosen[:9]
     words = Vocabulary(("w0", "w1"), ("x",))
     assert set(reference_sentences(many, words)) == {*many[:2]}
@@ -110,10 +109,11 @@ def test_natural_sentences_below_the_quantile_make_room_for_the_next_and_floors_
     monkeypatch.setattr(ScoringTask, "perform", lambda *_: pytest.fail("scored again"))
     monkeypatch.setattr(TripletTask, "perform", lambda *_: pytest.fail("searched again"))
     # Other sentences would make other floors
-    fewer = [s for s in two.sentences if s not in {slot.sentence for slot in results.assignment}]
-    naturals = tuple(slot.sentence for slot in results.assignment) + tuple(fewer[::2])
-    assert plausible.but(sentences=naturals).find(path).triplets == results.triplets
-    assert plausible.but(sentences=naturals).find(path).floors == floors
+    searched = {result.natural for result in results.searches}
+    others = [s for s in two.sentences if s.text not in searched]
+    fewer = tuple(s for s in two.sentences if s.text in searched or s in others[::2])
+    assert plausible.but(sentences=fewer).find(path).triplets == results.triplets
+    assert plausible.but(sentences=fewer).find(path).floors == floors
 
 
 def test_a_judge_finds_every_sentence_plausible(
@@ -143,14 +143,9 @@ def test_a_judge_finds_every_sentence_plausible(
         )
         assert triplet == expected
     assert results.judge == fourgram.convention
-    # The same floor in nats, given by hand
-    fluent = two.but(fluency=f"{judge}:{float(floors[8])!r}")
-    assert fluent.find(tmp_path / "fluent.sqlite").triplets == results.triplets
-    # One of the two models may judge, and leaves the floors of both
-    both = two.but(plausible="0.5", fluency=f"{two.models[0]}:-1000").find(tmp_path / "b.sqlite")
-    alone = two.but(plausible="0.5").find(tmp_path / "a.sqlite")
-    assert both.floors == alone.floors
-    assert both.pairs[0].reasons == alone.pairs[0].reasons
+    # One of the two models may be the judge
+    own = two.but(plausible=f"{two.models[0]}:0.25").find(tmp_path / "own.sqlite")
+    assert own.floors == {two.models[0]: floors_by_hand(two.models[0], two, 0.25)}
 
 
 @pytest.mark.parametrize("by_judge", [False, True])
@@ -168,7 +163,6 @@ def test_a_sentence_is_not_below_a_floor_that_is_its_own_score_but_for_rounding(
             two.question,
             (two.models[0], two.models[1]),
             (first, second),
-            0,
             natural,
             "words",
             judge=(two.models[0], first, floors[0]) if by_judge else None,

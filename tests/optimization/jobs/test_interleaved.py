@@ -44,9 +44,7 @@ def _as_on_a_gpu() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def networks(tiny_checkpoint: Callable[[str], Path]) -> Study:
     models = (f"hf:{tiny_checkpoint('bert')}@pll-word-l2r", f"hf:{tiny_checkpoint('gpt2')}")
-    question = SearchQuestion(
-        frame="none", per_pair=3, seed=3, restarts=1, plausible="none", capitals="anywhere"
-    )
+    question = SearchQuestion(frame="none", per_pair=3, seed=3, restarts=1, plausible="none")
     return Study(models, NATURALS, WORDS, question)
 
 
@@ -67,8 +65,8 @@ class Run:
         hooks = [each.model.register_forward_hook(count) for each in checkpoints]
         self.results: TripletResults = study.find(path, executor)
         with Store(path) as store:
-            self.steps = TripletStore(store).entries(self.results.found, {}, "steps")
-            self.evaluations = TripletStore(store).entries(self.results.found, {}, "evaluations")
+            self.steps = TripletStore(store).entries(self.results.searches, {}, "steps")
+            self.evaluations = TripletStore(store).entries(self.results.searches, {}, "evaluations")
         for hook in hooks:
             hook.remove()
 

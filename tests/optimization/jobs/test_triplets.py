@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections import Counter
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.jobs.results import TripletResults
 from contstim.optimization.jobs.tasks import SEEDS, SearchContext, TripletTask
+from contstim.optimization.search.constraints import capitals
 from contstim.optimization.search.recipes import recipe_named
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.store import Store, TripletStore
@@ -50,7 +50,6 @@ def test_every_triplet_is_that_of_a_search_with_its_seed(
     results: TripletResults = request.getfixturevalue(fixture)[1]
     assert results.complete
     triplets = results.triplets
-    assert len({t.natural for t in triplets}) == len(triplets)
     models = sorted({pair.model_1 for pair in results.pairs} | {p.model_2 for p in results.pairs})
     assert [(p.model_1, p.model_2) for p in results.pairs] == [*combinations(models, 2)]
     for triplet in triplets[::2]:
@@ -64,6 +63,7 @@ def test_every_triplet_is_that_of_a_search_with_its_seed(
             recipe=recipe_named(recipe),
             seed=seed_of(5, (first, second), triplet.natural),
             seeds=SEEDS,
+            constraints=[rule for rule in [capitals(words)] if rule and recipe == "default"],
         )
         assert triplet == expected
 
@@ -82,8 +82,8 @@ def test_statistics_are_means_over_the_pairs_own_triplets(
         assert pair.drop_1 is not None
         assert pair.drop_2 is not None
         assert pair.drop_1 + pair.drop_2 == pytest.approx(pair.controversiality)
-        assert (pair.unchanged, pair.failed, pair.inadmissible, pair.missing) == (0, 0, 0, 0)
-        assert pair.searches == 4
+        assert (pair.failed, pair.inadmissible, pair.missing) == (0, 0, 0)
+        assert pair.searches >= 2 * (pair.triplets + pair.unchanged)
 
 
 @pytest.mark.parametrize("fixture", ["finished", "thorough"])
@@ -93,7 +93,7 @@ def test_trajectories_lead_from_the_natural_to_the_synthetic_sentence(
     """Step by step within a round; the triplet has the best sentence of all rounds."""
     path, results = request.getfixturevalue(fixture)
     with Store(path) as kept:
-        columns = TripletStore(kept).entries(results.found, {}, "steps")
+        columns = TripletStore(kept).entries(results.searches, {}, "steps")
     steps = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     assert (max(columns["round"]) > 0) == (fixture == "thorough")
     for triplet in results.triplets:
@@ -119,9 +119,11 @@ def test_workers_that_are_killed_change_nothing(
     study: Study, finished: tuple[Path, TripletResults], tmp_path: Path
 ) -> None:
     remarks: list[str] = []
+    moments = {2, 4}
 
     def kill_now_and_then(settled: int, _wanted: int) -> None:
-        if settled in (2, 4):
+        if settled in moments:
+            moments.remove(settled)
             multiprocessing.active_children()[0].kill()
 
     results = study.find(
@@ -179,31 +181,32 @@ def test_impossible_sentences_make_room_for_others_and_are_counted(
 
 
 @pytest.mark.usefixtures("searches")
-def test_a_search_that_fails_three_times_is_kept_and_the_rest_goes_on(
+def test_a_search_that_fails_three_times_is_listed_and_tried_again_by_the_next_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = MADE_UP.find(tmp_path / "whole.sqlite")
-    poison = whole.triplets[5].natural
-    attempts: Counter[Sentence] = Counter()
+    broken = whole.triplets[5]
+    attempts = 0
 
     def perform(task: TripletTask, _context: SearchContext) -> object:
-        attempts[task.natural] += 1
-        if task.natural == poison:
+        nonlocal attempts
+        if (task.natural, *task.models) == (broken.natural, broken.model_1, broken.model_2):
+            attempts += 1
             raise MemoryError("too much")
         return found(task)
 
     monkeypatch.setattr(TripletTask, "perform", perform)
-    path = tmp_path / "poisoned.sqlite"
+    path = tmp_path / "broken.sqlite"
     results = MADE_UP.find(path)
+    assert attempts == 3
     assert not results.complete
+    # No other sentence takes its place, so that the study is the same in the end
     assert results.triplets == (*whole.triplets[:5], *whole.triplets[6:])
-    assert [(each.natural, each.reason) for each in results.failures] == [
-        (poison.text, "MemoryError: too much")
+    assert [(failure.natural, failure.reason) for failure in results.failures] == [
+        (broken.natural.text, "MemoryError: too much")
     ]
-    assert MADE_UP.find(path) == results
-    assert attempts[poison] == 3
     monkeypatch.setattr(TripletTask, "perform", lambda task, _context: found(task))
-    assert MADE_UP.find(path, retry_failed=True) == whole
+    assert MADE_UP.find(path) == whole
 
 
 @pytest.mark.usefixtures("searches")
@@ -226,14 +229,14 @@ def test_bad_input_is_refused_before_anything_is_kept(
         (MADE_UP.but(models=MODELS[:1]), InputError, "two models or more"),
         (MADE_UP.but(models=MODELS[:1] * 2), ModelError, "given twice"),
         (MADE_UP.but(models=MODELS), ModelError, "same model: they can never disagree"),
-        (MADE_UP.but(per_pair=5_000), InputError, "15,000 are needed, none used twice"),
+        (MADE_UP.but(per_pair=5_000), InputError, "Too few natural sentences"),
         (MADE_UP.but(fix=("xylograph",)), InputError, "no sentence has the word or position"),
         (MADE_UP.but(vocabulary=Vocabulary((), ("x",))), VocabularyError, "start a sentence"),
     ):
         with pytest.raises(error, match=message):
             bad.find(path)
     with Store(path) as store:
-        assert TripletStore(store).slots(0) == []
+        assert not TripletStore(store).naturals()
 
 
 @pytest.mark.parametrize(
@@ -242,13 +245,9 @@ def test_bad_input_is_refused_before_anything_is_kept(
         ({"per_pair": 0}, "`per_pair` must be 1 or more, not 0"),
         ({"recipe": "quick"}, "no recipe 'quick'; there are default, golan2023"),
         ({"seed": -1}, "seed must be 0 or more, not -1"),
-        ({"word_cap": 2}, "`word_cap` must be 3 or more, not 2"),
         ({"plausible": "0.5x"}, "plausible '0.5x' ends with no number"),
         ({"plausible": "hf:gpt2"}, "ends with no number"),
         ({"plausible": "1"}, "from 0 to below 1"),
-        ({"fluency": "-60"}, "names no model"),
-        ({"fluency": "kenlm:a.arpa:-60", "plausible": "kenlm:b.arpa:0.1"}, "not both"),
-        ({"frame": "none", "restarts": 1, "seconds": 5.0}, "single search always finishes"),
     ],
 )
 def test_questions_that_cannot_be_are_refused(values: dict[str, Any], message: str) -> None:

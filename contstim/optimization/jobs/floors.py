@@ -1,0 +1,144 @@
+"""Floors of plausibility: how rare a sentence of a study may be, by its number of words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, ClassVar
+
+from contstim.jobs.model_workers import work_off
+from contstim.jobs.worker_context import WorkerTask
+from contstim.optimization.jobs.tasks import SearchContext, describe_words
+from contstim.optimization.search.verification import computes_coarsely
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from contstim.jobs.pool import Pool
+    from contstim.optimization.jobs.question import SearchQuestion
+    from contstim.optimization.jobs.tasks import ModelProfile
+    from contstim.reporter import Reporter
+    from contstim.store.triplets import TripletStore
+    from contstim.words.sentence import Sentence
+    from contstim.words.vocabulary import Vocabulary
+
+MAX_REFERENCE_SENTENCES = 1_000
+"""Maximum number of natural sentences of each length whose scores determine a floor.
+
+The share of all natural sentences below the floor then has a standard error of 1.4 % at the first
+quartile, and a masked model scores them in minutes instead of hours.
+"""
+
+_SENTENCES_PER_TASK = 200
+
+Floors = dict[str, dict[int, float]]
+"""Least log-probability, nats, by model and number of words."""
+
+
+@dataclass(frozen=True)
+class ScoringTask(WorkerTask[SearchContext]):
+    """Score sentences, with float32 weights if the model computes in half precision.
+
+    Attributes:
+        model: specification of the model.
+        sentences: sentences to score.
+    """
+
+    model: str
+    sentences: tuple[Sentence, ...]
+    text: ClassVar[str] = "Scoring for the floor of plausibility"
+
+    def perform(self, context: SearchContext) -> dict[Sentence, float]:
+        """Return the log-probabilities, nats, of the sentences that the model can score."""
+        (model,) = context.models((self.model,))
+        reasons = model.unscorable(self.sentences)
+        some = [s for s, reason in zip(self.sentences, reasons, strict=True) if reason is None]
+        coarse = computes_coarsely((model,))
+        scores = model.float32_log_probs(some) if coarse else model.log_probs(some)
+        return dict(zip(some, scores.tolist(), strict=True))
+
+
+def find_floors(
+    question: SearchQuestion,
+    profiles: Mapping[str, ModelProfile],
+    models: Sequence[str],
+    sentences: Sequence[Sentence],
+    store: TripletStore,
+    workers: Pool,
+    reporter: Reporter,
+) -> Floors:
+    """Return the floors of plausibility: those of the store, and new ones that workers compute.
+
+    Stored floors are used again if a stored search began from one of the sentences. So sentences
+    may be added or left out later without a new search, and other machines may round differently.
+    """
+    judge, quantile = question.plausibility
+    judges = () if not quantile else models if judge is None else (judge.specification,)
+    goes_on = not store.naturals().isdisjoint(sentence.text for sentence in sentences)
+    floors: Floors = {}
+    keys: dict[str, tuple[str, str, float]] = {}
+    tasks: list[ScoringTask] = []
+    for model in judges:
+        profile = profiles[model]
+        keys[model] = (profile.convention.fingerprint, describe_words(profile.words), quantile)
+        floors[model] = store.floors(*keys[model]) if goes_on else {}
+        reference = reference_sentences(sentences, profile.words)
+        some = [sentence for sentence in reference if len(sentence) not in floors[model]]
+        if some:
+            reporter.say(f"Scoring {len(some):,} natural sentences under {model} for its floor.")
+        starts = range(0, len(some), _SENTENCES_PER_TASK)
+        tasks += [ScoringTask(model, tuple(some[i : i + _SENTENCES_PER_TASK])) for i in starts]
+    scores: defaultdict[str, dict[Sentence, float]] = defaultdict(dict)
+    work_off(workers, tasks, lambda task, result: scores[task.model].update(result), {})
+    for model, scores_of_model in scores.items():
+        computed = floors_of(scores_of_model, quantile)
+        store.keep_floors(*keys[model], computed)
+        floors[model] |= computed
+    return floors
+
+
+def reference_sentences(
+    sentences: Iterable[Sentence], words: Vocabulary | None
+) -> tuple[Sentence, ...]:
+    """Return the natural sentences whose scores determine floors, up to 1,000 of each length.
+
+    They are drawn by a hash of their texts, so the order of the given sentences does not matter.
+
+    Args:
+        sentences: all natural sentences.
+        words: words that the model knows; None for all.
+    """
+
+    def random_key(sentence: Sentence) -> str:
+        return hashlib.sha256(sentence.text.encode()).hexdigest()
+
+    by_length: defaultdict[int, list[Sentence]] = defaultdict(list)
+    for sentence in sorted(dict.fromkeys(sentences), key=random_key):
+        some = by_length[len(sentence)]
+        if len(some) < MAX_REFERENCE_SENTENCES and not (words and words.missing(sentence)):
+            some.append(sentence)
+    return tuple(s for _, some in sorted(by_length.items()) for s in some)
+
+
+def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, float]:
+    """Return the floor for each number of words, nats.
+
+    A floor is the log-probability of a natural sentence. It is the lowest one that at least the
+    share `quantile` of the sentences with as many words do not exceed.
+
+    Args:
+        scores: log-probabilities of natural sentences, nats.
+        quantile: between 0 and 1.
+    """
+    by_length: defaultdict[int, list[float]] = defaultdict(list)
+    for sentence, score in scores.items():
+        by_length[len(sentence)].append(score)
+    floors = {}
+    for n_words, some in sorted(by_length.items()):
+        # Number of sentences that do not exceed the floor; .28 * 25 is slightly above 7
+        rank = max(1, ceil(quantile * len(some) - 1e-9))
+        # Not interpolated: there is nothing between -inf and a number.
+        floors[n_words] = float(sorted(some)[rank - 1])
+    return floors
