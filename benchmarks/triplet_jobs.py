@@ -128,9 +128,7 @@ def main() -> None:
         for order in (2, 3):
             train_ngram(text, order, folder / f"{order}.arpa")
         models = tuple(f"kenlm:{folder}/{order}.arpa" for order in (2, 3))
-        question = SearchQuestion(
-            per_pair=10 if QUICK else 200, frame="none", plausible="none", capitals="anywhere"
-        )
+        question = SearchQuestion(per_pair=10 if QUICK else 200, frame="none", plausible="none")
         study = (question, parse_models(models), natural)
         print(f"{question.per_pair} triplets of a 2-gram and a 3-gram, {len(words.words):,} words")
         reference: tuple[TripletResults, float] | None = None

@@ -183,9 +183,7 @@ def _stored(path: Path) -> object:
     with Store(path) as store:
         triplets = TripletStore(store)
         kept = store.log_probs("f", ["A b.", "C d."]).tolist()
-        results = triplets.results(0).values()
-        slots = triplets.slots(0)
-        return kept, triplets.triplets(), slots, triplets.entries(results, {}, "evaluations")
+        return kept, triplets.naturals(), triplets.find("key"), triplets.floors("f", "w", 0.25)
 
 
 def _new_store() -> bytes:

@@ -159,7 +159,7 @@ class SearchTriplets(
             **_result_facts(results),
             **seen_facts,
         }
-        header = ("model_1", "model_2", "triplets", "both drops (nats)", "unsuccessful", "failed")
+        header = ("model_1", "model_2", "triplets", "both drops (nats)", "no triplet", "failed")
         rows = [
             (p.model_1, p.model_2, p.triplets, _mean(p.controversiality), p.unchanged, p.failed)
             for p in results.pairs

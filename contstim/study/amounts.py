@@ -81,8 +81,8 @@ class StudyNumbers:
             return None
         needs = sentences_needed(
             self.models,
-            # Of the triplets only those that become trials: pairs of models share the others'
-            triplets_per_pair=max(self.selected_of.values(), default=0),
+            # Pairs of models share natural sentences, except those of selected triplets
+            triplets_per_pair=-(-max(self.selected, self.searched_each) // self.model_pairs),
             pairs_per_pair=self.pairs_each,
             groups=self.groups,
             random_per_group=self.random_per_group,

@@ -50,7 +50,7 @@ def test_minimal_pairs(folder: Path) -> None:
         (("--workers", "2"), "--executor local has one worker"),
         (("--task-timeout", "9"), "--task-timeout is for another --executor than local"),
         (("--models-in-memory", "2"), "--models-in-memory is for the --executor processes or ray"),
-        (("--ray-address", "auto"), "are for the --executor ray"),
+        (("--gpus-per-worker", "1"), "is for the --executor ray"),
         (("--executor", "processes", "--workers", "0"), "workers must be 1 or more, not 0"),
     ],
 )

@@ -18,9 +18,8 @@ from contstim.items.matching import match
 from contstim.items.minimal_pair_scores import MinimalPairScores
 from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel
-from contstim.optimization.jobs.assignment import read_assignment
 from contstim.optimization.jobs.question import SearchRules
-from contstim.optimization.search.settings import SearchSettings
+from contstim.optimization.search.settings import SentenceSearchSettings
 from contstim.steps.execution import Execution
 from contstim.steps.near_pairs import FindNearPairs
 from contstim.steps.scoring import ScoreSentences
@@ -62,11 +61,11 @@ def test_few_changes_of_the_same_part_of_speech(
                 shares = english_tags().shares(new, initial=index == 0)
                 assert new == old or shares[tag] >= 0.5
             compared = match(triplet.natural, synthetic, english_tags())
-            assert abs(compared.characters) <= 6
-            assert abs(compared.zipf) <= 0.2 + 1e-9
+            assert abs(compared.characters) <= 7
+            assert abs(compared.zipf) <= 0.25 + 1e-9
         assert min(triplet.drops) >= 2
     frontier = read_table(tmp_path / "frontier.csv")
-    # What was searched in vain is there as well
+    # Unsuccessful searches are there as well
     assert {*frontier["triplet_id"]} >= {triplet.triplet_id for triplet in results.triplets}
     rows = zip(*(frontier[name] for name in ("triplet_id", "reject", "sentence")), strict=True)
     last = {(triplet_id, reject): sentence for triplet_id, reject, sentence in rows}
@@ -75,12 +74,12 @@ def test_few_changes_of_the_same_part_of_speech(
     record = json.loads((tmp_path / "t.csv.meta.json").read_text())
     assert (record["frame"], record["enough"], record["restarts"]) == ("words", 2.0, "one")
     assert (tmp_path / "frontier.csv.png").read_bytes().startswith(b"\x89PNG")
-    # Of a higher aim no more is searched in vain than three for each triplet, and the last three
+    # With a higher aim there are at most three unsuccessful searches for each triplet
     higher = replace(search.settings, enough=9.0, max_changes=2)
     results = replace(search, settings=higher).run()
     assert [pair.missing for pair in results.pairs] == [3]
     told = [line for line in results.lacking if "few new words do not reach 9 nats" in line]
-    assert len(told) == sum(pair.unchanged for pair in results.pairs) <= 12
+    assert len(told) == sum(pair.unchanged for pair in results.pairs) <= 9
 
 
 def test_triplets_are_searched(
@@ -100,19 +99,16 @@ def test_triplets_are_searched(
     usual = [s for s in unseen if not frequent.missing(s) and s.words[0] != "There"]
     sentences.write_text("".join(f"{sentence.text}\n" for sentence in usual[:20]))
     without.write_text("email\n")
-    out, steps = tmp_path / "t.csv", tmp_path / "steps.csv"
+    out = tmp_path / "t.csv"
     settings = SearchRules(
         per_pair=1, recipe="golan2023", plausible="none", exclude=(str(without), "hear")
     )
-    assignment = tmp_path / "assignment.csv"
     search = SearchTriplets(
         models=models,
         sentences=sentences,
         out=out,
         vocabulary=words,
         settings=settings,
-        trajectories=steps,
-        assignment=assignment,
     )
     results = search.run()
     assert capsys.readouterr() == ("", "")
@@ -122,19 +118,9 @@ def test_triplets_are_searched(
     record = json.loads((tmp_path / "t.csv.meta.json").read_text())
     models_read = {"2gram.arpa", "3gram.arpa"}
     assert set(record["inputs"]) == {"natural.txt", "words.txt", "no.txt", *models_read}
-    assert set(record["outputs"]) == {"t.csv", "steps.csv", "assignment.csv"}
+    assert set(record["outputs"]) == {"t.csv"}
     assert record["options"]["exclude"] == [str(without), "hear"]
     assert (tmp_path / "contstim.sqlite").exists()
-    rows = read_assignment(assignment)
-    assert {(row.model_1, row.model_2) for row in rows} == {("bi", "tri")}
-    again = tmp_path / "again" / "t.csv"
-    again.parent.mkdir()
-    # Another seed would have other sentences, but for the assignment
-    other = replace(search, out=again, trajectories=None, assignment=None, begin_with=assignment)
-    repeated = replace(other, seed=1).run()
-    assert [t.natural for t in repeated.triplets] == [t.natural for t in results.triplets]
-    record = json.loads((again.parent / "t.csv.meta.json").read_text())
-    assert "../assignment.csv" in record["inputs"]
 
 
 def test_near_pairs_of_natural_sentences(
@@ -152,7 +138,7 @@ def test_near_pairs_of_natural_sentences(
         sentences=tmp_path / "natural.txt",
         out=tmp_path / "near.csv",
         vocabulary=tmp_path / "words.txt",
-        search=SearchSettings(exclude=("dog",)),
+        search=SentenceSearchSettings(exclude=("dog",)),
     )
     pairs = step.run()
     read = MinimalPairScores.read(tmp_path / "near.csv")

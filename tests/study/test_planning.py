@@ -342,7 +342,11 @@ def test_counts_of_model_pairs_are_counted(study: Path) -> None:
 
 def test_word_cap_without_room(study: Path) -> None:
     """Witness: words that no article or preposition is, counted here."""
-    change(study, ("restarts = 1", "restarts = 1\nword_cap = 3"), ("per_pair = 4", "per_pair = 60"))
+    change(
+        study,
+        ("per_pair = 3\nquantiles = 0", "per_pair = 60\nquantiles = 0\nword_cap = 3"),
+        ("per_pair = 4", "per_pair = 60"),
+    )
     results = study / "results"
     usual = {word.lower() for word in REPEATABLE_ENGLISH}
     lemma = english_tags().lemma
@@ -355,10 +359,10 @@ def test_word_cap_without_room(study: Path) -> None:
     share = 180 * a_sentence / (3 * len(words))
     cautions = " ".join(plan(study, measure=False).cautions)
     assert share > 1 / 3
-    assert "[triplets] word_cap" in cautions
+    assert "[selection] word_cap" in cautions
     assert f"would use {share:.0%} of the room" in cautions
     change(study, ("min_count = 4", "min_count = 2"))
-    assert "[triplets] word_cap" not in " ".join(plan(study, measure=False).cautions)
+    assert "[selection] word_cap" not in " ".join(plan(study, measure=False).cautions)
 
 
 def test_time_of_scores(study: Path) -> None:

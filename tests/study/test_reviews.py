@@ -47,11 +47,6 @@ def test_only_what_showed_a_rejected_item_changes(
     rounds_of_reviews(study, rounds)
 
 
-def test_a_replacement_is_searched_from_a_sentence_that_no_trial_shows(study: Path) -> None:
-    """Of four triplets three are chosen: the fourth, or the new one, must do."""
-    rounds_of_reviews(study, [("selected", 0), ("selected", 0)])
-
-
 def rounds_of_reviews(study: Path, rounds: list[tuple[str, int]]) -> None:
     for number, (table, row) in enumerate(rounds, start=1):
         path = study / "results" / f"{table}.csv"

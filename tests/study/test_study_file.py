@@ -94,11 +94,6 @@ BAD = {
     "an embedded text without number": ('"english:400"', '"english"', "such as english:2000"),
     "a review that is not there": ('"review.csv"', '"rev.csv"', "there is no file 'rev.csv'"),
     "a judge that is not there": ('"0.25"', '"kenlm:none.arpa:0.25"', "none.arpa"),
-    "a judge of sums that is not there": (
-        'plausible = "0.25"',
-        'fluency = "kenlm:none.arpa:-60"',
-        "none.arpa",
-    ),
     "a model that is not there": ('{ train = "ngram", order = 2 }', '"kenlm:2.arpa"', "2.arpa"),
     "a folder that is no model": ('{ train = "ngram", order = 2 }', '"hf:./empty"', "empty"),
     "a family that there is not": ('{ train = "ngram", order = 2 }', '"nlm:2"', "Families: "),

@@ -52,7 +52,7 @@ def sentences_needed(
 
     Args:
         models: number of models, which are compared in pairs.
-        triplets_per_pair: number of selected triplets for each pair of models.
+        triplets_per_pair: number of triplets for each pair of models.
         pairs_per_pair: number of natural pairs for each pair of models.
         groups: number of groups of participants.
         random_per_group: number of random natural pairs for each group.

@@ -26,7 +26,7 @@ from contstim.optimization.search.constraints import (
     same_tags,
     without_words,
 )
-from contstim.optimization.search.settings import SearchSettings
+from contstim.optimization.search.settings import SearchSettings, SentenceSearchSettings
 from contstim.optimization.search.synthesize import synthesize
 from contstim.words.frequencies import WordFrequencies
 from contstim.words.sentence import Sentence
@@ -170,7 +170,9 @@ def test_lasting_constraints_ask_nothing_of_the_sentence_as_it_stands(data: st.D
     vocabulary = Vocabulary(
         ("Ann", "The", "the"), ("often", "sees", "sleeps", "an", "a", "old", "new", "dog", "The")
     )
-    settings = SearchSettings(fix=("old",), allow=("dog", "new"), exclude=("often",), max_changes=1)
+    settings = SentenceSearchSettings(
+        fix=("old",), allow=("dog", "new"), exclude=("often",), max_changes=1
+    )
     rule = capitals(vocabulary)
     assert rule is not None
     rules = (*settings.constraints(natural, every_fix=True), rule, no_repeats())

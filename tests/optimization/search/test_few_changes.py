@@ -17,7 +17,7 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.search.climb import Step
 from contstim.optimization.search.few_changes import FewChanges
-from contstim.optimization.search.settings import SearchSettings
+from contstim.optimization.search.settings import SearchSettings, SentenceSearchSettings
 from contstim.optimization.search.synthesize import synthesize, synthesize_triplet
 from contstim.words.sentence import Sentence, repeats
 from contstim.words.vocabulary import Vocabulary
@@ -229,7 +229,7 @@ def test_number_of_searches_is_refused_beside_enough() -> None:
         SearchSettings(enough=5.0, restarts=3)
     assert SearchSettings(enough=0.0, restarts=3).few_changes is None
     with pytest.raises(InputError, match="leave out `restarts` and `seconds`"):
-        SearchQuestion(enough=5.0, seconds=3.0)
+        SentenceSearchSettings(enough=5.0, seconds=3.0)
     with pytest.raises(InputError, match="by the recipe default"):
         SearchSettings(enough=5.0, recipe="golan2023")
     with pytest.raises(InputError, match="must be 1 or more"):
@@ -241,9 +241,7 @@ def test_number_of_searches_is_refused_beside_enough() -> None:
 
 
 def test_a_search_without_a_frame_is_the_result_kept_before_there_was_one() -> None:
-    assert SearchQuestion(frame="none", capitals="anywhere").resolved.key == {
-        "capitals": "anywhere"
-    }
+    assert SearchQuestion(frame="none").resolved.key == {}
     assert SearchQuestion().resolved.key.keys() == {
-        *("capitals", "enough", "frame", "same_frequency", "same_length")
+        *("enough", "frame", "same_frequency", "same_length")
     }

@@ -131,7 +131,7 @@ def test_an_unpacked_archive_does_the_study_again(unpacked: Path) -> None:
 
     # What was made anew can be handed on in turn
     succeed(unpacked, "archive", "--out", "../again", "--quiet")
-    assert (unpacked.parent / "again" / "archived-results" / "assignment.csv").is_file()
+    assert (unpacked.parent / "again" / "archived-results" / "triplets.csv").is_file()
 
 
 def test_stale_and_edited_stages_are_told_and_archived_only_as_they_are(
