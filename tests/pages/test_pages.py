@@ -36,7 +36,7 @@ from tests.pages.blocks import (
     without_blocks,
 )
 from tests.pages.reader import Reader, reading
-from tests.pages.scenery import furnish, write_reviews
+from tests.pages.scenery import furnish
 
 COMMANDS = ("console", "sh", "bash")
 
@@ -234,11 +234,6 @@ BEFORE: dict[str, Callable[[Path], None]] = {
 """What is done to the folder before a page is read."""
 
 
-def decide_on_capped_triplets(reader: Reader) -> None:
-    """Reviewers look at the triplets that the page has made."""
-    write_reviews(reader.folder, reader.folder / "capped.csv")
-
-
 def participate(reader: Reader) -> None:
     """People come to the server that the page has started last."""
     people = artificial_participants(
@@ -293,7 +288,6 @@ MEANWHILE: dict[tuple[str, str], Callable[[Reader], None]] = {
     ("docs/study.md", "contstim plan"): make_the_study_smaller,
     ("docs/study.md", "unzip "): receive_an_archive,
     ("docs/tutorials/laboratory.md", "--withdraw"): somebody_withdraws,
-    ("docs/studies.md", "--review review-Ann.csv"): decide_on_capped_triplets,
 }
 """What others do before a command that holds a text."""
 
