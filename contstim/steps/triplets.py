@@ -143,7 +143,7 @@ class SearchTriplets(
         reporter.say(f"{self.out}: {counted(len(results.triplets), 'triplet')}.")
         _tell_time(results, reporter)
         seen_facts = tell_contamination(seen, reporter, "natural sentences")
-        for warning in results.lacking:
+        for warning in results.shortages:
             reporter.warn(warning)
         _tell_missing(results, reporter)
         by_recipe = SINGLE if question.nats else recipe_named(question.recipe).restarts

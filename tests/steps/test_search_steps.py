@@ -78,7 +78,7 @@ def test_few_changes_of_the_same_part_of_speech(
     higher = replace(search.settings, enough=9.0, max_changes=2)
     results = replace(search, settings=higher).run()
     assert [pair.missing for pair in results.pairs] == [3]
-    told = [line for line in results.lacking if "few new words do not reach 9 nats" in line]
+    told = [line for line in results.shortages if "few new words do not reach 9 nats" in line]
     assert len(told) == sum(pair.unchanged for pair in results.pairs) <= 9
 
 

@@ -54,10 +54,10 @@ class ScoringTask(WorkerTask[SearchContext]):
         """Return the log-probabilities, nats, of the sentences that the model can score."""
         (model,) = context.models((self.model,))
         reasons = model.unscorable(self.sentences)
-        some = [s for s, reason in zip(self.sentences, reasons, strict=True) if reason is None]
+        scorable = [s for s, reason in zip(self.sentences, reasons, strict=True) if reason is None]
         coarse = computes_coarsely((model,))
-        scores = model.float32_log_probs(some) if coarse else model.log_probs(some)
-        return dict(zip(some, scores.tolist(), strict=True))
+        scores = model.float32_log_probs(scorable) if coarse else model.log_probs(scorable)
+        return dict(zip(scorable, scores.tolist(), strict=True))
 
 
 def find_floors(
@@ -85,11 +85,11 @@ def find_floors(
         keys[model] = (profile.convention.fingerprint, describe_words(profile.words), quantile)
         floors[model] = store.floors(*keys[model]) if goes_on else {}
         reference = reference_sentences(sentences, profile.words)
-        some = [sentence for sentence in reference if len(sentence) not in floors[model]]
-        if some:
-            reporter.say(f"Scoring {len(some):,} natural sentences under {model} for its floor.")
-        starts = range(0, len(some), _SENTENCES_PER_TASK)
-        tasks += [ScoringTask(model, tuple(some[i : i + _SENTENCES_PER_TASK])) for i in starts]
+        new = tuple(sentence for sentence in reference if len(sentence) not in floors[model])
+        if new:
+            reporter.say(f"Scoring {len(new):,} natural sentences under {model} for its floor.")
+        starts = range(0, len(new), _SENTENCES_PER_TASK)
+        tasks += [ScoringTask(model, new[i : i + _SENTENCES_PER_TASK]) for i in starts]
     scores: defaultdict[str, dict[Sentence, float]] = defaultdict(dict)
     work_off(workers, tasks, lambda task, result: scores[task.model].update(result), {})
     for model, scores_of_model in scores.items():
@@ -116,10 +116,10 @@ def reference_sentences(
 
     by_length: defaultdict[int, list[Sentence]] = defaultdict(list)
     for sentence in sorted(dict.fromkeys(sentences), key=random_key):
-        some = by_length[len(sentence)]
-        if len(some) < MAX_REFERENCE_SENTENCES and not (words and words.missing(sentence)):
-            some.append(sentence)
-    return tuple(s for _, some in sorted(by_length.items()) for s in some)
+        chosen = by_length[len(sentence)]
+        if len(chosen) < MAX_REFERENCE_SENTENCES and not (words and words.missing(sentence)):
+            chosen.append(sentence)
+    return tuple(s for _, chosen in sorted(by_length.items()) for s in chosen)
 
 
 def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, float]:
@@ -136,9 +136,9 @@ def floors_of(scores: Mapping[Sentence, float], quantile: float) -> dict[int, fl
     for sentence, score in scores.items():
         by_length[len(sentence)].append(score)
     floors = {}
-    for n_words, some in sorted(by_length.items()):
+    for n_words, log_probs in sorted(by_length.items()):
         # Number of sentences that do not exceed the floor; .28 * 25 is slightly above 7
-        rank = max(1, ceil(quantile * len(some) - 1e-9))
+        rank = max(1, ceil(quantile * len(log_probs) - 1e-9))
         # Not interpolated: there is nothing between -inf and a number.
-        floors[n_words] = float(sorted(some)[rank - 1])
+        floors[n_words] = float(sorted(log_probs)[rank - 1])
     return floors

@@ -208,7 +208,7 @@ class TripletQueue(TaskQueue[TripletTask]):
     def _report(self) -> None:
         """Report the progress, and the triplets so far."""
         results = self.results
-        ended = {pair: sum(not r.is_skipped for r in some) for pair, some in results.items()}
+        ended = {p: sum(not r.is_skipped for r in of_pair) for p, of_pair in results.items()}
         self._progress.report(ended, {pair: self._expected[pair] for pair in results})
         if self._table is not None:
             self._table.write(results)

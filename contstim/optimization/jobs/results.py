@@ -70,7 +70,7 @@ class TripletResults:
         return next(reasons, "") or triplet.alike
 
     @property
-    def lacking(self) -> Iterator[str]:
+    def shortages(self) -> Iterator[str]:
         """Yield a line for each missing triplet: the natural sentence, and the reason."""
         short = {(pair.model_1, pair.model_2) for pair in self.pairs if pair.missing}
         for t in self.unchanged:
@@ -143,15 +143,14 @@ def pair_statistics(
         results: results of its natural sentences.
         per_pair: number of triplets that the pair needs.
     """
-    found = [result.triplet for result in results if result.triplet is not None]
-    triplets = [triplet for triplet in found if triplet.distinct]
+    triplets = [r.triplet for r in results if r.triplet is not None and r.triplet.distinct]
     inadmissible = [r for r in results if r.state == "inadmissible"]
     means = [(t.controversiality, *t.drops) for t in triplets]
     controversiality, drop_1, drop_2 = map(fmean, zip(*means, strict=True)) if means else [None] * 3
     return PairStatistics(
         *models,
         triplets=len(triplets),
-        unchanged=len(found) - len(triplets),
+        unchanged=sum(result.is_unsuccessful for result in results),
         failed=sum(result.state == "failed" for result in results),
         inadmissible=len(inadmissible),
         reasons=dict(Counter(inadmissibility(r.reason) for r in inadmissible).most_common()),

@@ -7,6 +7,7 @@ readers get a separate table, which is replaced as a whole and works on every fi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -89,8 +90,8 @@ class TripletsSoFar:
 
 def _triplets(results: Mapping[tuple[str, str], Sequence[Result]]) -> list[Triplet]:
     """Return the triplets whose three sentences are all different."""
-    every = (result for results_of_pair in results.values() for result in results_of_pair)
-    return [r.triplet for r in every if r.triplet is not None and not r.is_unsuccessful]
+    all_results = chain.from_iterable(results.values())
+    return [r.triplet for r in all_results if r.triplet is not None and not r.is_unsuccessful]
 
 
 def so_far(

@@ -47,10 +47,10 @@ def natural_walk(
         words: words that the searches of the pair may use.
     """
 
-    def random_key(sentence: Sentence) -> str:
+    def random_key(sentence: Sentence) -> bytes:
         # The separator is in no text, so different parts give different joined texts.
         parts = (str(seed), *sorted(models), sentence.text)
-        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
+        return hashlib.sha256("\x1f".join(parts).encode()).digest()
 
     for sentence in sorted(dict.fromkeys(sentences), key=random_key):
         if len(sentence) > 1 and not words.missing(sentence):
