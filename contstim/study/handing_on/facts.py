@@ -598,7 +598,9 @@ class StudyFacts:
         }
         rows = [(what, why, n) for what, reasons in counts.items() for why, n in reasons.items()]
         if dropped:
-            or_cut = ", or tokenizers split them into different numbers of tokens" if unequal else ""
+            or_cut = (
+                ", or tokenizers split them into different numbers of tokens" if unequal else ""
+            )
             rows.append(("words", f"not every model knows them{or_cut}", dropped))
         return rows + [
             (f"{kind}s", "rejected by a reviewer", n) for kind, n, _ in self.rejections if n
