@@ -139,8 +139,8 @@ def search_key(question: SearchQuestion, model_1: str, model_2: str) -> str:
 class TripletQueue(TaskQueue[TripletTask]):
     """The searches for the triplets of every pair of models; each outcome is stored at once.
 
-    Each pair uses its natural sentences in the order of its walk. It has as many searches at a time
-    as it still needs triplets. Where one finds no triplet, the next sentence follows. So the
+    Each pair uses its natural sentences in the order of its walk. As long as its triplets and
+    running searches are fewer than the triplets that it needs, the next sentence follows. So the
     results that count depend neither on the number of workers nor on their speed.
 
     Args:
@@ -169,9 +169,10 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._results: dict[ModelPair, dict[Sentence, Result | None]] = {p: {} for p in walks}
         self._waiting: dict[ModelPair, deque[TripletTask]] = {pair: deque() for pair in walks}
         self._running: Counter[ModelPair] = Counter()
-        # Triplets of each pair if all its present searches find one
+        # Triplets of each pair if all its waiting and running searches find one
         self._expected: Counter[ModelPair] = Counter()
         self._unsuccessful: Counter[ModelPair] = Counter()
+        self._ended: set[ModelPair] = set()  # pairs whose walk ended before they had enough
         self._seconds = {pair: MeanSeconds() for pair in walks}
         for pair in walks:
             self._walk_on(pair)
@@ -179,11 +180,13 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._report()
 
     def _walk_on(self, pair: ModelPair) -> None:
-        """Add searches of the next sentences until the pair can have enough triplets."""
-        most = MAX_UNSUCCESSFUL_SEARCHES * self._per_pair
-        while self._expected[pair] < self._per_pair and self._unsuccessful[pair] < most:
-            sentence = next(self._walks[pair], None)
+        """Look up results until the next search, if the pair needs one."""
+        # One search at a time: those that still wait at the end of the walk would be wasted.
+        while not self._waiting[pair] and self._expected[pair] < self._per_pair:
+            is_over = self._unsuccessful[pair] >= MAX_UNSUCCESSFUL_SEARCHES * self._per_pair
+            sentence = None if is_over else next(self._walks[pair], None)
             if sentence is None:
+                self._ended.add(pair)
                 return
             task = self._searches.task(pair, sentence)
             result = self._results[pair][sentence] = self._searches.find(task)
@@ -209,7 +212,8 @@ class TripletQueue(TaskQueue[TripletTask]):
         """Report the progress, and the triplets so far."""
         results = self.results
         ended = {p: sum(not r.is_skipped for r in of_pair) for p, of_pair in results.items()}
-        self._progress.report(ended, {pair: self._expected[pair] for pair in results})
+        needed = {p: self._expected[p] if p in self._ended else self._per_pair for p in results}
+        self._progress.report(ended, needed)
         if self._table is not None:
             self._table.write(results)
         self._reporter.show(self._so_far)
@@ -246,7 +250,9 @@ class TripletQueue(TaskQueue[TripletTask]):
         pair = min(new or waiting, key=lambda p: (len({*p} - {*loaded}), sign * self._running[p]))
         self._running[pair] += 1
         self._progress.begin(pair)
-        return self._waiting[pair].popleft()
+        task = self._waiting[pair].popleft()
+        self._walk_on(pair)
+        return task
 
     def done(self, task: TripletTask, result: Outcome) -> None:
         """See `TaskQueue.done`."""

@@ -127,10 +127,10 @@ def test_whatever_the_order_and_the_kills_the_same_results_count(
 
 
 def test_the_walk_ends_after_three_unsuccessful_searches_a_triplet(store: TripletStore) -> None:
-    """Numbers that leave the remainder 1 are searched in vain, so none of the pair's is found."""
+    """No search finds a triplet; at most the running and the waiting one are wasted."""
     unsuccessful = tuple(s for s in SENTENCES if is_unsuccessful(s))
     queue = queue_of(2, 4, store, unsuccessful)
-    work(queue, random.Random(1), 3, 0.0)
+    assert 12 <= work(queue, random.Random(1), 3, 0.0) <= 12 + 3
     assert [len(results) for results in queue.results.values()] == [12]
     assert missing(queue, 4) == 4
 
