@@ -1,54 +1,54 @@
 """Find a sentence that one model accepts and another rejects.
 
-A natural sentence is given. The accept model's floor is the log-probability that it gives this
-sentence. Wanted is the sentence, of as many words, that the reject model finds as unlikely as can
-be while the accept model keeps it at or above its floor.
+The search starts from a natural sentence. The accept model's floor is its log-probability of this
+sentence. The search looks for a sentence of the same length in words. The reject model should find
+it as unlikely as possible, while its log-probability under the accept model stays at or above the
+floor.
 
     natural sentence
         |
         v
     [climb] ---- next position of a random cycle ----> [proposer]
-      ^ | ^                                              | screen: expect something of all words;
-      | | |                                              |   true bounds rule some out
-      | | |                                              | draft: expect better of the promising
-      | | |                                              |   ones, by a part of a score's work
+      ^ | ^                                              | screen: estimate scores of all words;
+      | | |                                              |   upper bounds exclude some
+      | | |                                              | draft: improve the estimates of the
+      | | |                                              |   promising words at a small cost
       | | |                                              | score the best of these exactly
-      | | |                                              | (each stage corrects the one before)
-      | | +---- the better word is taken, or none is ----+
+      | | |                                              | (each stage calibrates the one before)
+      | | +---- the better word is accepted, if any -----+
       | |
-      | | no better word was found at as many positions in a row as can be changed
+      | | no better word at as many positions in a row as can be changed
       | v
-    [perturbation]: a few words of the best sentence replaced, and the climb again; the search ends
-      |             when four such rounds in a row bring nothing better
+    [perturbation]: replace a few words of the best sentence, then climb again; the search ends
+      |             after four such rounds in a row without improvement
       v
-    [restarts]: the result is verified, and where searching is cheap the whole begins anew from the
-                natural sentence with another seed, until five searches in a row gain next to
-                nothing; the best result of all is kept
+    [restarts]: verify the result; if searches are cheap, restart from the natural sentence with
+                another seed, until five searches in a row gain almost nothing; return the best
+                result
 
-Constraints are rules about words: which may stand at a position, and that none stands twice. The
-objective says which of two sentences is better: among those that reach the floor, the one that the
-reject model finds less likely. The evaluator scores exactly, that is, by the model's own scoring
-rule. A word is taken only on exact scores; most words are discarded on what is expected of them,
-so that a better one can be missed. Chance, which the seed decides, orders the positions and places
-the perturbations. What a search learns on the way is in its state. At the end the result is scored
-again from scratch; floor and constraints are checked on that.
+Constraints are rules about words: which words are allowed at a position, and that no word occurs
+twice. The objective ranks the sentences that reach the floor: the less likely under the reject
+model, the better. The evaluator computes exact scores, that is, scores under the model's own
+scoring rule. Words are accepted on exact scores only. Most words are discarded because of their
+estimates, so the search can miss a better word. The seed determines the order of positions and the
+random perturbations. The search state stores the calibration of the estimates. At the end, the
+result is scored again from scratch, and floor and constraints are checked with these scores.
 
-From what the rest of the package uses to what it rests on, in the order in which to read them:
+Modules in reading order, from the public functions down:
 
 synthesize    one direction, a triplet, or a symmetric pair; begin here
-recipes       ways to search under a name: ours (`default`), and the published one
-              (`golan2023`)
-climb         the one loop
-proposers     how a better word is looked for: screen, draft, score exactly; the published way
-screening     what is expected of each word at a position, and the state: what a search has learned
-black_box     what is expected of sentences where only scores of whole ones are known
+recipes       named search methods: ours (`default`), and the published one (`golan2023`)
+climb         the search loop
+proposers     strategies to find a better word: screen, draft, score exactly; the published one
+screening     estimates for each word at a position, and the search state
+black_box     estimates for models that only return scores of whole sentences
 perturbation  new starts for the loop, some from below the floor
-near_pairs    apart from all this: of sentences with one new word, the one on which two models
-              disagree most about which is likelier
-restarts      how often and how long a sentence is searched, and the best of all searches
+near_pairs    separate from the search: the sentence with one new word on which two models
+              disagree most
+restarts      number and duration of the searches of a sentence, and the best result
 evaluator     exact scores under the models, their cache, their costs, and the log
-objectives    what to minimise and to keep
-constraints   which words may stand at a position
-verification  what is checked before a search, and from scratch after it
-settings      what is asked of a search, as options have it
+objectives    the loss to minimise and the constraint on scores
+constraints   words allowed at a position
+verification  checks before a search, and checks from scratch after it
+settings      settings of a search, as given by options
 """

@@ -1,4 +1,4 @@
-"""The one search loop: visit positions, replace a word where that helps, stop when nothing does."""
+"""The search loop: visit positions, replace words by better ones, stop if no word is better."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SETTLED = "no better word was found at as many positions in a row as can be changed"
 UNCHANGED = "no word at any position made the models disagree more"
 EXHAUSTED = "no better sentence was found from here, nor from the starts made by perturbing it"
-"""Why a climb ended, as the user reads it."""
+"""Reasons why a climb ended, as messages for the user."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,15 @@ class Step:
     """One accepted replacement, or a new start that is better than the best sentence before it.
 
     Attributes:
-        position: 0-based; of a new start, which may change several words, the last of them.
-        old: the word that stood there.
-        new: the word put there.
-        sentence: the sentence with the new word.
-        log_probs: (n_models,) of that sentence, in the objective's order, nats.
-        loss: of that sentence.
-        visit: how many positions had been visited by then; that of a replacement is included.
-        round: 0 on the way from the first start, 1 from the next one, and so on.
-        cost: what all models together had computed by then.
+        position: 0-based position of the new word; the last one if a new start changed several.
+        old: word before the replacement.
+        new: word after the replacement.
+        sentence: sentence with the new word.
+        log_probs: log-probabilities of that sentence, (n_models,), in the objective's order, nats.
+        loss: loss of that sentence.
+        visit: number of positions visited so far, including this one.
+        round: 0 for steps from the first start, 1 for steps from the next start, and so on.
+        cost: cost of all models together so far.
     """
 
     position: int
@@ -59,13 +59,13 @@ class Climb:
     """A finished search.
 
     Attributes:
-        start: where it started.
-        steps: each accepted step, of all rounds; the first step of a later round is a new start
-            or goes on from one.
-        sentence: the best sentence.
-        log_probs: of the best sentence, (n_models,), nats.
-        visits: how many positions were visited.
-        end: why it ended.
+        start: first sentence.
+        steps: accepted steps of all rounds; the first step of a later round is a new start or
+            follows one.
+        sentence: best sentence.
+        log_probs: log-probabilities of the best sentence, (n_models,), nats.
+        visits: number of visited positions.
+        end: reason why the climb ended.
     """
 
     start: ScoredSentence
@@ -76,7 +76,7 @@ class Climb:
     end: str
 
     def facts(self, names: Sequence[str]) -> dict[str, Any]:
-        """Every accepted step as plain values for JSON, log-probabilities by names of models."""
+        """Return the accepted steps as plain values for JSON, log-probabilities by model name."""
         return {
             "steps": [
                 {
@@ -109,37 +109,37 @@ def climb(
     """Improve a sentence word by word (Golan et al. 2023, Methods).
 
     Args:
-        start: where to begin.
-        candidates: the words that may stand at each position.
-        objective: what to minimise and to keep; its evaluator has the scores known so far.
-        proposer: how a better word is looked for.
-        rng: decides the order of positions, and what proposer and perturbation leave to chance.
-        state: what the proposer learned in an earlier climb with the evaluator, and goes on to
-            learn; None to begin anew.
-        perturbation: how new starts are made; None for a single round.
-        on_step: told of each accepted step as it happens.
+        start: first sentence.
+        candidates: words allowed at each position.
+        objective: loss and constraint; its evaluator has the scores known so far.
+        proposer: strategy that finds a better word.
+        rng: random generator for the order of positions, the proposer and the perturbation.
+        state: state of the proposer after an earlier climb with the same evaluator, which this
+            climb updates; None for a new state.
+        perturbation: method for new starts; None for a single round.
+        on_step: callback, called with each accepted step.
     """
     evaluator = objective.evaluator
     if state is None:
-        # What a proposer draws does not change the order of positions.
+        # A separate generator, so that the proposer does not change the order of positions
         state = proposer.start(evaluator, rng.spawn(1)[0])
-    # `current` is where the climb stands, `best` the best sentence of all rounds before this one.
+    # `current` is the current sentence, `best` the best sentence of all earlier rounds
     first = best = current = objective.assess(start, evaluator.log_probs(start))
     steps: list[Step] = []
     failed: set[tuple[Sentence, int]] = set()
     visits = rounds_without_gain = 0
 
-    def accept(before: ScoredSentence, after: ScoredSentence, index: int, round_: int) -> None:
-        old, new = (scored.sentence.words[index] for scored in (before, after))
-        told = (after.sentence, after.log_probs, after.loss, visits, round_, evaluator.cost)
-        steps.append(Step(index, old, new, *told))
+    def accept(last: ScoredSentence, better: ScoredSentence, index: int, round_: int) -> None:
+        old, new = (scored.sentence.words[index] for scored in (last, better))
+        fields = (better.sentence, better.log_probs, better.loss, visits, round_, evaluator.cost)
+        steps.append(Step(index, old, new, *fields))
         if on_step is not None:
             on_step(steps[-1])
 
     for round_ in count():
-        # Positions come in random cycles, each once before any twice, until as many in a row as
-        # can be changed have brought nothing. Where the same sentence has failed before at a
-        # position, it counts as failed again without another look.
+        # Visit positions in random cycles, each position once per cycle. Stop when as many
+        # positions in a row have failed as can be changed. If a sentence has failed before at a
+        # position, count it as failed without trying again.
         cycle: list[int] = []
         failures_in_a_row = 0
         while failures_in_a_row < len(candidates.positions):
@@ -156,7 +156,7 @@ def climb(
                 continue
             accept(current, better, index, round_)
             current, failures_in_a_row = better, 0
-        # Nothing better was found: go on from the best sentence so far, perturbed.
+        # No better word: continue from the best sentence so far, perturbed
         if current.loss < best.loss:
             best, rounds_without_gain = current, 0
         else:
@@ -166,12 +166,14 @@ def climb(
         restart = perturbation.perturb(best, candidates, objective, state, rng)
         if restart is None:
             break
-        if restart.loss < best.loss:  # better as it is: the last of its new words is a step
+        if (
+            restart.loss < best.loss
+        ):  # the start itself is better: record its last new word as a step
             pairs = zip(best.sentence.words, restart.sentence.words, strict=True)
             index = max(index for index, (old, new) in enumerate(pairs) if old != new)
             evaluator.record(visits, index, restart.sentence, restart.log_probs)
             accept(best, restart, index, round_ + 1)
         current = restart
-    last = SETTLED if perturbation is None else EXHAUSTED
-    end = UNCHANGED if best is first else last
+    unsuccessful = SETTLED if perturbation is None else EXHAUSTED
+    end = UNCHANGED if best is first else unsuccessful
     return Climb(first, tuple(steps), best.sentence, best.log_probs, visits, end)

@@ -1,4 +1,4 @@
-"""Words that may stand at a position: those of the vocabulary that every constraint allows."""
+"""Words allowed at a position: the words of the vocabulary that satisfy every constraint."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 
 _ARTICLES = ("a", "an")
-_ROUNDING = 1e-9  # of sums of a few numbers
+_ROUNDING = 1e-9  # rounding error of sums of a few numbers
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """A rule about the words of a sentence that is made from a natural one; they combine freely.
+    """A rule about the words of a synthetic sentence. Constraints can be combined.
 
     Attributes:
-        name: in messages.
-        allowed: given the natural sentence, the sentence as it stands, a 0-based position and
-            words, which of these may replace the word that stands there, (n_words,).
-        fixed: 0-based positions that are never to change.
-        lasting: whether it allows the same words however the sentence stands.
+        name: name in messages.
+        allowed: function of natural sentence, current sentence, 0-based position and words; returns
+            a mask of the words that may replace the current word, (n_words,).
+        fixed: 0-based positions that never change.
+        lasting: whether the allowed words do not depend on the current sentence.
     """
 
     name: str
@@ -51,100 +51,106 @@ class Constraint:
 
 
 def no_repeats(repeatable: Iterable[str] = ()) -> Constraint:
-    """No word occurs twice, compared in lower case, save those listed and those of the natural one.
+    """Forbid new words that occur elsewhere in the sentence, compared in lower case.
 
     Args:
         repeatable: words that may occur twice, in lower case.
     """
 
-    def allowed(
+    def find_allowed(
         _natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
-        others = {word.lower() for i, word in enumerate(sentence.words) if i != position}
-        return ~_listed(words, others.difference(repeatable))
+        other_words = {word.lower() for i, word in enumerate(sentence.words) if i != position}
+        return ~_mask_listed(words, other_words.difference(repeatable))
 
-    return Constraint("no_repeats", allowed)
+    return Constraint("no_repeats", find_allowed)
 
 
 def fixed(positions: Iterable[int]) -> Constraint:
-    """Some 0-based positions keep the natural sentence's words."""
-    some = frozenset(positions)
+    """Keep the natural sentence's words at 0-based positions."""
+    fixed_positions = frozenset(positions)
     return Constraint(
-        "fixed", lambda _n, _s, i, words: np.full(len(words), i not in some), some, lasting=True
+        "fixed",
+        lambda _n, _s, i, words: np.full(len(words), i not in fixed_positions),
+        fixed_positions,
+        lasting=True,
     )
 
 
 def only_words(listed: Iterable[str]) -> Constraint:
-    """New words come from a list, in lower case, with which they are compared in lower case."""
-    some = frozenset(listed)
-    return Constraint("only_words", lambda _n, _s, _i, words: _listed(words, some), lasting=True)
+    """Allow only new words from a list in lower case; the comparison ignores case."""
+    chosen = frozenset(listed)
+    return Constraint(
+        "only_words", lambda _n, _s, _i, words: _mask_listed(words, chosen), lasting=True
+    )
 
 
 def without_words(listed: Iterable[str]) -> Constraint:
-    """New words are none of a list, in lower case, with which they are compared in lower case."""
-    some = frozenset(listed)
+    """Forbid new words from a list in lower case; the comparison ignores case."""
+    excluded = frozenset(listed)
     return Constraint(
-        "without_words", lambda _n, _s, _i, words: ~_listed(words, some), lasting=True
+        "without_words", lambda _n, _s, _i, words: ~_mask_listed(words, excluded), lasting=True
     )
 
 
 def same_length(margin: int = 0) -> Constraint:
-    """About as many characters as the natural sentence, at most `margin` more or fewer."""
+    """Limit the difference in characters to the natural sentence to `margin`."""
 
-    def allowed(
+    def find_allowed(
         natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
-        # Characters of the sentence without the word, spaces included, and then with each word.
-        others = len(sentence.bare) - len(sentence.words[position])
-        within: BoolArray = np.abs(_lengths(words) + (others - len(natural.bare))) <= margin
+        # Characters of the other words, spaces included; then add each word
+        n_characters = len(sentence.bare) - len(sentence.words[position])
+        within: BoolArray = np.abs(_lengths(words) + (n_characters - len(natural.bare))) <= margin
         return within
 
-    return Constraint("same_length", allowed)
+    return Constraint("same_length", find_allowed)
 
 
 def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
-    """About the natural sentence's mean frequency of words, at most `margin` (Zipf) off."""
+    """Limit the difference in mean word frequency to the natural sentence to `margin` (Zipf)."""
     zipf = frequencies.zipf
     zipfs_of = SizedCache(
         lambda words: np.fromiter(map(zipf, words), np.float64, len(words)), len, WORDS
     )
 
-    def allowed(
+    def find_allowed(
         natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
-        # Of the sentence without the word, less the natural one, and then with each word
+        # Difference of the sums without the word; then add each word
         pairs = zip(sentence.words, natural.words, strict=True)
-        others = sum(zipf(new) - zipf(old) for new, old in pairs if new != old)
-        without = others - zipf(sentence.words[position])
-        within: BoolArray = np.abs(zipfs_of(words) + without) <= margin * len(natural) + _ROUNDING
+        difference = sum(zipf(new) - zipf(old) for new, old in pairs if new != old)
+        without_word = difference - zipf(sentence.words[position])
+        within: BoolArray = (
+            np.abs(zipfs_of(words) + without_word) <= margin * len(natural) + _ROUNDING
+        )
         return within
 
-    return Constraint("same_frequency", allowed)
+    return Constraint("same_frequency", find_allowed)
 
 
 def max_changes(most: int) -> Constraint:
-    """At most so many words differ from the natural sentence's, whose own may always come back."""
+    """Allow at most `most` new words; the natural sentence's words may always return."""
 
-    def allowed(
+    def find_allowed(
         natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
-        # Words that are new at other positions; if they use up what is allowed, this one may only
-        # become the natural sentence's again.
+        # If the other positions have the maximum of new words, only the natural word is allowed
         pairs = enumerate(zip(natural.words, sentence.words, strict=True))
         if sum(new != old for i, (old, new) in pairs if i != position) < most:
             return np.ones(len(words), np.bool_)
         return np.array([word == natural.words[position] for word in words], np.bool_)
 
-    return Constraint("max_changes", allowed)
+    return Constraint("max_changes", find_allowed)
 
 
 def capitals(vocabulary: Vocabulary) -> Constraint | None:
-    """New words are capitalised only at the start of a sentence, and small only inside it.
+    """Require capitals for new words at the start of a sentence, and lower case inside it.
 
-    Names are capitalised anywhere: they are the capitalised words of the vocabulary that stand
-    nowhere in it in small letters. The natural sentence's words stay as they are. A list that was
-    made by the rules for words has no word in both cases: None. One of every word of a text holds
-    `The` beside `the` for words inside sentences, from headings and from quotations.
+    Names are capitalised anywhere: these are the capitalised words that the vocabulary does not
+    have in lower case. The natural sentence's words are always allowed. Returns None if the
+    vocabulary has no word in both cases, as lists made by our rules for words. A list of all words
+    of a text has both `The` and `the` inside sentences, from headings and quotations.
     """
     inner, initial = set(vocabulary.inner), set(vocabulary.initial)
     not_inside = frozenset(
@@ -156,77 +162,77 @@ def capitals(vocabulary: Vocabulary) -> Constraint | None:
     # Not str.capitalize, which writes `iPhone` as `Iphone`
     small = frozenset(w for w in initial if w[0].upper() + w[1:] in initial - {w})
 
-    def allowed(
+    def find_allowed(
         natural: Sentence, _sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
         misplaced = not_inside if position else small
         return ~_members(words, misplaced - {natural.words[position]})
 
-    return Constraint("capitals", allowed, lasting=True) if not_inside or small else None
+    return Constraint("capitals", find_allowed, lasting=True) if not_inside or small else None
 
 
 def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> Constraint:
-    """New words have the tag and a kind of the word that they replace; see `TagTable.fitting`.
+    """Require that new words share tag and kind with the word that they replace.
 
-    A word that the table does not list stays, as does one that no other may replace. The natural
-    sentence's words may come back.
+    See `TagTable.fitting`. A word that is not in the table, or that no other word may replace,
+    stays. The natural sentence's words may return.
 
     Args:
-        natural: the sentence, which is tagged as it stands.
-        table: how often words have which tag.
-        uses: the kinds that words at 0-based positions have in the sentence, in place of their main
-            ones; see `contstim.english.frames.verb_uses`.
+        natural: natural sentence, whose words are tagged.
+        table: frequencies of the tags of words.
+        uses: function that returns kinds by 0-based position, which replace the words' main kinds;
+            see `contstim.english.frames.verb_uses`.
     """
     tags = table.tags(natural)
     kinds = dict(enumerate(map(table.main_kind, natural.words, tags)))
     if uses is not None:
         kinds |= uses(natural.words, tags, table.main_kind)
 
-    def allowed(
+    def find_allowed(
         _natural: Sentence, _sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
         old = natural.words[position]
         fitting = table.fitting(kinds[position], tags[position], words, initial=position == 0)
         return fitting | _members(words, frozenset({old}))
 
-    return Constraint("same_tags", allowed, lasting=True)
+    return Constraint("same_tags", find_allowed, lasting=True)
 
 
 def articles(article: Callable[[str], str]) -> Constraint:
-    """The English articles "a" and "an" stand before words of the right sound.
+    """Require that the English articles "a" and "an" match the sound of the next word.
 
     Args:
-        article: the one of the two that stands before a word.
+        article: function that returns the article for a word.
     """
     articles_of = SizedCache(
         lambda words: np.array([article(word) == "an" for word in words], np.bool_), len, WORDS
     )
 
-    def allowed(
+    def find_allowed(
         _natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
         fits = np.ones(len(words), np.bool_)
         if position and sentence.words[position - 1].lower() in _ARTICLES:
-            before = sentence.words[position - 1].lower()
-            fits &= articles_of(words) == (before == "an")
+            current = sentence.words[position - 1].lower()
+            fits &= articles_of(words) == (current == "an")
         if position + 1 < len(sentence):
             wrong = {*_ARTICLES} - {article(sentence.words[position + 1])}
-            fits &= ~_listed(words, wrong)
+            fits &= ~_mask_listed(words, wrong)
         return fits
 
-    return Constraint("articles", allowed)
+    return Constraint("articles", find_allowed)
 
 
 @dataclass(frozen=True, eq=False)
 class Position:
-    """A position of a sentence where a better word is looked for, and the words for it.
+    """A position of a sentence, and the candidate words for it.
 
     Attributes:
-        current: the sentence as it stands.
-        index: 0-based.
+        current: current sentence with its scores.
+        index: 0-based index of the position.
         words: all words of the vocabulary for the position.
-        allowed: which of them may replace the one that stands there, (n_words,).
-        visit: the number of the climb's visit, from 1; 0 outside of visits.
+        allowed: mask of the words that may replace the current word, (n_words,).
+        visit: number of the climb's visit, from 1; 0 outside of visits.
     """
 
     current: ScoredSentence
@@ -237,32 +243,32 @@ class Position:
 
     @property
     def sentence(self) -> Sentence:
-        """The sentence as it stands."""
+        """Current sentence."""
         return self.current.sentence
 
     @property
     def word(self) -> str:
-        """The word that stands there."""
+        """Current word at the position."""
         return self.sentence.words[self.index]
 
     @property
     def column(self) -> int:
-        """The index among `words` of the word that stands there."""
-        return _places(self.words)[self.word]
+        """Index of the current word in `words`."""
+        return _indices(self.words)[self.word]
 
     def replace(self, word: str) -> Sentence:
-        """The sentence with another word there."""
+        """Return the sentence with another word at the position."""
         return self.sentence.replace(self.index, word)
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Words for the positions of sentences that are made from a natural one.
+    """Candidate words for the positions of a natural sentence.
 
     Attributes:
-        vocabulary: all words, by where they may stand.
-        natural: the sentence that the search started from.
-        constraints: what new words must keep.
+        vocabulary: all words, by position in a sentence.
+        natural: natural sentence from which the search starts.
+        constraints: constraints on new words.
     """
 
     vocabulary: Vocabulary
@@ -271,43 +277,45 @@ class Candidates:
 
     @cached_property
     def positions(self) -> tuple[int, ...]:
-        """The 0-based positions that are not fixed."""
-        every = range(len(self.natural))
-        return tuple(p for p in every if not any(p in c.fixed for c in self.constraints))
+        """0-based positions that are not fixed."""
+        positions = range(len(self.natural))
+        return tuple(p for p in positions if not any(p in c.fixed for c in self.constraints))
 
     @property
     def blocked(self) -> list[int]:
-        """The 0-based positions that are not fixed and where no other word may stand at first."""
+        """0-based free positions at which no word may replace the natural one in a first step."""
         return [p for p in self.positions if not self.allowed(self.natural, p).any()]
 
     def at(self, current: ScoredSentence, index: int, visit: int = 0) -> Position:
-        """A position of a sentence, and the words for it."""
+        """Return a position of a sentence with the candidate words for it."""
         words, allowed = self.vocabulary.at(index), self.allowed(current.sentence, index)
         return Position(current, index, words, allowed, visit)
 
     def allowed(self, sentence: Sentence, index: int) -> BoolArray:
-        """Mask of the vocabulary's words that may replace that at a 0-based position, (n_words,).
+        """Return a mask of the words that may replace the word at a 0-based position, (n_words,).
 
-        The word itself is none of them.
+        It is False for the current word itself.
         """
-        return self._allowed(self.constraints, sentence, index, self.vocabulary.at(index))
+        return self._mask_allowed(self.constraints, sentence, index, self.vocabulary.at(index))
 
     @cached_property
     def possible(self) -> dict[int, tuple[str, ...]]:
-        """By 0-based position, the new words that lasting constraints allow there."""
+        """New words that the lasting constraints allow, by 0-based position."""
         lasting = [constraint for constraint in self.constraints if constraint.lasting]
         words = {index: self.vocabulary.at(index) for index in self.positions}
         return {
-            index: WordTuple(compress(every, self._allowed(lasting, self.natural, index, every)))
-            for index, every in words.items()
+            index: WordTuple(
+                compress(listed, self._mask_allowed(lasting, self.natural, index, listed))
+            )
+            for index, listed in words.items()
         }
 
     def allowed_now(self, sentence: Sentence, index: int) -> BoolArray:
-        """Mask of the possible words that may replace the natural one at a position, (n_words,)."""
-        others = [constraint for constraint in self.constraints if not constraint.lasting]
-        return self._allowed(others, sentence, index, self.possible[index])
+        """Return a mask of the possible words allowed at a 0-based position now, (n_words,)."""
+        changing = [constraint for constraint in self.constraints if not constraint.lasting]
+        return self._mask_allowed(changing, sentence, index, self.possible[index])
 
-    def _allowed(
+    def _mask_allowed(
         self,
         constraints: Iterable[Constraint],
         sentence: Sentence,
@@ -317,45 +325,45 @@ class Candidates:
         allowed = np.ones(len(words), np.bool_)
         for constraint in constraints:
             allowed &= constraint.allowed(self.natural, sentence, index, words)
-        allowed[_places(words).get(sentence.words[index], [])] = False
+        allowed[_indices(words).get(sentence.words[index], [])] = False
         return allowed
 
     def broken(self, sentence: Sentence) -> list[str]:
-        """Faults of a finished sentence, vocabulary included; empty if there are none."""
+        """Return the violated constraints of a sentence, vocabulary included, as messages."""
         missing = self.vocabulary.missing(sentence)
         faults = [f"words outside the vocabulary: {', '.join(missing)}"] if missing else []
         for index, (old, new) in enumerate(zip(self.natural.words, sentence.words, strict=True)):
             words = self.vocabulary.at(index)
-            if new == old or new not in _places(words):
+            if new == old or new not in _indices(words):
                 continue
             for constraint in self.constraints:
                 allowed = constraint.allowed(self.natural, sentence, index, words)
-                if not allowed[_places(words)[new]]:
+                if not allowed[_indices(words)[new]]:
                     faults.append(f"{constraint.name} does not allow {new!r} as word {index + 1}")
         return faults
 
 
-def _listed(words: tuple[str, ...], chosen: Set[str]) -> BoolArray:
-    """Which words are among some, in lower case, (n_words,)."""
-    places = _by_lower_case(words)
+def _mask_listed(words: tuple[str, ...], chosen: Set[str]) -> BoolArray:
+    """Return a mask of the words that are in `chosen`, in lower case, (n_words,)."""
+    indices = _indices_by_lower_case(words)
     listed = np.zeros(len(words), np.bool_)
     for word in chosen:
-        for index in places.get(word, ()):  # mostly one or none: quicker than indexing by a list
+        for index in indices.get(word, ()):  # mostly one or none: faster than indexing by a list
             listed[index] = True
     return listed
 
 
-# A vocabulary's tens of thousands of words are asked about at every visit: computed once.
+# Cached, because every visit needs these for tens of thousands of words
 
 
-def _places_by_lower_case(words: tuple[str, ...]) -> dict[str, list[int]]:
-    places: defaultdict[str, list[int]] = defaultdict(list)
+def _group_by_lower_case(words: tuple[str, ...]) -> dict[str, list[int]]:
+    indices: defaultdict[str, list[int]] = defaultdict(list)
     for index, word in enumerate(words):
-        places[word.lower()].append(index)
-    return dict(places)
+        indices[word.lower()].append(index)
+    return dict(indices)
 
 
-def _find_places(words: tuple[str, ...]) -> dict[str, int]:
+def _index_words(words: tuple[str, ...]) -> dict[str, int]:
     return {word: index for index, word in enumerate(words)}
 
 
@@ -367,7 +375,7 @@ def _find_members(words: tuple[str, ...], chosen: frozenset[str]) -> BoolArray:
     return np.fromiter((word in chosen for word in words), np.bool_, len(words))
 
 
-_places = SizedCache(_find_places, len, WORDS)
-_by_lower_case = SizedCache(_places_by_lower_case, len, WORDS)
+_indices = SizedCache(_index_words, len, WORDS)
+_indices_by_lower_case = SizedCache(_group_by_lower_case, len, WORDS)
 _lengths = SizedCache(_count_characters, len, WORDS)
 _members = SizedCache(_find_members, len, WORDS)

@@ -1,16 +1,16 @@
-"""Enough disagreement with few changes, and then the likeliest sentence.
+"""Sufficient disagreement with few new words, then the likeliest sentence.
 
-The search is for a sentence that the reject model finds a number of nats less likely than the
-natural one, and it is to keep as many of the natural sentence's words as can be:
+The search looks for a sentence that the reject model finds less likely than the natural one by a
+required number of nats. It keeps as many of the natural sentence's words as possible:
 
     one new word     The invention is more than one day old     4.1 nats
     two new words    The invention is more than one week old    5.7 nats: enough
                      The letter is more than one week old       5.2 nats, likelier: the result
 
-For each number of new words, the search goes on from the best sentences with one word less. What is
-gained beyond enough nats does not count; from there on what is minimised is how unlikely the
-accepting models find the sentence. The best sentences by their number of new words are the
-*frontier*: what a further word is worth.
+For each number of new words, the search continues from the best sentences with one new word less.
+Nats beyond the required number do not count. Among sentences that reach it, the search maximises
+the log-probability under the accepting models. The best sentences by number of new words are the
+*frontier*, which shows the gain of each further word.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FewChanges:
-    """Goal of a search that keeps the natural sentence's words.
+    """Goal of a search for few new words.
 
     Attributes:
-        enough: nats by which the loss is to fall.
-        max_changes: how many words may be new; None for half of the sentence's.
+        enough: required decrease of the loss, nats.
+        max_changes: maximum number of new words; None for half of the sentence's words.
 
     Raises:
-        InputError: a number is out of range.
+        InputError: if a number is out of range.
     """
 
     enough: Annotated[float, Help("Nats.", at_least=0)]
@@ -63,25 +63,25 @@ class FewChanges:
 
 ENOUGH = "it reached the nats asked for, and no likelier sentence with as few new words was found"
 TOO_FEW = "no sentence with so many of the natural words was found that reaches the nats asked for"
-"""Why such a search ended, as the user reads it."""
+"""Reasons why such a search ended, as messages for the user."""
 
-_BEAM = 96  # sentences that are gone on from, at each price
-_PRICES = (1.0, 8.0)  # of a nat below the floor, nats
-_RISING_PRICES = (1.0, 2.0, 8.0)  # the same of climbs, one after the other
-_NEW = 0.5  # share of the words that may be new, where nothing else is asked for
+_BEAM = 96  # sentences in the beam at each price
+_PRICES = (1.0, 8.0)  # prices of a nat below the floor, nats
+_RISING_PRICES = (1.0, 2.0, 8.0)  # prices of successive climbs
+_MAX_SHARE_NEW = 0.5  # default maximum share of new words
 
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """The best sentence that was found with a number of new words.
+    """The best sentence with a given number of new words.
 
-    It is the one that is worth most nats, and where these are enough, the likeliest of those.
+    It has the lowest loss, or is the likeliest of those with sufficient disagreement.
 
     Attributes:
-        changed: the number of new words.
-        sentence: the sentence.
-        log_probs: its log-probabilities, (n_models,), nats.
-        drop: nats by which it lowers the loss, that of the natural sentence less its own.
+        changed: number of new words.
+        sentence: sentence with the new words.
+        log_probs: log-probabilities of the sentence, (n_models,), nats.
+        drop: loss of the natural sentence minus loss of this sentence, nats.
     """
 
     changed: int
@@ -92,40 +92,40 @@ class FrontierPoint:
 
 @dataclass(frozen=True)
 class EnoughObjective(Objective):
-    """Objective of which a loss below a target is enough, and then likelihood counts.
+    """Objective that maximises likelihood once the loss has reached a target.
 
-    The likelihood is that under all models that accept, one that judges fluency among them.
+    The likelihood is that under all accepting models, the fluency model included.
 
     Attributes:
-        target: the loss that is low enough, nats.
-        price: of a nat below the floor, nats; 0 where the floor is to be kept. Where it has a
-            price, all that is scored is feasible, so that climbs and new starts may go below it.
+        target: loss that is low enough, nats.
+        price: price of a nat below the floor, nats; 0 to require the floor. With a price, all
+            scored sentences are feasible, so that climbs and new starts may go below the floor.
     """
 
     target: float = 0.0
     price: float = 0.0
 
     def full_loss(self, log_probs: FloatArray) -> FloatArray:
-        """The loss whatever the target, (n_sentences,), nats."""
+        """Return the loss without a target, (n_sentences,), nats."""
         return super().loss(log_probs)
 
     def loss(self, log_probs: FloatArray) -> FloatArray:
-        """The loss above the target; from there on the target less the room above the floors.
+        """Return the loss or, below the target, the target minus the margins, (n_sentences,), nats.
 
-        Where a nat below the floor has a price, with what that comes to.
+        The price of the shortfall is added.
         """
         loss = self.full_loss(log_probs)
-        room = np.zeros(len(loss))
+        margin = np.zeros(len(loss))
         for values, floor in self.margins(log_probs):
             gain = np.zeros(len(loss))
-            # Above no floor at all there is no room to measure
+            # Without a finite floor there is no margin
             np.subtract(values, floor, out=gain, where=(values > floor) & np.isfinite(floor))
-            room += gain
-        loss = np.where(loss <= self.target, self.target - room, loss)
+            margin += gain
+        loss = np.where(loss <= self.target, self.target - margin, loss)
         return loss + self.price * self.shortfall(log_probs) if self.price else loss
 
     def feasible(self, log_probs: FloatArray) -> BoolArray:
-        """Mask of sentences that may be taken, (n_sentences,); see `price`."""
+        """Return a mask of sentences that may be accepted, (n_sentences,); see `price`."""
         if not self.price:
             return super().feasible(log_probs)
         scored: BoolArray = np.logical_and.reduce(~np.isnan(log_probs))
@@ -141,42 +141,42 @@ def climb_by_changes(
     rng: np.random.Generator,
     on_step: Callable[[Step], None] | None = None,
 ) -> tuple[Climb, tuple[FrontierPoint, ...]]:
-    """Reach enough nats with as few new words as possible, then the likeliest sentence.
+    """Find the likeliest sentence that reaches the goal with as few new words as possible.
 
     Args:
-        candidates: the words that may stand at each position, and the natural sentence.
-        objective: what to minimise and to keep, and what scores exactly.
-        recipe: proposes words and makes new starts.
-        goal: how many nats are enough, and how many words may be new.
-        rng: decides the order of positions, and what else is left to chance.
-        on_step: told of each accepted step.
+        candidates: words allowed at each position, and the natural sentence.
+        objective: loss, constraint and evaluator.
+        recipe: recipe with the proposer and the perturbation.
+        goal: required nats and maximum number of new words.
+        rng: random generator for the order of positions and all other random choices.
+        on_step: callback, called with each accepted step.
 
     Returns:
-        The climbs as one, which ends with the sentence that reaches enough nats, or with the
-        natural one; and the frontier, without numbers of words that bring no further nat.
+        All climbs as one, which ends with the sentence that reaches the goal or with the natural
+        sentence; and the frontier, without numbers of words that do not lower the loss further.
     """
     natural = candidates.natural
     start = objective.assess(natural, objective.evaluator.log_probs(natural))
     likeliest = EnoughObjective(
         objective.evaluator, objective.accepting, objective.limits, start.loss - goal.enough
     )
-    most = min(goal.max_changes or int(len(natural) * _NEW), len(candidates.positions))
+    max_new = min(goal.max_changes or int(len(natural) * _MAX_SHARE_NEW), len(candidates.positions))
     if tries_all_words(objective.evaluator.models):
-        levels = _by_beam(candidates, likeliest, most, on_step)
+        levels = _search_by_beam(candidates, likeliest, max_new, on_step)
     else:
-        levels = _by_climbs(candidates, likeliest, recipe, most, rng, on_step)
-    best: dict[int, Step] = {}  # by the number of new words
+        levels = _search_by_climbs(candidates, likeliest, recipe, max_new, rng, on_step)
+    best: dict[int, Step] = {}  # by number of new words
     frontier: list[FrontierPoint] = []
     steps: list[Step] = []
-    visits = seen = 0
+    visits = n_seen = 0
     for steps, visits in levels:
-        for step in steps[seen:]:
+        for step in steps[n_seen:]:
             changed = len(differing(natural, step.sentence))
             if likeliest.feasible(step.log_probs[:, None])[0] and (
                 changed not in best or step.loss < best[changed].loss
             ):
                 best[changed] = step
-        seen = len(steps)
+        n_seen = len(steps)
         frontier = []
         for changed, step in sorted(best.items(), key=itemgetter(0)):
             drop = start.loss - objective.assess(step.sentence, step.log_probs).loss
@@ -189,27 +189,27 @@ def climb_by_changes(
 
 
 def tries_all_words(models: Iterable[LanguageModel]) -> bool:
-    """True if a search between models tries all words, and so leaves nothing to chance."""
+    """Return True if a search between these models tries all words and so is deterministic."""
     return all(model.cheap_replacements for model in models)
 
 
 _Level: TypeAlias = tuple[list[Step], int]
-"""All steps up to a number of new words, and the number of visits."""
+"""All steps up to a number of new words, and the number of visits so far."""
 
 
-def _by_climbs(
+def _search_by_climbs(
     candidates: Candidates,
     objective: EnoughObjective,
     recipe: Recipe,
-    most: int,
+    max_new: int,
     rng: np.random.Generator,
     on_step: Callable[[Step], None] | None,
 ) -> Iterator[_Level]:
-    """For each number of new words a climb from where that with one word less ended.
+    """Yield levels from one climb per number of new words, each from the end of the last.
 
-    It begins with the best word of all positions, where a climb takes the first better one. Where
-    no number is enough, climbs with the most new words go below the floor and come back, at rising
-    prices; only these are perturbed.
+    Each climb begins with the best word of all positions; after that, it accepts the first better
+    word. If no number of new words suffices, climbs with the maximum number go below the floor
+    and return at rising prices. Only these climbs are perturbed.
     """
     natural, evaluator, proposer = candidates.natural, objective.evaluator, recipe.proposer
     state = proposer.start(evaluator, rng.spawn(1)[0])
@@ -222,21 +222,23 @@ def _by_climbs(
         if on_step is not None:
             on_step(steps[-1])
 
-    rounds = [(changes, 0.0) for changes in range(1, most + 1)]
-    for changes, price in [*rounds, *((most, price) for price in _RISING_PRICES)]:
+    rounds = [(changes, 0.0) for changes in range(1, max_new + 1)]
+    for changes, price in [*rounds, *((max_new, price) for price in _RISING_PRICES)]:
         limited = replace(candidates, constraints=(*candidates.constraints, max_changes(changes)))
         aim = replace(objective, price=price)
         current = aim.assess(current.sentence, current.log_probs)
-        places = [limited.at(current, i, n) for n, i in enumerate(limited.positions, visits + 1)]
-        visits += len(places)
-        proposed = [(place, proposer.propose(place, aim, state)) for place in places]
-        better = [(place, after) for place, after in proposed if after is not None]
+        visited = [limited.at(current, i, n) for n, i in enumerate(limited.positions, visits + 1)]
+        visits += len(visited)
+        proposals = [(position, proposer.propose(position, aim, state)) for position in visited]
+        better = [(position, scored) for position, scored in proposals if scored is not None]
         if better:
-            place, current = min(better, key=lambda pair: pair[1].loss)
-            accept(_step(place.index, place.sentence, current, visits, round_, evaluator))
+            position, current = min(better, key=lambda pair: pair[1].loss)
+            accept(
+                _make_step(position.index, position.sentence, current, visits, round_, evaluator)
+            )
 
-        def accept_later(step: Step, before: int = visits, first: int = round_) -> None:
-            accept(replace(step, visit=step.visit + before, round=step.round + first))
+        def accept_later(step: Step, n_visits: int = visits, first_round: int = round_) -> None:
+            accept(replace(step, visit=step.visit + n_visits, round=step.round + first_round))
 
         climbed = climb(
             *(current.sentence, limited, aim, proposer),
@@ -251,57 +253,57 @@ def _by_climbs(
         yield steps, visits
 
 
-def _by_beam(
+def _search_by_beam(
     candidates: Candidates,
     objective: EnoughObjective,
-    most: int,
+    max_new: int,
     on_step: Callable[[Step], None] | None,
 ) -> Iterator[_Level]:
-    """For each number of new words the best of all words after the best sentences with one less.
+    """Yield levels of a beam search, one for each number of new words.
 
-    For models that score all words of a position exactly at next to no cost. Sentences below the
-    floor are kept as well: a further word may bring them back. They are ranked by the loss and what
-    they miss of the floor, at two prices a nat.
+    This is for models that score all words of a position exactly at almost no cost. The beam also
+    has sentences below the floor, because a further word may satisfy it. It ranks sentences by
+    loss plus price times shortfall, for two prices.
     """
     natural, evaluator = candidates.natural, objective.evaluator
     best = objective.assess(natural, evaluator.log_probs(natural))
     beam = [natural]
     steps: list[Step] = []
     visits = 0
-    for changes in range(1, most + 1):
-        cheapest = [_Cheapest(price) for price in _PRICES]
+    for changes in range(1, max_new + 1):
+        beams = [_Beam(price) for price in _PRICES]
         for sentence in beam:
-            new, log_probs = _every_change(sentence, candidates, evaluator)
+            new, log_probs = _score_changes(sentence, candidates, evaluator)
             visits += len(candidates.positions) - (changes - 1)
             if not new:
                 continue
             losses = np.where(objective.feasible(log_probs), objective.loss(log_probs), np.inf)
-            least = int(losses.argmin())
-            if losses[least] < best.loss:
-                index, word = new[least]
+            lowest = int(losses.argmin())
+            if losses[lowest] < best.loss:
+                index, word = new[lowest]
                 better = sentence.replace(index, word)
-                best = ScoredSentence(better, log_probs[:, least], float(losses[least]))
+                best = ScoredSentence(better, log_probs[:, lowest], float(losses[lowest]))
                 evaluator.record(visits, index, better, best.log_probs)
-                steps.append(_step(index, sentence, best, visits, changes - 1, evaluator))
+                steps.append(_make_step(index, sentence, best, visits, changes - 1, evaluator))
                 if on_step is not None:
                     on_step(steps[-1])
             loss, shortfall = objective.full_loss(log_probs), objective.shortfall(log_probs)
-            # Of impossible sentences no price says which is nearer to the floor
+            # No price can rank impossible sentences
             loss = np.where(np.isfinite(loss), loss, np.inf)
-            for ranked in cheapest:
-                ranked.add(sentence, new, loss + ranked.price * shortfall)
-        chosen = dict.fromkeys(chain.from_iterable(ranked.best for ranked in cheapest))
+            for priced in beams:
+                priced.add(sentence, new, loss + priced.price * shortfall)
+        chosen = dict.fromkeys(chain.from_iterable(priced.best for priced in beams))
         beam = [Sentence(words, natural.end) for words in chosen]
         yield steps, visits
 
 
-def _every_change(
+def _score_changes(
     sentence: Sentence, candidates: Candidates, evaluator: Evaluator
 ) -> tuple[list[tuple[int, str]], FloatArray]:
-    """All sentences with one new word more.
+    """Score all sentences with one more new word.
 
     Returns:
-        The 0-based position and the new word of each, and log-probabilities, (n_models,
+        0-based position and new word of each sentence, and log-probabilities, (n_models,
         n_sentences), nats.
     """
     new: list[tuple[int, str]] = []
@@ -313,51 +315,51 @@ def _every_change(
         if not allowed.any():
             continue
         new += [(index, word) for word in compress(words, allowed)]
-        each = []
+        rows = []
         for number in range(len(evaluator.models)):
-            with evaluator.counted(number) as model:
-                each.append(model.replacement_log_probs(sentence, index, words)[allowed])
-        log_probs.append(np.stack(each))
+            with evaluator.count_cost(number) as model:
+                rows.append(model.replacement_log_probs(sentence, index, words)[allowed])
+        log_probs.append(np.stack(rows))
     return new, np.concatenate(log_probs, axis=1) if new else np.empty((len(evaluator.models), 0))
 
 
 @dataclass
-class _Cheapest:
-    """The sentences that cost least: their loss, and a price of what they miss of the floor.
+class _Beam:
+    """The sentences with the lowest costs: loss plus price times shortfall.
 
     Attributes:
-        price: of a nat below the floor, nats.
+        price: price of a nat below the floor, nats.
     """
 
     price: float
-    _costs: dict[tuple[str, ...], float] = field(default_factory=dict)  # by a sentence's words
-    _most: float = np.finfo(np.float64).max
+    _costs: dict[tuple[str, ...], float] = field(default_factory=dict)  # by words of a sentence
+    _max_cost: float = np.finfo(np.float64).max
 
     def add(self, sentence: Sentence, new: Sequence[tuple[int, str]], costs: FloatArray) -> None:
-        """Add the sentence with each of some words at 0-based positions, (n_words,) costs."""
-        words, columns = sentence.words, np.flatnonzero(costs <= self._most)
+        """Add the sentence with each new word at its 0-based position; costs are (n_words,)."""
+        words, columns = sentence.words, np.flatnonzero(costs <= self._max_cost)
         for column in columns[np.argsort(costs[columns], kind="stable")[:_BEAM]].tolist():
             index, word = new[column]
             self._costs[*words[:index], word, *words[index + 1 :]] = float(costs[column])
         if len(self._costs) > 4 * _BEAM:
             self._costs = self.best
-            self._most = max(self._costs.values())
+            self._max_cost = max(self._costs.values())
 
     @property
     def best(self) -> dict[tuple[str, ...], float]:
-        """The words of these sentences, and what each costs."""
+        """Costs of these sentences, by their words."""
         return dict(sorted(self._costs.items(), key=itemgetter(1))[:_BEAM])
 
 
-def _step(
+def _make_step(
     index: int,
-    before: Sentence,
-    after: ScoredSentence,
+    previous: Sentence,
+    accepted: ScoredSentence,
     visits: int,
     round_: int,
     evaluator: Evaluator,
 ) -> Step:
-    """The step that puts a word in at a 0-based position."""
-    old, new = before.words[index], after.sentence.words[index]
-    told = after.sentence, after.log_probs, after.loss
-    return Step(index, old, new, *told, visits, round_, evaluator.cost)
+    """Return the step that replaces the word at a 0-based position."""
+    old, new = previous.words[index], accepted.sentence.words[index]
+    scores = accepted.sentence, accepted.log_probs, accepted.loss
+    return Step(index, old, new, *scores, visits, round_, evaluator.cost)

@@ -1,15 +1,16 @@
-"""The one new word for which two models disagree most on which of two sentences is likelier.
+"""The new word for which two models disagree most about which of two sentences is likelier.
 
-Gains are log-probabilities of the sentence with a new word less those of the natural one, in nats.
-Where one model gains by a word and another loses, they disagree, by the smaller of the two numbers:
+The gain of a word is the log-probability of the sentence with it minus that of the natural one, in
+nats. If one model's gain is positive and the other's negative, the models disagree. The size of the
+disagreement is the smaller absolute gain:
 
     The dog sleeps           cat    boy    idea
     gain under model 1        +3     +1      -9
     gain under model 2        -2     -6      -8
     they disagree by           2      1     not
 
-No word is missed: one is left unscored under a model only where the gain under the other, which is
-less work, tells that they disagree no more by it than by another word.
+The search is exhaustive. A word is not scored under a model only if the gain under the other model
+shows that its disagreement cannot exceed that of another word. The cheaper model scores first.
 """
 
 from __future__ import annotations
@@ -25,26 +26,27 @@ if TYPE_CHECKING:
     from contstim.models.base import LanguageModel
     from contstim.optimization.search.constraints import Candidates
 
-_AT_ONCE = 64  # words that are scored before it is asked again whether others need be
-_ROUNDING = 1e-4  # nats; how far any score may differ between batches
+_BATCH_SIZE = 64  # words scored before the search checks whether others are needed
+_ROUNDING = 1e-4  # nats; maximum difference of a score between batches
 
 
 def near_pairs(
     models: Sequence[LanguageModel], candidates: Candidates
 ) -> dict[tuple[str, str], tuple[int, str]]:
-    """The new word on which they disagree most, for each two models that disagree on any.
+    """Find the new word on which each pair of models disagrees most.
 
-    By the models' names its position in the natural sentence, 0-based, and the word.
-
-    Disagreements no larger than the rounding of scores are none, as are those of a model that finds
-    the natural sentence impossible. Of equal ones the first counts.
+    Disagreements within rounding are ignored, as are those of a model that finds the natural
+    sentence impossible. Of equal disagreements, the first is returned.
 
     Args:
-        models: two or more.
-        candidates: the natural sentence, and the words that may stand at each position.
+        models: two or more models.
+        candidates: natural sentence, and words allowed at each position.
+
+    Returns:
+        0-based position and new word, by names of the two models; only pairs that disagree.
 
     Raises:
-        ModelError: a model cannot score a sentence, for instance because it is too long.
+        ModelError: if a model cannot score a sentence, for instance because it is too long.
     """
     natural, words = candidates.natural, candidates.vocabulary
     new = [
@@ -53,30 +55,30 @@ def near_pairs(
         for word in compress(words.at(position), candidates.allowed(natural, position))
     ]
     positions = np.array([position for position, _ in new])
-    gains = np.full((len(models), len(new)), np.nan)  # of words that are not scored yet
+    gains = np.full((len(models), len(new)), np.nan)  # nan: not scored yet
     log_probs = np.array([model.log_probs([natural])[0] for model in models])
     tolerances = np.array([model.convention.tolerance for model in models])
     rounding = np.maximum(_ROUNDING, np.abs(log_probs) * tolerances)
-    # n-gram models score all words at once, and those with drafts take many passes for each
-    costs = [2 if each.draft() is not None else int(not each.cheap_replacements) for each in models]
-    found = {}
+    # n-gram models score all words at once; models with drafts need many passes for each word
+    costs = [2 if m.draft() is not None else int(not m.cheap_replacements) for m in models]
+    words_by_pair = {}
     for pair in combinations(range(len(models)), 2) if new else ():
         while True:
             first, second = gains[[*pair]]
-            most = np.fmin(np.abs(first), np.abs(second))  # of two the one that is known
-            most[np.isnan(most)] = np.inf
-            most[np.sign(first) == np.sign(second)] = 0
-            top = int(most.argmax())
+            bounds = np.fmin(np.abs(first), np.abs(second))  # the known one of the two
+            bounds[np.isnan(bounds)] = np.inf
+            bounds[np.sign(first) == np.sign(second)] = 0
+            top = int(bounds.argmax())
             unknown = [number for number in pair if np.isnan(gains[number, top])]
-            if most[top] <= rounding[[*pair]].max() or not unknown:
+            if bounds[top] <= rounding[[*pair]].max() or not unknown:
                 break
-            # The most promising words at that position, all at once
+            # Score the most promising words at this position in one batch
             number, here = min(unknown, key=costs.__getitem__), positions == positions[top]
-            columns = np.flatnonzero(here & np.isnan(gains[number]) & (most > 0))
-            columns = columns[np.argsort(-most[columns], kind="stable")[:_AT_ONCE]]
-            some = [new[column][1] for column in columns.tolist()]
-            scores = models[number].replacement_log_probs(natural, new[top][0], some)
+            columns = np.flatnonzero(here & np.isnan(gains[number]) & (bounds > 0))
+            columns = columns[np.argsort(-bounds[columns], kind="stable")[:_BATCH_SIZE]]
+            batch = [new[column][1] for column in columns.tolist()]
+            scores = models[number].replacement_log_probs(natural, new[top][0], batch)
             gains[number, columns] = scores - log_probs[number]
-        if most[top] > rounding[[*pair]].max():
-            found[models[pair[0]].name, models[pair[1]].name] = new[top]
-    return found
+        if bounds[top] > rounding[[*pair]].max():
+            words_by_pair[models[pair[0]].name, models[pair[1]].name] = new[top]
+    return words_by_pair

@@ -1,4 +1,4 @@
-"""Loss that a search minimises, and constraint that it keeps, from exact log-probabilities."""
+"""Loss and constraint of a search, computed from exact log-probabilities."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScoredSentence:
-    """A sentence with its log-probabilities, (n_models,), nats, and the loss they make.
+    """A sentence with its log-probabilities, (n_models,), nats, and its loss.
 
-    They are exact, except where a perturbation replaces a further word: there they are expected.
+    The log-probabilities are exact, except between the replacements of a perturbation, where they
+    are expected values.
     """
 
     sentence: Sentence
@@ -28,19 +29,20 @@ class ScoredSentence:
 
 @dataclass(frozen=True)
 class Objective:
-    """A sentence that some models accept and others reject (Golan et al. 2023, Eq. 2).
+    """Objective of a sentence that some models accept and others reject (2023, Eq. 2).
 
-    The loss is the log-probability, above its limit, under the model that rejects least. Every
-    accepting model is to find the sentence no less likely than its limit, which of a model that
-    judges fluency is its floor, and of others the natural sentence's log-probability.
+    The loss is the largest log-probability above the limit among the rejecting models. The
+    constraint is that every accepting model's log-probability is at or above its limit. The limit
+    of a fluency model is its floor; the limit of other models is their log-probability of the
+    natural sentence.
 
     Attributes:
-        evaluator: scores exactly; its models fix the rows of every array of log-probabilities,
-            (n_models, n_sentences), nats.
-        accepting: which models accept: a higher log-probability can only help, as it never raises
-            the loss and never breaks the constraint. Of the others a lower one can only help.
-        limits: of each model, nats; 0 of a single model that rejects makes its log-probability the
-            loss.
+        evaluator: evaluator for exact scores; the order of its models is the order of rows in all
+            arrays of log-probabilities, (n_models, n_sentences), nats.
+        accepting: which models accept. For accepting models, a higher log-probability never raises
+            the loss and never breaks the constraint; for the others, a lower one.
+        limits: limit of each model, nats; with 0 for a single rejecting model, the loss is its
+            log-probability.
     """
 
     evaluator: Evaluator
@@ -48,20 +50,20 @@ class Objective:
     limits: tuple[float, ...]
 
     def loss(self, log_probs: FloatArray) -> FloatArray:
-        """Loss to minimise, (n_sentences,)."""
+        """Return the loss to minimise, (n_sentences,)."""
         rows = zip(self.accepting, log_probs, self.limits, strict=True)
-        # Asked of every word at every visit: without a copy for a single model that rejects
+        # Computed for every word at every visit, so a single rejecting model needs no copy
         return reduce(
             np.maximum, [row - limit if limit else row for a, row, limit in rows if not a]
         )
 
     def margins(self, log_probs: FloatArray) -> list[tuple[FloatArray, float | FloatArray]]:
-        """What must be no less than what, (n_sentences,) each, nats: the constraint."""
+        """Return the constraint as pairs of values and their lower bounds, (n_sentences,), nats."""
         rows = zip(self.accepting, log_probs, self.limits, strict=True)
         return [(row, limit) for accepting, row, limit in rows if accepting]
 
     def shortfall(self, log_probs: FloatArray) -> FloatArray:
-        """By how much sentences miss the constraint, (n_sentences,), nats; 0 where they keep it."""
+        """Return the total violation of the constraint, (n_sentences,), nats; 0 if satisfied."""
         total = np.zeros(log_probs.shape[1])
         for values, floor in self.margins(log_probs):
             misses = ~(values >= floor)  # not -inf - -inf, but nan
@@ -71,34 +73,34 @@ class Objective:
         return total
 
     def feasible(self, log_probs: FloatArray) -> BoolArray:
-        """Mask of sentences that keep the constraint, (n_sentences,); False if a score is nan."""
+        """Return a mask of sentences that satisfy the constraint, (n_sentences,); False for nan."""
         return reduce(np.logical_and, [row >= floor for row, floor in self.margins(log_probs)])
 
     def slack(self, log_probs: FloatArray) -> FloatArray:
-        """Sum of the accepting models' log-probabilities less the loss, (n_sentences,), nats.
+        """Return summed log-probabilities of accepting models minus the loss, (n_sentences,), nats.
 
-        High where the constraint leaves room.
+        High values are far from violating the constraint.
         """
-        accepted = log_probs[np.array(self.accepting)].sum(axis=0)  # over the accept models' rows
+        accepted = log_probs[np.array(self.accepting)].sum(axis=0)
         with np.errstate(invalid="ignore"):  # -inf - -inf
             slack = accepted - self.loss(log_probs)
         return np.where(np.isnan(slack), -np.inf, slack)
 
     def assess(self, sentence: Sentence, log_probs: FloatArray) -> ScoredSentence:
-        """A sentence with its exact log-probabilities, (n_models,), nats, and their loss."""
+        """Return a sentence with its exact log-probabilities, (n_models,), nats, and its loss."""
         return ScoredSentence(sentence, log_probs, float(self.loss(log_probs[:, None])[0]))
 
     def promising(
         self, log_probs: FloatArray, upper_bounds: FloatArray | float, loss: float
     ) -> BoolArray:
-        """Mask of sentences that may still keep the constraint with a loss below the given one.
+        """Return a mask of sentences that may satisfy the constraint with a loss below `loss`.
 
         Args:
-            log_probs: (n_models, n_sentences), nats; nan where not known.
-            upper_bounds: which these cannot exceed, (n_models, n_sentences); inf where unknown.
-            loss: to fall below.
+            log_probs: log-probabilities, (n_models, n_sentences), nats; nan if unknown.
+            upper_bounds: upper bounds of these, (n_models, n_sentences); inf if unknown.
+            loss: loss to improve on.
         """
-        # The best that scores not known can be: their bound if accepting, nothing if rejecting.
+        # Best case of unknown scores: the bound for accepting models, -inf for rejecting models
         best = log_probs.copy()
         bounds = np.broadcast_to(upper_bounds, best.shape)
         for row, (accepting, bound) in enumerate(zip(self.accepting, bounds, strict=True)):
@@ -108,21 +110,20 @@ class Objective:
 
 @dataclass(frozen=True)
 class PairObjective(Objective):
-    """One sentence of a pair on which two models disagree, the other one given.
+    """Objective of one sentence of a pair on which two models disagree; the other one is fixed.
 
-    Each model is to find its own sentence of the pair likelier. With the other sentence fixed, the
-    difference of the two models' log-ratios, which the pair maximises, grows by what this loss
-    falls. First the model that is to prefer this sentence, then the one that is to prefer the
-    other, with the other sentence's log-probabilities as limits.
+    The first model should find this sentence likelier, the second model the other one. Their limits
+    are the log-probabilities of the other sentence. The search maximises the difference of the two
+    models' log-ratios, which grows by the same amount as this loss falls.
     """
 
     def loss(self, log_probs: FloatArray) -> FloatArray:
-        """Log-probability under the second model less that under the first, nats."""
+        """Return log-probabilities under the second model minus those under the first, nats."""
         with np.errstate(invalid="ignore"):  # -inf - -inf
             difference = log_probs[1] - log_probs[0]
         return np.where(np.isnan(difference), np.inf, difference)
 
     def margins(self, log_probs: FloatArray) -> list[tuple[FloatArray, float | FloatArray]]:
-        """The same, and the second model prefers the other sentence."""
+        """Return the constraint; the second model must also prefer the other sentence."""
         first, *judges = super().margins(log_probs)
         return [first, (np.broadcast_to(self.limits[1], log_probs.shape[1]), log_probs[1]), *judges]

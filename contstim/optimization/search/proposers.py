@@ -1,14 +1,15 @@
-"""Proposal of better words at a position: the interface, our own strategy, and the published one.
+"""Proposal of better words at a position: the interface, our strategy, and the published one.
 
-`ScreeningProposer` asks cheap questions first. All words are screened, estimated by what costs
-least; the promising ones are scored by drafts, models that cost a fraction, or exactly where a
-model has no draft because exact scores are cheap; the best of these are scored exactly under all
-models. Each stage is calibrated by what came out at the next, for as long as the search lasts.
+`ScreeningProposer` computes cheap scores first. It screens all words with the cheapest estimates.
+Drafts, which cost a fraction of an exact score, then score the promising words. Models without
+a draft score them exactly, because their exact scores are cheap. The best of these words are scored
+exactly under all models. Each stage is calibrated by the results of the next one throughout the
+search.
 
-`RegressionProposer` is the published way, exact scores regressed on estimates (Golan et al. 2023,
-Methods, Eq. 3). At each visit a line is fitted to the exact log-probabilities of a few words on
-their estimates. If none of these words is a gain, the word with the best prediction is scored, and
-the line is refitted, a few times.
+`RegressionProposer` is the published strategy, a regression of exact scores on estimates (Golan et
+al. 2023, Methods, Eq. 3). At each visit, it fits a line to exact log-probabilities of a few words
+as a function of their estimates. If none of these words is an improvement, it scores the word with
+the best prediction and refits the line, a few times.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ if TYPE_CHECKING:
 
 
 class Proposer(ABC):
-    """A way to look for a better word.
+    """A strategy to find a better word.
 
-    It is frozen; what it learns on the way is in the state that it starts, and goes on with. A
-    strategy with a memory of another kind starts a subclass of `SearchState`.
+    A proposer is frozen; the search state stores all values that change. A strategy that stores
+    other values starts with a subclass of `SearchState`.
     """
 
     def start(self, evaluator: Evaluator, rng: np.random.Generator) -> SearchState:
-        """The state at the beginning of a search: nothing is learned yet.
+        """Return the initial state of a search.
 
         Args:
-            evaluator: of the search.
-            rng: for what the strategy leaves to chance.
+            evaluator: evaluator of the search.
+            rng: random generator of the strategy.
         """
         return SearchState(len(evaluator.models), rng)
 
@@ -52,28 +53,27 @@ class Proposer(ABC):
     def propose(
         self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
-        """The sentence with another word, an exactly lower loss, and the constraint kept, or None.
+        """Return a feasible sentence with another word and an exactly lower loss, or None.
 
         Args:
-            position: the sentence as it stands, and the words that may be put there.
-            objective: what to minimise and to keep, and what scores exactly.
-            state: what has been learned so far, to which this visit may add; its `rng` decides
-                what is left to chance.
+            position: current sentence, position and candidate words.
+            objective: loss, constraint and evaluator.
+            state: search state, which this visit may update, with the random generator.
         """
 
 
 def best_word(
     position: Position, objective: Objective, words: Sequence[str], log_probs: FloatArray
 ) -> ScoredSentence | None:
-    """The sentence with the word of lowest loss among those that improve on the position.
+    """Return the feasible sentence with the lowest loss below the current one, or None.
 
-    Of equally good words the first; None where no word is an improvement.
+    Of equally good words, the first is used.
 
     Args:
-        position: what to improve on.
-        objective: what to minimise and to keep.
-        words: the candidates.
-        log_probs: exact, (n_models, n_words), nats; nan where not known or ruled out.
+        position: current sentence and position.
+        objective: loss and constraint.
+        words: candidate words.
+        log_probs: exact log-probabilities, (n_models, n_words), nats; nan if unknown or excluded.
     """
     losses = objective.loss(log_probs)
     eligible = ~np.isnan(log_probs).any(axis=0) & objective.feasible(log_probs)
@@ -87,26 +87,28 @@ def best_word(
 def rank_exactly(
     position: Position, objective: Objective, words: Sequence[str], log_probs: FloatArray
 ) -> ScoredSentence | None:
-    """The best word where exact scores of all words are there already; it alone is recorded."""
+    """Return and record the best sentence, given exact scores of all words; see `best_word`."""
     better = best_word(position, objective, words, log_probs)
     if better is not None:
-        told = (position.visit, position.index, better.sentence, better.log_probs)
-        objective.evaluator.record(*told)
+        fields = (position.visit, position.index, better.sentence, better.log_probs)
+        objective.evaluator.record(*fields)
     return better
 
 
 @dataclass(frozen=True)
 class ScreeningProposer(Proposer):
-    """Screen all words, draft the promising ones, score the best exactly, with any mix of models.
+    """The default strategy: screen all words, draft the promising ones, score the best exactly.
+
+    Models of all kinds can be combined.
 
     Attributes:
-        draft_share: of the passes that one exact score under all models takes, what a visit spends
-            on drafts under each model.
-        min_draft_passes: passes that it spends on these however little exact scores take.
-        draft_covers: how much work a draft is; see `LanguageModel.draft`.
-        min_expected_improvement: nats, above which a word is scored exactly.
-        patience: exact evaluations without gain after which the position is given up.
-        max_batch: how many words are scored exactly at once, at most.
+        draft_share: passes of a visit for drafts under each model, as a share of the passes of one
+            exact score under all models.
+        min_draft_passes: minimum number of passes of a visit for drafts under each model.
+        draft_covers: effort of a draft; see `LanguageModel.draft`.
+        min_expected_improvement: expected improvement above which a word is scored exactly, nats.
+        patience: exact evaluations without gain after which the visit ends.
+        max_batch: maximum number of words scored exactly at once.
     """
 
     draft_share: float = 0.25
@@ -119,20 +121,20 @@ class ScreeningProposer(Proposer):
     def propose(
         self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
-        """See `Proposer.propose`."""
-        # Screen all words. Where every model tells exact scores, as n-gram models do, that is all.
+        """Return a better sentence or None; see `Proposer.propose`."""
+        # Screen all words. If all scores are exact, as for n-gram models, this is enough.
         words, evaluator = position.words, objective.evaluator
         estimates = PositionEstimates(position, objective, state)
         if not estimates.spread.any():
             log_probs = np.where(estimates.open, estimates.mean, np.nan)
             return rank_exactly(position, objective, words, log_probs)
 
-        # Draft the promising ones. The longer exact scores take, the more drafts are worth.
+        # Draft the promising words. The budget grows with the cost of exact scores.
         passes = max(self.min_draft_passes, self.draft_share * sum(evaluator.exact_passes))
         ready = estimates.refine(passes, self.draft_covers)
 
-        # Score the best exactly, until they promise too little or several in a row were no better.
-        # Of a batch, the next model scores only what the ones before have not ruled out.
+        # Score the best words exactly, until the expected improvement is too small or several in a
+        # row are no better. Each model scores only words that the models before did not exclude.
         def promising(log_probs: FloatArray) -> BoolArray:
             return objective.promising(log_probs, np.inf, position.current.loss)
 
@@ -141,7 +143,7 @@ class ScreeningProposer(Proposer):
         failures = 0
         while failures < self.patience:
             loss = (better or position.current).loss
-            # As many words as it has paid so far to score exactly at once
+            # Batch size according to the success of earlier batches
             limit = state.batch_size(self.max_batch)
             chosen = estimates.most_promising(ready, limit, loss, self.min_expected_improvement)
             if not len(chosen):
@@ -158,47 +160,45 @@ class ScreeningProposer(Proposer):
 
 @dataclass(frozen=True)
 class RegressionProposer(Proposer):
-    """The published strategy; models that are exact take part as they are.
+    """The published strategy; models with exact scores of all words need no regression.
 
     Attributes:
-        threshold: under models that read from left to right, the least log-probability, nats, of a
-            candidate given the words before it; all that reach it are scored exactly.
-        threshold_step: by how much the threshold falls, nats, while too few candidates reach it.
-        min_candidates: how many are enough.
-        patience: predictions without gain after which the position is given up.
-        penalty: what a nat by which a prediction misses the constraint adds to its loss.
+        threshold: minimum log-probability, nats, of a candidate given the words before it, under
+            left-to-right models; these score all remaining candidates exactly.
+        threshold_step: decrease of the threshold while too few candidates reach it, nats.
+        min_candidates: number of candidates that is sufficient.
+        patience: predictions without gain after which the visit ends.
+        penalty: added loss for each nat by which a prediction violates the constraint.
     """
 
-    # Of a word's first token, in the paper; ours, of all its tokens where these have been read
-    # anyway, and normalised as the model's rule says (in the code over all tokens). In the paper
-    # for GPT-2; here for every model that reads from left to right: GPT-2, RNN and LSTM, of which
-    # the published code scores all words for the last two. Masked models do not read so under any
-    # rule, since all their masks are seen at once.
+    # The paper uses a word's first token. We use all tokens if they have been scored anyway,
+    # normalised by the model's rule (the published code: over all tokens). The paper uses the
+    # threshold for GPT-2, and its code scores all words for RNN and LSTM; we use it for all
+    # left-to-right models. Masked models are never left-to-right, because they see all masks at
+    # once.
     threshold: float = -10.0
     threshold_step: float = 5.0
-    # Words that may stand there; the code counts tokens that begin a word.
+    # We count words allowed at the position; the published code counts tokens that begin a word
     min_candidates: int = 10
-    # Each line starts from the words with the highest and the lowest approximation, scored under
-    # that model alone, and from the word that stands there; a gain among them is taken. Ours never
-    # falls: a better approximation predicts no worse. Then the best prediction is scored, whether
-    # it promises a gain or not, five times at most; the code counts only words no better than an
-    # earlier one, and stops at six in a row.
+    # Each line starts from the words with the highest and the lowest estimate, scored under that
+    # model alone, and from the current word; an improvement among them is accepted. Our lines have
+    # no negative slope: a higher estimate predicts no lower score. Then the word with the best
+    # prediction is scored, up to five times, even if it predicts no gain. The published code counts
+    # only words no better than an earlier one and stops after six in a row.
     patience: int = 5
-    # A missed constraint outweighs any loss, so that words that keep it by prediction come first,
-    # and then those that miss it least.
+    # A violation outweighs any loss: predicted feasible words come first, then the least violating
     penalty: float = 1e5
 
     def propose(
         self, position: Position, objective: Objective, state: SearchState
     ) -> ScoredSentence | None:
-        """See `Proposer.propose`."""
-        del state  # lines are fitted anew at every visit
-        # Candidates are the words that every left-to-right model finds likely enough after those
-        # before them; such models then score them all exactly. Rows of arrays are models, columns
-        # candidates.
+        """Return a better sentence or None; see `Proposer.propose`."""
+        del state  # each visit fits new lines
+        # Candidates are the words that every left-to-right model finds likely enough in context;
+        # these models score all candidates exactly. Rows of arrays are models, columns candidates.
         evaluator = objective.evaluator
         screenings = [evaluator.screen(number, position) for number in range(len(evaluator.models))]
-        chosen = self._likely_enough(screenings, position.allowed)
+        chosen = self._select_likely(screenings, position.allowed)
         words = [position.words[i] for i in np.flatnonzero(chosen)]
         exact = np.stack([screening.exact[chosen] for screening in screenings])
         for number, screening in enumerate(screenings):
@@ -207,12 +207,12 @@ class RegressionProposer(Proposer):
         if not np.isnan(exact).any():
             return rank_exactly(position, objective, words, exact)
 
-        # Lines for the models that only estimate begin with three points: the candidates with the
-        # highest and the lowest estimate, and the word that stands there (column `here`).
-        here = position.column
+        # Lines of models without exact scores start with three points: the candidates with the
+        # highest and the lowest estimate, and the current word (column `current_column`)
+        current_column = position.column
         estimates = np.stack([screening.estimate[chosen] for screening in screenings])
-        current = np.array([screening.estimate[here] for screening in screenings])
-        extremes = _extremes(exact, estimates, current)
+        current = np.array([screening.estimate[current_column] for screening in screenings])
+        extremes = _find_extremes(exact, estimates, current)
         for number, column in extremes:
             scores = evaluator.replacement_log_probs(number, position, [words[column]])
             exact[number, column] = scores[0]
@@ -220,14 +220,13 @@ class RegressionProposer(Proposer):
             sentence = position.replace(words[column])
             evaluator.record(position.visit, position.index, sentence, exact[:, column])
 
-        # While none of the scored words is a gain, score the one with the best prediction; each
-        # score moves the lines.
+        # While no scored word is an improvement, score the word with the best prediction and refit
         better = best_word(position, objective, words, exact)
         for _ in range(self.patience):
             scored = ~np.isnan(exact).any(axis=0)
             if better is not None or scored.all():
                 break
-            # Words that are scored come last, the others by predicted loss, penalty included.
+            # Sort unscored words by predicted loss, penalty included; scored words come last
             predicted = _predict(exact, estimates, position.current.log_probs, current)
             with np.errstate(invalid="ignore"):  # -inf + inf
                 losses = objective.loss(predicted) + self.penalty * objective.shortfall(predicted)
@@ -237,9 +236,9 @@ class RegressionProposer(Proposer):
             better = best_word(position, objective, words, exact)
         return better
 
-    def _likely_enough(self, screenings: list[Replacements], allowed: BoolArray) -> BoolArray:
-        """The allowed words that every left-to-right model finds likely enough, (n_words,)."""
-        # Log-probabilities of the words given those before them, under each of these models.
+    def _select_likely(self, screenings: list[Replacements], allowed: BoolArray) -> BoolArray:
+        """Return a mask of allowed words likely enough under left-to-right models, (n_words,)."""
+        # Log-probabilities of the words given the words before them, by model
         conditional = [
             r.upper_bound - r.prefix_log_prob
             for r in screenings
@@ -247,25 +246,25 @@ class RegressionProposer(Proposer):
         ]
         if not conditional:
             return allowed
-        least: FloatArray = np.min(conditional, axis=0)
-        threshold, lowest = self.threshold, least[allowed & np.isfinite(least)].min(initial=0.0)
-        while (allowed & (least >= threshold)).sum() < self.min_candidates and threshold > lowest:
+        minima: FloatArray = np.min(conditional, axis=0)
+        threshold, lowest = self.threshold, minima[allowed & np.isfinite(minima)].min(initial=0.0)
+        while (allowed & (minima >= threshold)).sum() < self.min_candidates and threshold > lowest:
             threshold -= self.threshold_step
-        return allowed & (least >= threshold)
+        return allowed & (minima >= threshold)
 
 
-def _extremes(
+def _find_extremes(
     exact: FloatArray, estimates: FloatArray, current: FloatArray
 ) -> list[tuple[int, int]]:
-    """The words with the highest and the lowest estimate under each model that only estimates.
+    """Find the words with the highest and the lowest estimate, under models without exact scores.
 
-    Pairs of row and column. Where the word that stands there is itself the extreme, its exact score
-    is known and no other takes its place.
+    Returns pairs of row and column. If the current word is the extreme itself, its exact score is
+    known and no other word is returned.
 
     Args:
-        exact: (n_models, n_words), nats, nan where not known.
-        estimates: (n_models, n_words).
-        current: of the word that stands there, (n_models,).
+        exact: exact log-probabilities, (n_models, n_words), nats; nan if unknown.
+        estimates: estimates of the words, (n_models, n_words).
+        current: estimates of the current word, (n_models,).
     """
     extremes = []
     for number in np.flatnonzero(np.isnan(exact).any(axis=1)).tolist():
@@ -278,29 +277,29 @@ def _extremes(
 def _predict(
     exact: FloatArray, estimates: FloatArray, current_exact: FloatArray, current: FloatArray
 ) -> FloatArray:
-    """Log-probabilities, (n_models, n_words): exact ones, and points of the fitted lines.
+    """Return log-probabilities, (n_models, n_words), nats: exact or predicted by fitted lines.
 
-    Lines are least-squares fits, and never fall: a higher estimate predicts no lower score.
+    Lines are least-squares fits without negative slope: a higher estimate predicts no lower score.
 
     Args:
-        exact: see `_extremes`, as for the estimates.
-        estimates: of the words.
-        current_exact: of the sentence as it stands, (n_models,), nats.
-        current: the estimate of the word that stands there, (n_models,).
+        exact: exact log-probabilities, (n_models, n_words), nats; nan if unknown.
+        estimates: estimates of the words, (n_models, n_words).
+        current_exact: log-probabilities of the current sentence, (n_models,), nats.
+        current: estimates of the current word, (n_models,).
     """
     predicted = exact.copy()
-    for number, (known, of_words) in enumerate(zip(exact, estimates, strict=True)):
-        unscored = np.isnan(known)
-        # Points of the line: the words scored so far, and the one that stands there.
-        x = np.append(of_words[~unscored], current[number])
-        y = np.append(known[~unscored], current_exact[number])
+    for number, (scores, estimated) in enumerate(zip(exact, estimates, strict=True)):
+        unscored = np.isnan(scores)
+        # Points of the line: the scored words and the current word
+        x = np.append(estimated[~unscored], current[number])
+        y = np.append(scores[~unscored], current_exact[number])
         finite = np.isfinite(x) & np.isfinite(y)
         x, y = x[finite], y[finite]
-        if not len(x):  # nothing to fit: estimates are taken as they are
-            predicted[number, unscored] = of_words[unscored]
+        if not len(x):  # nothing to fit: use the estimates unchanged
+            predicted[number, unscored] = estimated[unscored]
             continue
         centred = x - x.mean()
         squares = float(centred @ centred)
         slope = max(0.0, float(centred @ y) / squares) if squares > 0 else 1.0
-        predicted[number, unscored] = y.mean() + slope * (of_words[unscored] - x.mean())
+        predicted[number, unscored] = y.mean() + slope * (estimated[unscored] - x.mean())
     return predicted

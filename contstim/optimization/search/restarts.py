@@ -1,11 +1,11 @@
-"""Searches from one natural sentence again and again, for as long as that pays.
+"""Repeated searches from one natural sentence.
 
-A search takes the first better word at each position it comes to, and so runs into whatever
-sentence the order of its positions leads to. Another order leads elsewhere: searches that differ
-in nothing but their seeds end several nats apart. So the sentence is searched again with another
-seed, and the best result is kept, until several searches in a row have gained next to nothing.
+A search accepts the first better word at each position, so its result depends on the order of
+positions. Searches that differ only in their seeds end several nats apart. Therefore the sentence
+is searched again with other seeds, until several searches in a row have gained almost nothing. The
+best result is returned.
 
-Searches share nothing. Each is what a single search with its seed is, and can be repeated alone.
+Searches share no state. Each gives the same result as a single search with its seed.
 """
 
 from __future__ import annotations
@@ -33,22 +33,21 @@ ResultT = TypeVar("ResultT", bound="SearchResult")
 
 @dataclass(frozen=True)
 class SearchBudget:
-    """Budget of searches from a natural sentence, in number and time; the first always finishes.
+    """Budget of searches from a natural sentence; the first search always finishes.
 
     Attributes:
-        searches: how many there are at most; None for any number.
-        seconds: in which the last one is to end. Another search begins only if it is expected to,
-            should it take as long as those before on average. Results then depend on the machine.
-        patience: so many searches in a row that each gained less than `min_gain` are the last;
-            None to go on whatever they gain.
-        min_gain: nats.
-        passes: sequences through all networks, with which the last search is to end, expected as
-            with seconds. A model that does not report its passes (`LanguageModel.reports_passes`)
-            exceeds any number. None for any number.
+        searches: maximum number of searches; None for no limit.
+        seconds: time limit. Another search begins only if it should end in time, given the mean
+            duration of the earlier searches. Results then depend on the machine.
+        patience: number of searches in a row with a gain below `min_gain` after which the searches
+            end; None for no limit.
+        min_gain: smallest gain that resets the patience, nats.
+        passes: limit of sequences through all networks, extrapolated like `seconds`. Models that do
+            not report passes (`LanguageModel.reports_passes`) exceed any limit. None for no limit.
 
     Raises:
-        InputError: a number is out of range, nothing ends the searches, or there is a time limit
-            for a single one.
+        InputError: if a number is out of range, nothing limits the searches, or a single search has
+            a time limit.
     """
 
     searches: Annotated[int | None, Help("Number.", at_least=1)] = None
@@ -63,13 +62,13 @@ class SearchBudget:
             raise InputError(f"seconds must be a number above 0, not {self.seconds:g}.")
         if self.searches == 1 and self.seconds is not None:
             raise InputError("A single search always finishes: ask for 2 or leave out the seconds.")
-        # Passes do not end searches between models without a network.
+        # Passes do not limit searches between models without a network
         if self.searches is None and self.seconds is None and self.patience is None:
             raise InputError("Nothing ends the searches: give their number, seconds or a patience.")
 
     @property
     def text(self) -> str:
-        """The budget in words; equal budgets have equal texts, and others have others."""
+        """Unique description of the budget."""
         if self.searches == 1:
             return "one"
         parts = ["any number" if self.searches is None else f"at most {self.searches}"]
@@ -83,14 +82,14 @@ class SearchBudget:
 
 
 SINGLE = SearchBudget(searches=1)
-"""One search, whatever it costs."""
+"""A single search without limits."""
 
 
 ALL = "as many searches were made as were asked for"
 DRY = "further searches gained too little"
 SECONDS = "another search would not have ended in time"
 PASSES = "another search would have taken too many passes through networks"
-"""Why no further search was made, as the user reads it."""
+"""Reasons why the searches ended, as messages for the user."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +97,12 @@ class SearchSummary:
     """One of the searches from a natural sentence.
 
     Attributes:
-        number: from 0.
-        seed: with which a single search gives the same result.
-        loss: of its result, nats; the lower the better.
-        gain: by how much it lowered the lowest loss before it, nats; 0 for the first.
-        visits: how many positions were visited.
-        costs: what each model computed, by its name.
+        number: 0-based number of the search.
+        seed: seed with which a single search gives the same result.
+        loss: loss of the result, nats; lower is better.
+        gain: decrease of the lowest loss so far, nats; 0 for the first search.
+        visits: number of visited positions.
+        costs: costs by model name.
     """
 
     number: int
@@ -119,12 +118,12 @@ class SearchResult:
     """Result of a search, or the best of several.
 
     Attributes:
-        natural: where the search started.
-        recipe: the recipe's name.
-        costs: what each model computed in all searches, by its name.
-        searches: all searches from the natural sentence, from which one sees whether they paid.
-        budget: how often and how long there could be.
-        end_of_searches: why there was no further one.
+        natural: natural sentence from which the search started.
+        recipe: name of the recipe.
+        costs: costs of all searches by model name.
+        searches: summaries of all searches from the natural sentence.
+        budget: budget of the searches.
+        end_of_searches: reason why the searches ended.
     """
 
     natural: Sentence
@@ -136,12 +135,12 @@ class SearchResult:
 
     @property
     def in_vain(self) -> int:
-        """Number of searches in a row, up to the last, that gained less than the least gain."""
-        return _in_vain(self.searches, self.budget)
+        """Number of searches in a row, up to the last, with a gain below `min_gain`."""
+        return _count_unsuccessful(self.searches, self.budget)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What was found, and what it cost, as plain values for JSON."""
+        """Result and costs as plain values for JSON."""
         return {
             "natural": self.natural.text,
             "recipe": self.recipe,
@@ -153,8 +152,8 @@ class SearchResult:
         }
 
 
-def _in_vain(searches: Sequence[SearchSummary], budget: SearchBudget) -> int:
-    later = searches[:0:-1]  # without the first, the last in front
+def _count_unsuccessful(searches: Sequence[SearchSummary], budget: SearchBudget) -> int:
+    later = searches[:0:-1]  # without the first search, in reverse order
     return len(list(takewhile(lambda s: s.gain < budget.min_gain, later)))
 
 
@@ -165,14 +164,14 @@ def best_of(
     budget: SearchBudget,
     on_restart: Callable[[SearchSummary], None] | None = None,
 ) -> ResultT:
-    """The result with the lowest loss, of equal ones the first; its costs are those of all.
+    """Return the first result with the lowest loss, with the costs of all searches.
 
     Args:
-        search: a whole search with the seed that it is given.
-        models: of the search.
-        seed: of the first search, and from which those of the others are derived.
-        budget: how often and how long.
-        on_restart: told of each search that is followed by another.
+        search: function that runs a whole search with a seed.
+        models: models of the search.
+        seed: seed of the first search, from which the other seeds are derived.
+        budget: limits of the searches.
+        on_restart: callback, called after each search that is followed by another.
     """
     began = monotonic()
     reported = all(model.reports_passes for model in models)
@@ -187,13 +186,13 @@ def best_of(
             best, lowest = result, summary.loss
         searches.append(replace(summary, number=len(searches), gain=gain))
 
-        # Another search is expected to take the mean of those before.
+        # Assume that another search takes the mean of the earlier ones
         costs = {m.name: sum((s.costs[m.name] for s in searches), Cost()) for m in models}
         passes = sum(c.rows for c in costs.values()) if reported else inf
         with_another = (len(searches) + 1) / len(searches)
         if len(searches) == budget.searches:
             end = ALL
-        elif _in_vain(searches, budget) == budget.patience:
+        elif _count_unsuccessful(searches, budget) == budget.patience:
             end = DRY
         elif budget.passes is not None and passes * with_another > budget.passes:
             end = PASSES
@@ -201,10 +200,10 @@ def best_of(
             end = SECONDS
         elif on_restart is not None:
             on_restart(searches[-1])
-    every = tuple(searches)
-    return replace(best, costs=costs, searches=every, budget=budget, end_of_searches=end)
+    summaries = tuple(searches)
+    return replace(best, costs=costs, searches=summaries, budget=budget, end_of_searches=end)
 
 
 def seed_of_search(seed: int, number: int) -> int:
-    """The seed of one of several searches, numbered from 0: the seed itself for the first."""
+    """Return the seed of a search with a 0-based number; the first uses `seed` itself."""
     return seed if number == 0 else int(np.random.SeedSequence((seed, number)).generate_state(1)[0])

@@ -1,27 +1,27 @@
-"""Estimates of every word at a position, and what a search learns in order to improve them.
+"""Estimates of every word at a position, and their calibration during a search.
 
-An example. The accept model gives `The dog barks` -20 nats, which is its floor, the reject model
--18. Screening the second position tells how much likelier each word makes the sentence than `dog`
-does, which comes to these means, all with a spread of 2 nats while nothing has been learned:
+Example: the accept model gives `The dog barks` -20 nats, which is its floor, the reject model -18.
+Screening the second position estimates how much likelier each word makes the sentence than `dog`
+does. Before any calibration, this gives these means, all with a standard deviation of 2 nats:
 
                        dog      cat     idea
     accept (row 0)     -20    -20.5      -26
     reject (row 1)     -18      -21      -27
 
-`cat` would lower the loss by about 3.1 nats on average and reaches the floor with a chance of .4:
-its expected improvement is 1.2 nats. `idea` would lower it by 9, but reaches the floor with a
-chance of .001: 0.01 nats. So `cat` is drafted, which replaces its mean and its spread by better
-ones, and is scored exactly if it still promises enough.
+`cat` lowers the loss by about 3.1 nats on average and reaches the floor with probability .4: its
+expected improvement is 1.2 nats. `idea` lowers the loss by 9 nats, but reaches the floor with
+probability .001: 0.01 nats. So a draft scores `cat`, which gives a better mean and a smaller
+standard deviation. `cat` is scored exactly if its expected improvement is still large enough.
 
-Another example. Under the accept model a word's log-probability is expected half a nat above the
-floor, under the reject model 3 nats below the loss, both with a spread of 2 nats. The word keeps
-the constraint with a chance of .6 and then lowers the loss by 3.06 nats on average: its expected
-improvement is 1.8 nats.
+Another example: the expected log-probability of a word is half a nat above the floor under the
+accept model, and 3 nats below the loss under the reject model, both with a standard deviation of
+2 nats. The word satisfies the constraint with probability .6 and then lowers the loss by 3.06 nats
+on average: its expected improvement is 1.8 nats.
 
-Expected improvements are means over 32 draws of errors, for each of some 20,000 words at a
-position. No word is expected to improve more than it would with the most favourable of all errors
-drawn. So of a few hundred words, those that improve most at their means, the best bound the others:
-only words that could reach these are looked at one by one.
+Expected improvements are means over 32 random errors, for each of about 20,000 words at a position.
+The improvement of a word with the most favourable of these errors is an upper bound. The expected
+improvements of the few hundred words that improve most at their means give a threshold. Only words
+whose upper bound reaches this threshold are evaluated.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ if TYPE_CHECKING:
     from contstim.optimization.search.objectives import Objective
 
 
-# Stages that estimates come from: for all words at once, from the least work, and for a few words,
-# from a draft of the model
+# Stages of estimates: the cheapest ones for all words, and those by a draft for a few words
 SCREEN, DRAFT = 0, 1
-FIRST_ERRORS = (2.0, 0.5)  # that are expected of each stage at first, nats
-_MIN_WORDS = 4  # to draft fewer words is no better than to score them exactly
+FIRST_ERRORS = (2.0, 0.5)  # initial standard deviation of each stage, nats
+_MIN_WORDS = 4  # drafts of fewer words are no better than exact scores
 
 
 class PositionEstimates:
     """Expected log-probabilities of the words at a position, under each model of the search.
 
-    It begins with estimates of all words from the least work, and with true upper bounds, which
-    rule words out for good. Rows of all arrays are models, columns words.
+    Initially, these are the cheapest estimates of all words and true upper bounds, which exclude
+    words permanently. Rows of all arrays are models, columns words.
 
     Args:
-        position: the sentence as it stands, and the words.
-        objective: decides which words promise something; its models are asked.
-        state: calibrates the estimates, and learns from what they come to.
+        position: current sentence, position and candidate words.
+        objective: loss, constraint, and evaluator with the models.
+        state: search state with the calibrations, which this updates.
 
     Attributes:
-        mean: what is expected of the whole sentence with each word, (n_models, n_words), nats.
-        spread: its standard deviation, (n_models, n_words), nats; 0 where the mean is exact.
-        refined: what is known better than from screening, (n_models, n_words).
-        open: which words are allowed and not ruled out by a bound or an exact score, (n_words,).
+        mean: expected log-probability of the sentence with each word, (n_models, n_words), nats.
+        spread: standard deviation of `mean`, (n_models, n_words), nats; 0 if `mean` is exact.
+        refined: mask of estimates that are better than screening, (n_models, n_words).
+        open: mask of words that are allowed and not excluded by a bound or an exact score,
+            (n_words,).
     """
 
     def __init__(self, position: Position, objective: Objective, state: SearchState) -> None:
@@ -70,12 +70,12 @@ class PositionEstimates:
         shape = (len(evaluator.models), len(position.words))
         self.mean, self.spread = np.zeros(shape), np.zeros(shape)
         self.refined = np.zeros(shape, np.bool_)
-        # Estimated differences from the word that stands there, by the stage they came from.
+        # Estimated differences from the current word, by stage
         self._differences = [np.full(shape, np.nan) for _ in FIRST_ERRORS]
         bounds = np.empty(shape)
-        # Where only scores of whole sentences are known, estimates are made in another way
+        # Models that only return scores of whole sentences need other estimates
         self._black_boxes: dict[int, BlackBoxEstimates] = {}
-        here = position.column  # the column of the word that stands there
+        current = position.column
         for number, model in enumerate(evaluator.models):
             if model.is_black_box:
                 box = BlackBoxEstimates(number, position, evaluator, state.regressions[number])
@@ -88,30 +88,30 @@ class PositionEstimates:
             if screening.complete:  # exact scores of all words need no calibration
                 self.mean[number], self.refined[number] = screening.exact, True
                 continue
-            # A word is expected to differ from the one that stands there as their estimates do, but
-            # to be no better than its bound.
-            differences = screening.estimate - screening.estimate[here]
-            self._expect(number, slice(None), differences, SCREEN)
+            # Expect the same difference from the current word as between the estimates, up to the
+            # bound
+            differences = screening.estimate - screening.estimate[current]
+            self._set_expected(number, slice(None), differences, SCREEN)
             mean = self.mean[number]
             np.minimum(mean, screening.upper_bound, out=mean)
             is_exact = ~np.isnan(screening.exact)
             mean[is_exact] = screening.exact[is_exact]
             self.spread[number, is_exact] = 0
             self.refined[number] = is_exact
-        exact = np.where(self.spread == 0, self.mean, np.nan)  # what was told exactly
+        exact = np.where(self.spread == 0, self.mean, np.nan)
         promising = objective.promising(exact, bounds, position.current.loss)
         self.open: BoolArray = position.allowed & promising
 
     def most_promising(
         self, among: BoolArray, limit: int, loss: float, min_expected_improvement: float
     ) -> IntArray:
-        """Columns of the words with the largest expected improvement on a loss, best first.
+        """Return columns of the words with the largest expected improvement, best first.
 
         Args:
-            among: which words to choose from, (n_words,).
-            limit: how many, at most.
-            loss: to improve on.
-            min_expected_improvement: nats, which all of them exceed.
+            among: mask of the words to choose from, (n_words,).
+            limit: maximum number of words.
+            loss: loss to improve on.
+            min_expected_improvement: nats; the words must exceed it.
         """
         return most_improving(
             self._objective, loss, self.mean, self.spread, among, limit, min_expected_improvement
@@ -121,15 +121,15 @@ class PositionEstimates:
         """Refine the estimates of the most promising words, the cheapest model first.
 
         Args:
-            passes: how many to spend under each model.
-            draft_covers: how much work a draft is.
+            passes: number of passes to spend under each model.
+            draft_covers: effort of a draft.
 
         Returns:
-            Which words may be scored exactly now, (n_words,): the open ones that have been refined
-            under every model whose passes sufficed for a few.
+            Mask of the words that may be scored exactly now, (n_words,): open words that have been
+            refined under every model with enough passes for `_MIN_WORDS` words.
         """
-        # Models with something left to refine among the open words, and what a word costs there. A
-        # draft takes about two passes a word of the sentence, the word that stands there included.
+        # Cost of a word under the models with unrefined open words. A draft takes about two passes
+        # for each word of the sentence, the current word included.
         costs = {}
         for number in np.flatnonzero((self.open & ~self.refined).any(axis=1)).tolist():
             guess = self._evaluator.exact_passes[number]
@@ -140,22 +140,21 @@ class PositionEstimates:
         for number in sorted(costs, key=costs.__getitem__):
             limit = int(passes / costs[number])
             if limit >= _MIN_WORDS:
-                # A model's turn comes with what the cheaper ones have just told.
+                # Use the new estimates of the cheaper models
                 chosen = self.most_promising(self.open, limit, self._position.current.loss, 0.0)
                 self.refine_under(number, chosen, draft_covers)
                 ready &= self.refined[number]
         return ready
 
     def refine_under(self, number: int, columns: IntArray, draft_covers: int) -> None:
-        """Refine the estimates of some words under one model, where that has not been done yet.
+        """Refine the unrefined estimates of some words under one model.
 
-        By a draft of the model, or by exact scores where it has none since these cost little.
+        This uses a draft of the model, or exact scores if they are so cheap that it has no draft.
         """
         columns = columns[~self.refined[number, columns]]
         if not len(columns):
             return
-        # Scores of the draft are calibrated; exact ones are the mean itself, without a spread. Both
-        # show how good the screening was.
+        # Calibrate scores of the draft; exact scores become the mean. Both calibrate screening.
         position, evaluator = self._position, self._evaluator
         words = [position.words[i] for i in columns.tolist()]
         passes = evaluator.tallies[number].total.rows
@@ -166,29 +165,29 @@ class PositionEstimates:
             differences = log_probs - position.current.log_probs[number]
             self.mean[number, columns], self.spread[number, columns] = log_probs, 0
         else:
-            # The word that stands there is drafted too: estimates count as differences from it.
-            with evaluator.counted(number):
+            # Draft the current word too, because estimates are differences from it
+            with evaluator.count_cost(number):
                 log_probs = draft.replacement_log_probs(
                     position.sentence, position.index, [*words, position.word]
                 )
             differences = log_probs[:-1] - log_probs[-1]
             if box is None:
-                self._expect(number, columns, differences, DRAFT)
+                self._set_expected(number, columns, differences, DRAFT)
             else:
                 box.drafted[columns] = log_probs[:-1]
                 self.mean[number], self.spread[number] = box.predict()
         self.refined[number, columns] = True
-        self._compare(number, columns, differences, SCREEN)
+        self._update_calibration(number, columns, differences, SCREEN)
         passes = evaluator.tallies[number].total.rows - passes
         self._state.record_cost(number, passes, len(words))
 
     def calibrate(self, columns: IntArray, exact: FloatArray, *, improved: bool) -> None:
-        """Learn from a batch of exact scores how good drafts were, and whether batches pay.
+        """Update the calibration of drafts and the success of batches with a batch of exact scores.
 
         Args:
-            columns: the words of the batch.
-            exact: their log-probabilities, (n_models, n_columns), nats; nan where not asked.
-            improved: whether one of them was a better word.
+            columns: columns of the words of the batch.
+            exact: exact log-probabilities, (n_models, n_columns), nats; nan if not scored.
+            improved: whether a word of the batch was better.
         """
         self._state.record_batch(improved=improved)
         for number, scores in enumerate(exact):
@@ -198,13 +197,13 @@ class PositionEstimates:
                 self.mean[number], self.spread[number] = box.predict()
                 continue
             differences = scores - self._position.current.log_probs[number]
-            self._compare(number, columns, differences, DRAFT)
+            self._update_calibration(number, columns, differences, DRAFT)
 
-    def _expect(
+    def _set_expected(
         self, number: int, columns: IntArray | slice, differences: FloatArray, stage: int
     ) -> None:
-        # All estimates count as differences from the word that stands there, whose exact score is
-        # known: what they get wrong about the rest of the sentence cancels.
+        # Use differences from the current word, whose exact score is known, so that errors about
+        # the rest of the sentence cancel
         calibration = self._state.calibrations[number][stage]
         current = self._position.current.log_probs[number]
         expected = calibration.predict(differences)
@@ -213,67 +212,70 @@ class PositionEstimates:
         self.spread[number, columns] = calibration.spread
         self._differences[stage][number, columns] = differences
 
-    def _compare(self, number: int, columns: IntArray, outcomes: FloatArray, stage: int) -> None:
+    def _update_calibration(
+        self, number: int, columns: IntArray, outcomes: FloatArray, stage: int
+    ) -> None:
         estimated = self._differences[stage][number, columns]
         self._state.calibrations[number][stage].update(estimated, outcomes)
 
 
 class SearchState:
-    """State of a search: how good its models' estimates have been, and what they cost.
+    """State of a search: calibrations and costs of its models' estimates.
 
     Args:
-        n_models: of the search; they are called by their number.
-        rng: for what a strategy leaves to chance.
+        n_models: number of models of the search.
+        rng: random generator of the strategy.
 
     Attributes:
-        calibrations: of each model's estimates of each stage, by what they come to.
-        regressions: of scores on sentences, under each model that is a black box.
+        calibrations: calibrations by model and stage.
+        regressions: regressions of scores on sentences by model, used for black boxes.
     """
 
     def __init__(self, n_models: int, rng: np.random.Generator) -> None:
         self.rng = rng
         self.calibrations = [list(map(Calibration, FIRST_ERRORS)) for _ in range(n_models)]
         self.regressions = [SentenceRegression() for _ in range(n_models)]
-        self._passes, self._words = [0] * n_models, [0] * n_models  # spent on refined estimates
+        self._passes, self._words = [0] * n_models, [0] * n_models  # for refined estimates
         self._improvements = self._batches = 0
 
     def expected_cost(self, number: int, guess: float) -> float:
-        """Passes that a refined estimate of one word takes under a model, 1 or more.
+        """Return the expected passes for a refined estimate of one word, at least 1.
 
         Args:
-            number: the model's.
-            guess: what to expect at first; weighs as much as four words.
+            number: number of the model.
+            guess: prior number of passes, with the weight of four words.
         """
         passes = self._passes[number] + 4 * guess
         return max(1.0, passes / (self._words[number] + 4))
 
     def record_cost(self, number: int, passes: int, words: int) -> None:
-        """Remember how many passes a model took to refine so many words."""
+        """Add the passes and the words of a refinement under a model."""
         self._passes[number] += passes
         self._words[number] += words
 
     def batch_size(self, limit: int) -> int:
-        """Number of words to score exactly at once: as many batches as an improvement has taken.
+        """Return the number of words to score exactly at once, at most `limit`.
 
-        It begins at one word, as if two batches had brought two improvements.
+        It is the mean number of batches per improvement, with a prior of two batches and two
+        improvements.
         """
         size = round((self._batches + 2) / (self._improvements + 2))
         return int(np.clip(size, 1, limit))
 
     def record_batch(self, *, improved: bool) -> None:
-        """Count a batch of exact scores, and whether it held a better word."""
+        """Count a batch of exact scores, and whether it had a better word."""
         self._improvements += improved
         self._batches += 1
 
 
 class Calibration:
-    """Relation of differences between estimates to differences between what they estimate.
+    """Regression of exact differences y between sentences on estimated differences x.
 
-    A line fitted to all pairs observed so far, with a ridge prior towards y = x, and the spread of
-    the residuals around it.
+    A line fitted to all pairs observed so far, with a ridge prior towards y = x, and the standard
+    deviation of the residuals.
 
     Args:
-        spread: the residuals' standard deviation, nats, expected before anything is observed.
+        spread: prior standard deviation of the residuals, nats.
     """
 
     _OFFSET, _SLOPE, _SPREAD = 4.0, 100.0, 6.0  # weights of the priors, in pairs
@@ -286,7 +288,7 @@ class Calibration:
         self._n = self._SPREAD
 
     def predict(self, x: FloatArray) -> FloatArray:
-        """Differences to expect for estimated ones, (n,), nats."""
+        """Return expected differences for estimated differences, (n,), nats."""
         offset, slope = np.linalg.solve(self._moments, self._products)
         expected: FloatArray = slope * x
         expected += offset
@@ -294,15 +296,14 @@ class Calibration:
 
     @property
     def spread(self) -> float:
-        """The standard deviation around what is expected, nats."""
+        """Standard deviation of the residuals, nats."""
         return float(np.sqrt(self._squares / self._n))
 
     def update(self, x: FloatArray, y: FloatArray) -> None:
-        """Add pairs of differences, (n,) each, nats; those that are not finite tell nothing."""
+        """Add pairs of differences, (n,) each, nats; pairs that are not finite are ignored."""
         finite = np.isfinite(x) & np.isfinite(y)
         x, y = x[finite], y[finite]
-        # Residuals are those before the line is fitted to these pairs as well: what it would have
-        # been off by, had it been asked.
+        # Residuals are prediction errors before the line is fitted to these pairs
         residuals = y - self.predict(x)
         design = np.stack([np.ones(len(x)), x])  # (2, n): a column (1, x) for each pair
         self._moments = self._moments + design @ design.T
@@ -311,10 +312,10 @@ class Calibration:
         self._n += len(x)
 
 
-_SAMPLES = 16  # pairs of opposite draws from which an expected improvement is computed
-_FEW = 2048  # words, of which it would save little to leave some out
-_SLACK = 1e-9  # a share, by which a mean of equal numbers may be above them
-_AT_ONCE = 4096  # improvements, which stay in a processor's cache
+_SAMPLES = 16  # antithetic pairs of draws for an expected improvement
+_MIN_WORDS_TO_FILTER = 2048  # filtering fewer words saves little time
+_ROUNDING = 1e-9  # relative rounding error of a mean of equal numbers
+_BATCH_SIZE = 4096  # improvements that fit into a processor's cache
 
 
 def most_improving(
@@ -326,83 +327,85 @@ def most_improving(
     limit: int,
     min_expected_improvement: float,
 ) -> IntArray:
-    """Columns of the words with the largest expected improvement on a loss, best first.
+    """Return columns of the words with the largest expected improvement, best first.
 
     Args:
-        objective: what to minimise and to keep.
-        loss: to improve on.
-        mean: of each word's log-probabilities, (n_models, n_words), nats.
-        spread: their standard deviations, (n_models, n_words), nats.
-        among: which words to choose from, (n_words,).
-        limit: how many words, at most.
-        min_expected_improvement: nats, which all of them exceed.
+        objective: loss and constraint.
+        loss: loss to improve on.
+        mean: means of log-probabilities, (n_models, n_words), nats.
+        spread: standard deviations of log-probabilities, (n_models, n_words), nats.
+        among: mask of the words to choose from, (n_words,).
+        limit: maximum number of words.
+        min_expected_improvement: nats; the words must exceed it.
     """
 
-    def expected(words: IntArray) -> FloatArray:
-        of_words = mean.take(words, axis=1), spread.take(words, axis=1)
-        return expected_improvement(objective, loss, *of_words)
+    def compute_expected(words: IntArray) -> FloatArray:
+        estimates = mean.take(words, axis=1), spread.take(words, axis=1)
+        return expected_improvement(objective, loss, *estimates)
 
     candidates = np.flatnonzero(among)
-    if len(candidates) > _FEW:
-        # What words improve where every model errs in their favour by the largest error drawn
+    if len(candidates) > _MIN_WORDS_TO_FILTER:
+        # Upper bounds: every model has the largest error of all draws in favour of the word
         signs = np.where(objective.accepting, 1.0, -1.0)[:, None]
-        favourable = signs * np.abs(_normal_draws(len(mean))).max() * spread
+        favourable = signs * np.abs(_draw_normal(len(mean))).max() * spread
         favourable += mean
-        most = _improvement(objective, loss, favourable)
-        candidates = np.flatnonzero(among & (most > min_expected_improvement))
+        bounds = _compute_improvement(objective, loss, favourable)
+        candidates = np.flatnonzero(among & (bounds > min_expected_improvement))
         n_first = 4 * limit + 64
-        if len(candidates) > max(n_first, _FEW):
-            # The least of the `limit` best among some is what all others have to reach
-            at_means = _improvement(objective, loss, mean.take(candidates, axis=1))
+        if len(candidates) > max(n_first, _MIN_WORDS_TO_FILTER):
+            # Bounds of all other words must reach the least of the `limit` best
+            at_means = _compute_improvement(objective, loss, mean.take(candidates, axis=1))
             first = candidates[np.argpartition(at_means, -n_first)[-n_first:]]
-            least = np.partition(expected(first), -limit)[-limit]
-            candidates = candidates[most[candidates] >= least * (1 - _SLACK)]
-    improvement = expected(candidates)
-    order = np.lexsort((candidates, -improvement))[:limit]  # of equal ones, the first word first
+            least = np.partition(compute_expected(first), -limit)[-limit]
+            candidates = candidates[bounds[candidates] >= least * (1 - _ROUNDING)]
+    improvement = compute_expected(candidates)
+    order = np.lexsort((candidates, -improvement))[:limit]  # ties: first word first
     return candidates[order[improvement[order] > min_expected_improvement]]
 
 
 def expected_improvement(
     objective: Objective, loss: float, mean: FloatArray, spread: FloatArray
 ) -> FloatArray:
-    """By how much words are expected to lower the loss while they keep the constraint, (n_words,).
+    """Return the expected decrease of the loss under the constraint, (n_words,).
 
     The expectation is over independent normal errors of the means (Gardner et al. 2014, constrained
     expected improvement).
 
     Args:
-        objective: what to minimise and to keep.
-        loss: to improve on.
-        mean: of each word's log-probabilities, (n_models, n_words), nats.
-        spread: their standard deviations, (n_models, n_words), nats.
+        objective: loss and constraint.
+        loss: loss to improve on.
+        mean: means of log-probabilities, (n_models, n_words), nats.
+        spread: standard deviations of log-probabilities, (n_models, n_words), nats.
     """
-    expected = _improvement(objective, loss, mean)
+    expected = _compute_improvement(objective, loss, mean)
     uncertain = np.flatnonzero(spread.any(axis=0))  # the means of other words are exact
     if not len(uncertain):
         return expected
-    # (n_models, 1, n_uncertain), beside which errors are (n_models, n_draws, 1): the same for all
-    # words, so that luck favours none of them
+    # (n_models, 1, n_uncertain); errors are (n_models, n_draws, 1). All words have the same errors,
+    # so that chance favours none.
     mean, spread = mean[:, None, uncertain], spread[:, None, uncertain]
-    draws = _normal_draws(len(mean))
+    draws = _draw_normal(len(mean))
     total = np.zeros(len(uncertain))
-    at_once = max(1, _AT_ONCE // len(uncertain))
-    for start in range(0, len(draws), at_once):
-        errors = draws[start : start + at_once].T[:, :, None]
+    batch_size = max(1, _BATCH_SIZE // len(uncertain))
+    for start in range(0, len(draws), batch_size):
+        errors = draws[start : start + batch_size].T[:, :, None]
         log_probs = (mean + errors * spread).reshape(len(mean), -1)
-        for improvement in _improvement(objective, loss, log_probs).reshape(-1, len(uncertain)):
+        for improvement in _compute_improvement(objective, loss, log_probs).reshape(
+            -1, len(uncertain)
+        ):
             total += improvement
     expected[uncertain] = total / len(draws)
     return expected
 
 
-def _improvement(objective: Objective, loss: float, log_probs: FloatArray) -> FloatArray:
+def _compute_improvement(objective: Objective, loss: float, log_probs: FloatArray) -> FloatArray:
     improvement: FloatArray = np.maximum(loss - objective.loss(log_probs), 0.0)
     improvement[~objective.feasible(log_probs)] = 0.0
     return improvement
 
 
 @lru_cache(maxsize=8)
-def _normal_draws(n_models: int) -> FloatArray:
-    """(2 * _SAMPLES, n_models), in opposite pairs, the same for all words."""
+def _draw_normal(n_models: int) -> FloatArray:
+    """Return antithetic normal draws, (2 * _SAMPLES, n_models), the same for all words."""
     half = np.random.default_rng(0).standard_normal((_SAMPLES, n_models))
     return np.concatenate([half, -half])

@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
-_LENGTH, _FREQUENCY = 7, 0.25  # margins, in characters and on the Zipf scale
+_LENGTH, _FREQUENCY = 7, 0.25  # default margins, in characters and on the Zipf scale
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
-    """Settings of a search: words that may change, how they may change, recipe, and restarts.
+    """Settings of a search: words, recipe, and restarts.
 
     Attributes:
-        fix: words to leave as they are, compared in lower case, or 0-based positions as numbers. A
-            number is a position only where the sentence has no such word: in "The 2 men saw 2
-            dogs" `2` is both words, and not the second position after the first.
-        exclude: words that may not be put in, whatever their case.
+        fix: words that must not change, compared in lower case, or 0-based positions as numbers. A
+            number is a position only if the sentence has no such word: in "The 2 men saw 2 dogs",
+            `2` fixes both words `2`, not a position.
+        exclude: forbidden new words, in any case.
 
     Raises:
-        InputError: a number is out of range.
+        InputError: if a number is out of range.
     """
 
     fix: Annotated[tuple[str, ...], Help("A word to leave as it is, or its position from 0.")] = ()
@@ -111,28 +111,28 @@ class SearchSettings:
             )
         if self.nats and self.recipe != "default":
             raise InputError("`enough` is reached by the recipe default, not by golan2023.")
-        if self.tags is not None and not self._asks_table:
+        if self.tags is not None and not self._needs_table:
             raise InputError('`tags` tell parts of speech to keep: set `frame` to "words".')
 
     @property
     def framed(self) -> bool:
-        """True if new words keep the part of speech of those that they replace."""
+        """True if new words keep the part of speech of the replaced words."""
         return self.recipe == "default" if self.frame is None else self.frame == "words"
 
     @property
     def nats(self) -> float:
-        """The nats that are enough; 0 for as many as can be."""
+        """Required decrease of the loss, nats; 0 to minimise the loss."""
         if self.enough is not None:
             return self.enough
         return ENOUGH if self.framed and self.recipe == "default" else 0.0
 
     @property
-    def _asks_table(self) -> bool:
+    def _needs_table(self) -> bool:
         return self.framed or self.same_frequency is not None
 
     @property
     def resolved(self) -> Self:
-        """The same with what is the default of the recipe and of a frame."""
+        """The settings with the defaults of recipe and frame filled in."""
         length, frequency = self.same_length, self.same_frequency
         return replace(
             self,
@@ -144,24 +144,24 @@ class SearchSettings:
 
     @property
     def budget(self) -> SearchBudget | None:
-        """How often to search; None for the recipe's budget."""
+        """Budget of the searches; None for the default of the recipe."""
         return None if self.restarts is None else SearchBudget(self.restarts)
 
     @property
     def few_changes(self) -> FewChanges | None:
-        """The nats that are enough, and how many words may be new; None for no such goal."""
+        """Goal of a search for few new words; None without such a goal."""
         return FewChanges(self.nats, self.max_changes) if self.nats else None
 
     def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
-        """The same as constraints of a search that starts from a natural sentence.
+        """Return the constraints of a search that starts from a natural sentence.
 
         Args:
-            natural: the sentence.
-            every_fix: whether the sentence must have each word or position to fix; otherwise what
-                it does not have fixes nothing in it.
+            natural: natural sentence.
+            every_fix: whether the sentence must have each word or position to fix; otherwise
+                missing ones are ignored.
 
         Raises:
-            InputError: a position or word to fix is not in the sentence; or the table of tags
+            InputError: if a position or word to fix is not in the sentence, or the table of tags
                 cannot be read.
         """
         fixed: list[int] = []
@@ -195,9 +195,10 @@ class SearchSettings:
         """Refuse a table of tags in which most words of a vocabulary are missing.
 
         Raises:
-            InputError: it lists less than half of the words: it is of another language, perhaps.
+            InputError: if the table lists less than half of the words, perhaps because it is for
+                another language.
         """
-        if not self._asks_table:
+        if not self._needs_table:
             return
         table, words = tag_table(self.tags), vocabulary.words
         if not table.fits(words):
@@ -269,7 +270,7 @@ class SentenceSearchSettings(SearchSettings):
 
 
 def fixed_positions(text: str, natural: Sentence) -> list[int]:
-    """The 0-based positions that a word or a number fixes in a sentence; see `SearchSettings`."""
+    """Return the 0-based positions that a word or a number fixes; see `SearchSettings`."""
     positions = [p for p, word in enumerate(natural.words) if word.lower() == text.lower()]
     if not positions and text in map(str, range(len(natural))):
         positions = [int(text)]
@@ -280,10 +281,10 @@ def model_and_number(field: str, text: str, example: str) -> tuple[Specification
     """Read `[[NAME=]MODEL:]NUMBER`.
 
     Raises:
-        InputError: there is no number behind the last colon; names the field.
-        ModelError: the model is no specification.
+        InputError: if there is no number after the last colon; the message names the field.
+        ModelError: if the specification of the model is invalid.
     """
-    # Specifications have colons of their own, as kenlm:trigram.arpa, so the last one counts.
+    # Use the last colon, because specifications have colons too (kenlm:trigram.arpa)
     model, _, last = text.rpartition(":")
     try:
         value = number(last)

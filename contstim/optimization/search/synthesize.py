@@ -46,18 +46,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Synthesis(SearchResult):
-    """A sentence that one model accepts and another rejects, and the way there.
+    """A sentence that one model accepts and another rejects, and the steps of its search.
 
-    Log-probabilities in nats.
+    Log-probabilities are in nats. With several searches, steps and evaluations are from the best.
 
     Attributes:
-        climb: the accepted steps and why they ended; of several searches, those of the best.
-        evaluations: every candidate that was chosen to be scored exactly, in that order; of words
-            ranked by exact scores of all models, the one that was taken. What one model alone said
-            of many words on the way is not listed. Of several searches, those of the best.
-        models: the names of the models, in the order of all log-probabilities.
-        roles: what each of them does: `accept`, `reject` or `fluency`, in that order.
-        frontier: the best sentence with each number of new words, of a search for few changes.
+        climb: accepted steps, and the reason why they ended.
+        evaluations: candidates chosen for exact scoring, in order. If all models score all words
+            exactly, only the accepted word. Scores of many words by a single model are not listed.
+        models: names of the models, in the order of all log-probabilities.
+        roles: role of each model: `accept`, `reject` or `fluency`, in that order.
+        frontier: best sentence for each number of new words, in a search for few new words.
     """
 
     climb: Climb
@@ -67,47 +66,47 @@ class Synthesis(SearchResult):
     frontier: tuple[FrontierPoint, ...] = ()
 
     def __repr__(self) -> str:
-        found = repr(self.synthetic.text) if self.changed else "nothing"
+        result = repr(self.synthetic.text) if self.changed else "nothing"
         sides = f"{self.accept} accepts, {self.reject} rejects"
-        return f"<Synthesis of {self.natural.text!r}: {found}; {sides}>"
+        return f"<Synthesis of {self.natural.text!r}: {result}; {sides}>"
 
     @property
     def accept(self) -> str:
-        """The accept model's name; of several, joined by ` & `."""
-        return self._joined("accept")
+        """Name of the accept model; several names are joined by ` & `."""
+        return self._join_names("accept")
 
     @property
     def reject(self) -> str:
-        """The reject model's name; of several, joined by ` & `."""
-        return self._joined("reject")
+        """Name of the reject model; several names are joined by ` & `."""
+        return self._join_names("reject")
 
-    def _joined(self, role: str) -> str:
-        names = zip(self.models, self.roles, strict=True)
-        return " & ".join(name for name, does in names if does == role)
+    def _join_names(self, role: str) -> str:
+        pairs = zip(self.models, self.roles, strict=True)
+        return " & ".join(name for name, role_of_model in pairs if role_of_model == role)
 
     @property
     def synthetic(self) -> Sentence:
-        """The result."""
+        """Synthetic sentence."""
         return self.climb.sentence
 
     @property
     def changed(self) -> bool:
-        """True if the search found anything: a sentence other than the natural one."""
+        """True if the search found a sentence other than the natural one."""
         return self.synthetic != self.natural
 
     @property
     def natural_log_probs(self) -> tuple[float, ...]:
-        """Of the natural sentence, under each of `models`."""
+        """Log-probabilities of the natural sentence under each of `models`."""
         return tuple(self.climb.start.log_probs.tolist())
 
     @property
     def log_probs(self) -> tuple[float, ...]:
-        """Of the synthetic sentence, under each of `models`."""
+        """Log-probabilities of the synthetic sentence under each of `models`."""
         return tuple(self.climb.log_probs.tolist())
 
     @property
     def facts(self) -> dict[str, Any]:
-        """See `SearchResult.facts`; with every accepted step."""
+        """Result, costs and accepted steps as plain values for JSON."""
         names = self.roles if len(set(self.roles)) == len(self.roles) else self.models
         return {
             "accept": self.accept,
@@ -148,41 +147,41 @@ def synthesize(
     on_step: Callable[[Step], None] | None = None,
     on_restart: Callable[[SearchSummary], None] | None = None,
 ) -> Synthesis:
-    """Change words until one model rejects what the other still accepts (2023, Eq. 2).
+    """Replace words until one model rejects a sentence that the other still accepts (2023, Eq. 2).
 
-    Of several accept models, each must find the result at least as likely as the natural sentence;
-    of several reject models, the one that rejects least is made to reject as much as possible.
-    The result is scored again from scratch, and every constraint checked on that, before it is
-    returned. Where a model computes in less than float32, so does the search, but the natural
-    sentence and the result are scored in float32, and the constraints checked on that.
+    Every accept model must find the result at least as likely as the natural sentence. With several
+    reject models, the search minimises the largest of their log-probabilities. Before it is
+    returned, the result is scored from scratch and all constraints are checked. If a model computes
+    in less than float32, so does the search, but this check uses float32 scores of the natural
+    sentence and the result.
 
     Args:
-        accept: must find the result at least as likely as the natural sentence; a model, a
+        accept: a model that must find the result at least as likely as the natural sentence, a
             specification such as `kenlm:trigram.arpa`, or several.
-        reject: is to find it as unlikely as possible; likewise.
-        natural: where the search starts, or its text; its words are in the vocabulary.
-        vocabulary: the words allowed; see `contstim.models.vocabularies.shared_vocabulary`. No
-            other than its repeatable words may occur twice.
-        recipe: how to search.
-        constraints: what the words must keep besides.
-        fluency: a further model and the least log-probability, nats, that it must give.
-        seed: decides the order of positions and all that is left to chance.
-        restarts: how often and how long to search, with a seed of its own each time; the best
-            result is returned. By default what the recipe says.
-        few_changes: reach so many nats with as few new words as can be, in a single search; None
-            for as many nats as can be. Where they are not reached, the result is the natural
-            sentence.
-        on_step: told of each accepted step as it happens.
-        on_restart: told of each search that is followed by another.
+        reject: a model, or several, that should find the result as unlikely as possible.
+        natural: natural sentence or its text; its words must be in the vocabulary.
+        vocabulary: allowed words; see `contstim.models.vocabularies.shared_vocabulary`. Only its
+            repeatable words may occur twice.
+        recipe: search method.
+        constraints: further constraints on words.
+        fluency: a further model and its minimum log-probability, nats.
+        seed: seed of the order of positions and of all random choices.
+        restarts: budget of the searches, each with another seed, of which the best result is
+            returned; by default that of the recipe.
+        few_changes: goal of a single search for few new words; None to minimise the loss. If the
+            goal is not reached, the result is the natural sentence.
+        on_step: callback, called with each accepted step.
+        on_restart: callback, called after each search that is followed by another.
 
     Raises:
-        ModelError: an accept model is a reject model too, or a model gives the natural sentence
+        ModelError: if an accept model is also a reject model, or a model gives the natural sentence
             probability zero.
-        SentenceError: the natural sentence has fewer than two words.
-        VocabularyError: a word of the natural sentence is not in the vocabulary, or no word may
-            replace any of its words; without constraints, one of them.
-        InputError: the natural sentence is below the floor of fluency, or the seed is negative.
-        VerificationError: scored from scratch, the result breaks a constraint.
+        SentenceError: if the natural sentence has fewer than two words.
+        VocabularyError: if a word of the natural sentence is not in the vocabulary, or no word may
+            replace any of its words. Without constraints, also if no word may replace one of them.
+        InputError: if the natural sentence is below the floor of the fluency model, or the seed is
+            negative.
+        VerificationError: if the result, scored from scratch, violates a constraint.
     """
     if few_changes is not None and restarts not in (None, SINGLE):
         raise InputError("A search for few changes is a single one: leave out `restarts`.")
@@ -201,16 +200,16 @@ def _search(
     on_step: Callable[[Step], None] | None,
     seed: int,
 ) -> Synthesis:
-    """A single search; see `synthesize`."""
+    """Run a single search; see `synthesize`."""
     models, roles, candidates = problem.models, problem.roles, problem.candidates
 
-    # Limits of the objective are the natural sentence's own scores.
-    def objective_of(scores: list[float], tolerance: float) -> Objective:
+    # Limits of the objective are the scores of the natural sentence
+    def make_objective(scores: list[float], tolerance: float) -> Objective:
         limits = scores.copy()
         if roles[:2] == ("accept", "reject") and "reject" not in roles[2:]:
-            limits[1] = 0.0  # of one model against one the loss is a log-probability
+            limits[1] = 0.0  # with one reject model, the loss is its log-probability
         for floor in problem.floors:
-            # It may be this very score, computed in another batch: a search must be able to start.
+            # The floor may be this score, computed in another batch; allow the search to start
             reached = reaches_floor(scores[-1], floor, tolerance)
             limits[-1] = min(floor, scores[-1]) if reached else floor
             check_floor(models[-1], limits[-1], natural, scores[-1])
@@ -219,14 +218,13 @@ def _search(
 
     natural, evaluator = candidates.natural, Evaluator(models)
     scores = natural_log_probs(evaluator, natural)
-    objective = judged_by = objective_of(scores, models[-1].convention.tolerance)
-    # Where a model computes coarsely, the result will be judged by float32 scores, with floors of
-    # the same kind.
+    objective = final_objective = make_objective(scores, models[-1].convention.tolerance)
+    # If a model computes in less than float32, check the result with float32 scores and floors
     in_float32 = None
     if computes_coarsely(models):
         start = evaluator.float32_log_probs(natural)
-        judged_by = objective_of(start.tolist(), ROUNDING)
-        in_float32 = judged_by, judged_by.assess(natural, start)
+        final_objective = make_objective(start.tolist(), ROUNDING)
+        in_float32 = final_objective, final_objective.assess(natural, start)
     rng = np.random.default_rng(seed)
     frontier: tuple[FrontierPoint, ...] = ()
     if few_changes is None:
@@ -247,7 +245,7 @@ def _search(
     result = verify(result, candidates, objective, in_float32, enough)
     if few_changes is not None and result.sentence == natural:
         result = replace(result, end=TOO_FEW)
-    loss, costs = judged_by.assess(result.sentence, result.log_probs).loss, evaluator.costs
+    loss, costs = final_objective.assess(result.sentence, result.log_probs).loss, evaluator.costs
     return Synthesis(
         natural=natural,
         recipe=recipe.name,
@@ -275,27 +273,26 @@ def synthesize_triplet(
     restarts: SearchBudget | None = None,
     few_changes: FewChanges | None = None,
 ) -> tuple[Triplet, Synthesis, Synthesis]:
-    """Both directions from one natural sentence: model_1 rejects synthetic_1, model_2 synthetic_2.
+    """Search both directions: model_1 rejects synthetic_1, and model_2 rejects synthetic_2.
 
     Controversiality is Eq. 4 of the 2023 paper,
-    log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), in nats. Raises what `synthesize` raises. A search
-    may find nothing, or both the same sentence; then the triplet is not `distinct`.
+    log p(n|m1)/p(s1|m1) + log p(n|m2)/p(s2|m2), in nats. If a search finds nothing, or both find
+    the same sentence, the triplet is not `distinct`. Raises the errors of `synthesize`.
 
     Args:
-        model_1: accepts synthetic_2.
-        model_2: accepts synthetic_1.
-        natural: see `synthesize`, as for all below.
-        vocabulary: the words.
-        recipe: how to search.
-        constraints: what the words must keep besides.
-        fluency: a third model and the least log-probability, nats, that it must give both
-            synthetic sentences.
-        seed: of the first search in each direction.
-        seeds: how many to try, at most, in a direction that finds nothing, or finds what the other
-            direction has found: seed, seed + 1 and so on. The costs are those of all. One where a
-            search for few changes leaves nothing to chance.
-        restarts: how often and how long to search with each of these; see `synthesize`.
-        few_changes: see `synthesize`.
+        model_1: model that accepts synthetic_2.
+        model_2: model that accepts synthetic_1.
+        natural: natural sentence or its text.
+        vocabulary: allowed words.
+        recipe: search method.
+        constraints: further constraints on words.
+        fluency: a third model and its minimum log-probability of both synthetic sentences, nats.
+        seed: seed of the first search in each direction.
+        seeds: maximum number of seeds (seed, seed + 1 and so on) in a direction that finds nothing
+            or the sentence of the other direction. Costs include all seeds. Deterministic searches
+            for few new words use one.
+        restarts: budget of the searches with each of these seeds; see `synthesize`.
+        few_changes: goal of a search for few new words; see `synthesize`.
     """
     if seeds < 1:
         raise InputError(f"A search needs 1 seed or more, not {seeds}.")
@@ -306,7 +303,7 @@ def synthesize_triplet(
         seeds = 1
     syntheses: list[Synthesis] = []
     for accept, reject in ((model_2, model_1), (model_1, model_2)):
-        # The natural sentence is no result, nor is what the first direction has found already.
+        # Neither the natural sentence nor the result of the first direction is a result
         excluded = {natural, *(synthesis.synthetic for synthesis in syntheses)}
         costs: dict[str, Cost] = {}
         for seed_tried in range(seed, seed + seeds):
@@ -327,7 +324,7 @@ def synthesize_triplet(
                 break
         syntheses.append(replace(synthesis, costs=costs))
     first, second = syntheses
-    # Scores of a search are those of its accept model, its reject model, and a model of fluency.
+    # Order of scores in a search: accept model, reject model, fluency model
     natural_2, natural_1 = first.natural_log_probs[:2]
     accepted_1, rejected_1 = first.log_probs[:2]
     accepted_2, rejected_2 = second.log_probs[:2]
@@ -343,15 +340,15 @@ def synthesize_triplet(
 class SymmetricPair(SearchResult):
     """Two sentences: model_1 finds sentence_2 likelier, model_2 finds sentence_1 likelier.
 
-    The loss of its searches is the disagreement, negated.
+    The loss of its searches is the negative disagreement.
 
     Attributes:
-        models: the names of model_1, model_2, and the model of fluency if there is one.
-        sentence_1: the one that model_1 rejects.
-        sentence_2: the one that model_2 rejects.
-        log_probs: of sentence_1 and sentence_2 (columns) under each of `models` (rows), nats.
-        climbs: of sentence_1, sentence_2, sentence_1 again, and so on; of several searches, those
-            of the best.
+        models: names of model_1, model_2, and the fluency model, if any.
+        sentence_1: sentence that model_1 rejects.
+        sentence_2: sentence that model_2 rejects.
+        log_probs: log-probabilities of sentence_1 and sentence_2 (columns) under each of `models`
+            (rows), nats.
+        climbs: climbs of sentence_1, sentence_2, sentence_1 again, and so on, in the best search.
     """
 
     models: tuple[str, ...]
@@ -366,22 +363,22 @@ class SymmetricPair(SearchResult):
 
     @property
     def changed(self) -> bool:
-        """True if the search found anything: two different sentences."""
+        """True if the search found two different sentences."""
         return self.sentence_1 != self.sentence_2
 
     @property
     def disagreement(self) -> float:
-        """The difference of the two models' log-ratios of the sentences, nats; not below zero."""
+        """Difference of the two models' log-ratios of the sentences, nats; at least 0."""
         (first_1, second_1), (first_2, second_2) = self.log_probs[:2]
         return (second_1 - first_1) + (first_2 - second_2)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """See `SearchResult.facts`; with every accepted step."""
+        """Result, costs and accepted steps as plain values for JSON."""
         names = self.models
         first, second = zip(*self.log_probs, strict=True)
-        # The first model of a climb is the one that is to prefer its sentence.
-        turned = (names[1], names[0], *names[2:])
+        # The first model of a climb should prefer its sentence
+        names_reversed = (names[1], names[0], *names[2:])
         return {
             "changed": self.changed,
             **super().facts,
@@ -393,7 +390,8 @@ class SymmetricPair(SearchResult):
             "log_probs_sentence_2": dict(zip(names, second, strict=True)),
             "disagreement": self.disagreement,
             "climbs": [
-                climb.facts(names if turn % 2 else turned) for turn, climb in enumerate(self.climbs)
+                climb.facts(names if turn % 2 else names_reversed)
+                for turn, climb in enumerate(self.climbs)
             ],
         }
 
@@ -412,14 +410,15 @@ def synthesize_pair(
     on_step: Callable[[Step], None] | None = None,
     on_restart: Callable[[SearchSummary], None] | None = None,
 ) -> SymmetricPair:
-    """Change both sentences of a pair until two models disagree about them as much as possible.
+    """Replace words of two sentences until two models disagree about them as much as possible.
 
-    The difference of log-ratios, log p(s1|m2)/p(s2|m2) - log p(s1|m1)/p(s2|m1), is maximised
-    directly, each model preferring its own sentence. Both begin as the natural sentence; they are
-    changed in turns, each given the other, until neither changes any more. Unlike in
-    `synthesize`, the natural sentence is no floor: both may become less likely to both models.
+    The search directly maximises the difference of log-ratios,
+    log p(s1|m2)/p(s2|m2) - log p(s1|m1)/p(s2|m1), where m2 prefers s1 and m1 prefers s2. Both
+    sentences start as the natural sentence. They are changed in turns, with the other one fixed,
+    until neither changes. Unlike in `synthesize`, the natural sentence is no floor: both sentences
+    may become less likely under both models.
 
-    Raises what `synthesize` raises; see there for the arguments.
+    For arguments and errors, see `synthesize`.
     """
     problem = prepare(model_1, model_2, natural, vocabulary, constraints, fluency, seed)
     search = partial(_search_pair, problem, recipe, on_step)
@@ -429,11 +428,11 @@ def synthesize_pair(
 def _search_pair(
     problem: Problem, recipe: Recipe, on_step: Callable[[Step], None] | None, seed: int
 ) -> SymmetricPair:
-    """A single search; see `synthesize_pair`."""
+    """Run a single search; see `synthesize_pair`."""
     models, floors, candidates = problem.models, problem.floors, problem.candidates
     natural, judges = candidates.natural, models[2:]
-    # Side 0 is sentence_1, which model_2 is to prefer; side 1 is sentence_2, which model_1 is to
-    # prefer. The models of a side: first the one that is to prefer its sentence, last the judge.
+    # Side 0 is sentence_1, which model_2 should prefer; side 1 is sentence_2, which model_1 should
+    # prefer. Models of a side: the model that should prefer its sentence, the other model, judges.
     evaluators = [Evaluator((models[1 - side], models[side], *judges)) for side in (0, 1)]
     rng = np.random.default_rng(seed)
     states = [recipe.proposer.start(evaluator, rng.spawn(1)[0]) for evaluator in evaluators]
@@ -447,7 +446,7 @@ def _search_pair(
     while len(climbs) < 2 or any(turn.sentence != turn.start.sentence for turn in climbs[-2:]):
         side = len(climbs) % 2
         evaluator = evaluators[side]
-        # The side's models among the rows of log_probs
+        # Rows of log_probs in the order of the side's models
         rows = [1 - side, side, *range(2, len(log_probs))]
         accepting = tuple(row != side for row in rows)
         limits = (*log_probs[rows[:2], 1 - side].tolist(), *floors)
@@ -466,7 +465,7 @@ def _search_pair(
         sentences[side] = climbs[-1].sentence
         log_probs[rows, side] = climbs[-1].log_probs
     if computes_coarsely(models):
-        log_probs = _in_float32(evaluators[0], sentences, floors)
+        log_probs = _float32_log_probs(evaluators[0], sentences, floors)
     (a, b), (c, d) = log_probs[:2].tolist()
     costs = {m.name: sum((e.costs[m.name] for e in evaluators), Cost()) for m in models}
     visits = sum(turn.visits for turn in climbs)
@@ -483,14 +482,14 @@ def _search_pair(
     )
 
 
-def _in_float32(
+def _float32_log_probs(
     evaluator: Evaluator, sentences: Sequence[Sentence], floors: Sequence[float]
 ) -> FloatArray:
-    """Float32 log-probabilities, (models, sentences), nats, by which each model prefers its own.
+    """Return float32 log-probabilities, (n_models, n_sentences), nats, and check them.
 
     Raises:
-        VerificationError: in these scores one of the models does not, or a sentence is below the
-            floor of fluency.
+        VerificationError: if a model prefers the wrong sentence, or a sentence is below the floor
+            of the fluency model.
     """
     columns = [evaluator.float32_log_probs(sentence) for sentence in sentences]
     log_probs = np.stack(columns, axis=1)

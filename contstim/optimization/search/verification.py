@@ -1,4 +1,4 @@
-"""Checks before a search begins, and checks from scratch when it has ended."""
+"""Checks before a search begins, and checks from scratch after its end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NEEDS_LOG_PROBABILITIES = "A search for controversial sentences"
 
-_MIN_TOLERANCE = 1e-4  # nats; how far any score may differ between batches
+_MIN_TOLERANCE = 1e-4  # nats; maximum difference of a score between batches
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,10 @@ class Problem:
     """A search, checked before it begins.
 
     Attributes:
-        models: in the order of all log-probabilities.
-        roles: what each of them does: `accept`, `reject` or `fluency`, in that order.
-        floors: the least log-probability, nats, that a model of fluency must give; empty without
-            one.
-        candidates: the words, and the natural sentence.
+        models: models in the order of all log-probabilities.
+        roles: role of each model: `accept`, `reject` or `fluency`, in that order.
+        floors: minimum log-probability under the fluency model, nats; empty without one.
+        candidates: allowed words and natural sentence.
     """
 
     models: tuple[LanguageModel, ...]
@@ -63,16 +62,16 @@ def prepare(
     fluency: tuple[LanguageModel | str, float] | None,
     seed: int,
 ) -> Problem:
-    """Load the models of a search, and check them, its natural sentence and its words.
+    """Load the models of a search, and check the models, the natural sentence and the words.
 
     Raises:
-        ModelError: there is no accept or no reject model, one model is to do both, or the scores of
-            one are not log-probabilities, which the floors and losses of all objectives are about.
-        InputError: something is neither what a search takes nor a text that tells it, two models
-            have the same name, or the seed is negative.
-        SentenceError: the natural sentence has fewer than two words.
-        VocabularyError: a word is not in the vocabulary, all positions are fixed, or no other word
-            may stand at any; without constraints, at one of them.
+        ModelError: if there is no accept or no reject model, one model has both roles, or the
+            scores of a model are not log-probabilities, which all objectives need.
+        InputError: if an argument has the wrong type, two models have the same name, or the seed is
+            negative.
+        SentenceError: if the natural sentence has fewer than two words.
+        VocabularyError: if a word is not in the vocabulary, all positions are fixed, or no word may
+            be replaced. Without constraints, also if one word may not be replaced.
     """
     accepts, rejects = load(accept), load(reject)
     judges, floors = ((), ()) if fluency is None else (load(fluency[0]), (fluency[1],))
@@ -93,40 +92,40 @@ def prepare(
     if seed < 0:
         raise InputError(f"seed must be 0 or more, not {seed}.")
     roles = ("accept",) * len(accepts) + ("reject",) * len(rejects) + ("fluency",) * len(judges)
-    candidates = _candidates(as_sentence(natural), vocabulary, constraints)
+    candidates = _make_candidates(as_sentence(natural), vocabulary, constraints)
     return Problem(models, roles, floors, candidates)
 
 
 def load(models: Models) -> tuple[LanguageModel, ...]:
-    """Models, those loaded that are given by their specifications.
+    """Return models, loaded if they are given as specifications.
 
     Raises:
-        InputError: something is no model.
-        ModelError: one cannot be loaded.
+        InputError: if an argument is neither a model nor a specification.
+        ModelError: if a model cannot be loaded.
     """
     from contstim.models.catalog import load_model
 
-    given = (models,) if isinstance(models, str | Scorer) else models
-    if not isinstance(given, Sequence) or not all(isinstance(m, str | Scorer) for m in given):
+    sequence = (models,) if isinstance(models, str | Scorer) else models
+    if not isinstance(sequence, Sequence) or not all(isinstance(m, str | Scorer) for m in sequence):
         raise InputError(
             f"A model must be what load_model returns, or a specification such as "
             f"'kenlm:trigram.arpa', not {models!r}."
         )
-    return tuple(load_model(model) if isinstance(model, str) else model for model in given)
+    return tuple(load_model(model) if isinstance(model, str) else model for model in sequence)
 
 
 def as_sentence(natural: Sentence | str) -> Sentence:
-    """A natural sentence, read if it is given as a text.
+    """Return a natural sentence, parsed if it is given as a text.
 
     Raises:
-        InputError: it is neither.
+        InputError: if it is neither a text nor a sentence.
     """
     if not isinstance(natural, str | Sentence):
         raise InputError(f"A natural sentence must be a text or a Sentence, not {natural!r}.")
     return Sentence.parse(natural) if isinstance(natural, str) else natural
 
 
-def _candidates(
+def _make_candidates(
     natural: Sentence, vocabulary: Vocabulary, constraints: Sequence[Constraint]
 ) -> Candidates:
     if not isinstance(vocabulary, Vocabulary):
@@ -159,15 +158,15 @@ def _candidates(
             f"No word of the vocabulary may replace any word of {natural.text!r} under the "
             f"constraints given. Loosen them, or give more words."
         )
-    # Where constraints leave no other word, the natural sentence's stays
+    # Fix positions at which the constraints allow no other word
     return replace(candidates, constraints=(*candidates.constraints, fixed(blocked)))
 
 
 def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> list[float]:
-    """Log-probabilities of the natural sentence, one for each model, nats.
+    """Return log-probabilities of the natural sentence, one for each model, nats.
 
     Raises:
-        ModelError: one of them is minus infinity.
+        ModelError: if one of them is minus infinity.
     """
     scores: list[float] = evaluator.log_probs(natural).tolist()
     for model, score in zip(evaluator.models, scores, strict=True):
@@ -181,29 +180,29 @@ def natural_log_probs(evaluator: Evaluator, natural: Sentence) -> list[float]:
 
 
 def reaches_floor(log_prob: float, floor: float, tolerance: float) -> bool:
-    """True if a score is at or above a floor, or below it by no more than rounding.
+    """Return True if a score is at or above a floor, within rounding.
 
-    A floor may be the same sentence's score, computed in another batch.
+    The floor may be the score of the same sentence, computed in another batch.
 
     Args:
-        log_prob: nats.
-        floor: nats.
-        tolerance: the share of a score by which it may differ between batches.
+        log_prob: score, nats.
+        floor: floor, nats.
+        tolerance: maximum relative difference of a score between batches.
     """
     return log_prob >= floor - max(_MIN_TOLERANCE, tolerance * abs(floor))
 
 
 def check_floor(judge: LanguageModel, floor: float, natural: Sentence, log_prob: float) -> None:
-    """Refuse a natural sentence that is less likely than synthetic ones may be.
+    """Refuse a natural sentence below the floor for synthetic sentences.
 
     Args:
-        judge: the model of the floor.
-        floor: the least log-probability that it may give, nats.
-        natural: the sentence.
-        log_prob: what it gives the sentence, nats.
+        judge: fluency model with the floor.
+        floor: minimum log-probability, nats.
+        natural: natural sentence.
+        log_prob: log-probability of the sentence under the judge, nats.
 
     Raises:
-        InputError: that is below the floor.
+        InputError: if the log-probability is below the floor.
     """
     if not log_prob >= floor:
         raise InputError(
@@ -213,7 +212,7 @@ def check_floor(judge: LanguageModel, floor: float, natural: Sentence, log_prob:
 
 
 def computes_coarsely(models: Sequence[LanguageModel]) -> bool:
-    """True if one of the models computes in less than float32."""
+    """Return True if one of the models computes in less than float32."""
     return any(model.convention.precision != FLOAT32 for model in models)
 
 
@@ -224,26 +223,26 @@ def verify(
     in_float32: tuple[Objective, ScoredSentence] | None = None,
     enough: float = 0.0,
 ) -> Climb:
-    """The climb with scores computed from scratch, on which every constraint is checked.
+    """Score a result from scratch, check every constraint, and return the climb with these scores.
 
-    A result that keeps a constraint by less than the scores' rounding may break it when it is
-    scored alone; then the best earlier sentence that keeps all of them is the result.
+    If the result satisfies a constraint by less than rounding, it may violate it when scored alone.
+    Then the result is the best earlier sentence that satisfies all constraints.
 
     Args:
-        climb: how the search went.
-        candidates: what the words must keep.
-        objective: what was minimised, and what scores exactly.
-        in_float32: where a model computes in less than float32, the objective that decides instead,
-            and the start: its scores and those of the result are then float32 ones.
-        enough: nats by which the loss of the result is to lie below that of the start.
+        climb: finished climb.
+        candidates: vocabulary and constraints on words.
+        objective: loss, constraint and evaluator of the climb.
+        in_float32: objective and start with float32 scores, if a model computes in less than
+            float32; these then replace the objective and the start of the climb.
+        enough: required decrease of the loss from start to result, nats.
 
     Raises:
-        VerificationError: scores differ by more than rounding, or a constraint is broken.
-        ModelError: the memory does not hold a model in float32.
+        VerificationError: if scores differ by more than rounding, or a constraint is violated.
+        ModelError: if a model in float32 does not fit into memory.
     """
     evaluator = objective.evaluator
     earlier = sorted(climb.steps, key=lambda step: step.loss)
-    # The result, and then, by loss, the steps that were better than the start.
+    # The result, then the steps that were better than the start, ordered by loss
     results = [(climb.sentence, climb.log_probs)]
     results += [(step.sentence, step.log_probs) for step in earlier if step.loss < climb.start.loss]
     if in_float32 is not None:
@@ -262,7 +261,7 @@ def verify(
         drop -= objective.assess(sentence, rescored).loss
         if objective.feasible(rescored[:, None])[0] and not drop < enough - _MIN_TOLERANCE:
             return replace(climb, sentence=sentence, log_probs=rescored)
-    # Nothing holds, or nothing was found: the result is the start.
+    # No sentence passes the checks, or the search found none: return the start
     rescored = start.log_probs
     if in_float32 is None:
         rescored = _rescore(start.sentence, rescored, evaluator, [])
@@ -272,10 +271,10 @@ def verify(
 def _rescore(
     sentence: Sentence, log_probs: FloatArray, evaluator: Evaluator, faults: list[str]
 ) -> FloatArray:
-    """Exact log-probabilities from scratch, (n_models,), nats.
+    """Return exact log-probabilities from scratch, (n_models,), nats.
 
     Raises:
-        VerificationError: they differ by more than rounding, or there are faults anyway.
+        VerificationError: if they differ by more than rounding, or there are other faults.
     """
     rescored = evaluator.log_probs(sentence, afresh=True)
     tolerances = np.array([model.convention.tolerance for model in evaluator.models])
