@@ -13,9 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from contstim.cli import app
 from contstim.english import generate
 from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
@@ -50,14 +48,6 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_natural_sentences_keep_every_rule(folder: Path, english: list[Sentence]) -> None:
-    words = Vocabulary.load(folder / "vocab.txt")
-    found = [Sentence.parse(t) for t in (folder / "natural.txt").read_text().splitlines()]
-    assert len(found) > 50
-    assert all(len(s) == 8 and not words.missing(s) for s in found)
-    assert not {s.words for s in found} & {s.words for s in english}
-
-
 def test_score_writes_a_column_a_model_and_its_convention(folder: Path) -> None:
     """Witness: KenLM asked in this process."""
     succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "scores.csv")
@@ -72,18 +62,6 @@ def test_score_writes_a_column_a_model_and_its_convention(folder: Path) -> None:
     assert convention["fingerprint"] == model.convention.fingerprint
     assert record["command"][1] == "score"
     assert record["versions"]["contstim"]
-
-
-@pytest.mark.parametrize("ending", ["parquet", "jsonl", "npz"])
-def test_select_natural_reads_every_kind_of_score_table(folder: Path, ending: str) -> None:
-    scores = f"other.{ending}"
-    succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", scores)
-    succeed(folder, "select", "natural", "--scores", scores, "--per-pair", "5", "--out", "p.csv")
-    pairs = rows(folder / "p.csv")
-    assert len(pairs) == 5
-    certificate = json.loads((folder / "p.csv.certificate.json").read_text())
-    assert certificate["objective"] == certificate["bound"]
-    assert all(float(row["rank_1_model_2"]) >= 0.5 for row in pairs)
 
 
 def test_synthesize_is_repeatable_and_keeps_the_constraint(folder: Path) -> None:
@@ -299,15 +277,3 @@ def test_sentences_of_the_training_text_are_counted_by_score_and_select(
 
 
 SIDES = ("sentence_1", "sentence_2")
-
-
-def test_help_lists_the_commands_on_a_screen_and_first_what_most_users_need() -> None:
-    environment = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
-    every = CliRunner().invoke(app, ["--help"], env=environment).stdout
-    assert len(every.splitlines()) <= 50
-    page = CliRunner().invoke(app, ["triplets", "--help"], env=environment).stdout
-    first, _, further = page.partition("Options")[2].partition("Further options")
-    assert re.findall(r"--[a-z-]+", first.partition("--quiet")[0]) == [
-        *("--model", "--sentences", "--out", "--vocabulary", "--fix")
-    ]
-    assert "--review" in further

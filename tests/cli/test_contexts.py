@@ -63,17 +63,6 @@ def test_each_model_reads_its_own_context(folder: Path, further: tuple[str, ...]
     assert "n reads" not in told
 
 
-def test_models_that_differ_in_the_context_oppose_each_other(folder: Path) -> None:
-    words = sorted({word.lower() for text in tiny.TEXTS for word in Sentence.parse(text).words})
-    (folder / "words.txt").write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
-    command = "synthesize --accept a=hf:gpt2 --reject b=hf:gpt2 --vocabulary words.txt --json"
-    options = ["--frame", "none", "--restarts", "1", "--context", "b=A day. ", "--device", "cpu"]
-    done = run(folder, *command.split(), "--sentence", TEXTS[1], *options)
-    assert done.returncode in (0, 3), done.stderr
-    refused = run(folder, *command.split(), "--sentence", TEXTS[1])
-    assert refused.returncode == 2  # without the context both are the same model
-
-
 @pytest.mark.parametrize(
     ("models", "facts"),
     [

@@ -184,22 +184,6 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     assert "to leave it so: --groups 3, --random-per-group 2" in done.stderr
 
 
-def test_lengths_that_differ_within_pairs_are_told_and_can_be_the_same(folder: Path) -> None:
-    command = "select natural --scores scores.csv --per-pair 2 --agreeing --out l.csv"
-    done = run(folder, *command.split())
-    unequal = sum(len(p.sentence_1 or ()) != len(p.sentence_2 or ())
-                  for p in read_pairs(folder / "l.csv"))  # fmt: skip
-    assert f"in {unequal} of 6 pairs the sentences differ in their number of words" in done.stderr
-    assert "--same-length" in done.stderr
-    done = run(folder, *command.split(), "--same-length")
-    assert done.returncode == 0, done.stderr
-    assert "--same-length" not in done.stderr
-    for pair in read_pairs(folder / "l.csv"):
-        assert pair.sentence_1 is not None
-        assert pair.sentence_2 is not None
-        assert len(pair.sentence_1) == len(pair.sentence_2)
-
-
 SELECT = "select triplets --triplets triplets.csv --out x.csv"
 BAD = {
     "empty.csv": "",

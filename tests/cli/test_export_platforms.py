@@ -78,16 +78,6 @@ def test_planted_ratings_come_back_and_are_admitted(folder: Path, platform: str)
     assert len(admission.participants) == len({r.participant for r in planted.responses})
 
 
-def test_csv_and_what_is_in_the_way(folder: Path) -> None:
-    succeed(folder, *"export csv --trials trials.csv --out plain --participants 2".split())
-    assert len(read_csv_rows(folder / "plain" / "presentation.csv")) == 80
-    failed = run(folder, *"export csv --trials trials.csv --out .".split())
-    assert failed.returncode == 2
-    assert failed.stderr.startswith("error: . holds other files")
-    failed = run(folder, *"export gorilla --trials trials.csv --out g --left a".split())
-    assert "without a template has no column 'a'" in failed.stderr
-
-
 def test_psych_ds_is_written_and_checked(folder: Path) -> None:
     command = (
         "export psych-ds --trials trials.csv --out set --name pairs --author Ada --licence CC0"

@@ -65,13 +65,3 @@ def test_a_simulation_reads_what_the_scores_are_from_their_record(folder: Path) 
     assert CliRunner().invoke(app, ["design", *design, *rest]).exit_code == 0
     assert "nats per token" in refused("power", "--trials", "d.csv", *inputs[2:])
     assert not (folder / "r.csv.power.csv").exists()
-
-
-@pytest.mark.usefixtures("folder")
-def test_what_only_ranks_takes_them() -> None:
-    models = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa+mean")
-    score = ["score", *models, "--sentences", "natural.txt", "--out", "s.csv", "-q"]
-    assert CliRunner().invoke(app, score).exit_code == 0
-    select = ["select", "natural", "--scores", "s.csv", "--per-pair", "1", "--out", "p.csv"]
-    done = CliRunner().invoke(app, select)
-    assert done.exit_code == 0, done.exception

@@ -55,14 +55,6 @@ def test_every_table_is_written_and_the_followed_model_is_first(folder: Path) ->
     assert '"catch"' not in record
 
 
-def test_conditions_are_chosen_by_name(folder: Path) -> None:
-    options = ["--condition", "random-natural", "--people", "intercept", "--ratios", "ranks"]
-    assert "120 ratings" in succeed(folder, *COMMON, *options)
-    failed = run(folder, *COMMON, "--condition", "random")
-    assert failed.returncode == 2
-    assert "natural-controversial" in failed.stderr
-
-
 def test_what_cannot_be_fitted_ends_with_a_message(tmp_path: Path) -> None:
     write(tmp_path, simulate(groups=(1,)))
     failed = run(tmp_path, *COMMON)

@@ -82,21 +82,6 @@ def test_another_name_searches_nothing_again(folder: Path, monkeypatch: pytest.M
     assert "│ three " in done.stdout
 
 
-def test_vocabulary_synthesis_comparison_and_fluency_take_names(folder: Path) -> None:
-    named = models("two=kenlm:2.arpa", "three=kenlm:3.arpa")
-    run("vocabulary --text natural.txt --min-count 1 --out v.txt --table t.csv -q", *named)
-    assert (folder / "t.csv").read_text().splitlines()[0] == '"word","place","two","three"'
-    sentence = (folder / "natural.txt").read_text().splitlines()[0]
-    search = "synthesize --frame none --restarts 1 --vocabulary vocab.txt"
-    search += " --accept two=kenlm:2.arpa --reject three=kenlm:3.arpa --json -q --sentence"
-    found = json.loads(run(search, sentence, "--fluency", f"low=./{LONG}/2.arpa:-999").stdout)
-    assert set(found["models"]) == {"two", "three", "low"}
-    shown = run("compare --sentences natural.txt --out c -q", *named).stdout
-    assert "--accept two=kenlm:2.arpa --reject three=kenlm:3.arpa" in shown.replace("\n", " ")
-    report = (folder / "c" / "report.md").read_text()
-    assert "| three | kenlm:3.arpa |" in report
-
-
 @pytest.mark.parametrize(
     "command",
     [

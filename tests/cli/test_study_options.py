@@ -40,14 +40,6 @@ def test_the_default_floor_is_recorded_in_nats(folder: Path) -> None:
         assert triplet.log_prob_natural_model_2 >= floors["kenlm:3.arpa"][length]
 
 
-def test_the_default_floor_may_be_turned_off(folder: Path) -> None:
-    off = triplets(
-        "-q", "--frame", "none", "--restarts", "1", "--per-pair", "1", "--plausible", "none"
-    )
-    assert off.exit_code == 0
-    assert not {"plausible", "floors"} & {*record(folder)}
-
-
 def test_a_judge_and_word_options_hold_and_are_recorded(folder: Path) -> None:
     (folder / "unwanted.txt").write_text("is\nwas\n")
     options = ("--plausible", "judge=kenlm:1.arpa:.1", "--exclude", "unwanted.txt")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import run, succeed
-from tests.evaluation.blimp_files import write_folder
 
 MODELS = ("--model", "two=2.arpa", "--model", "three=3.arpa")
 pytestmark = pytest.mark.usefixtures("unsaved")
@@ -16,13 +15,6 @@ PROCESSES = ("--executor", "processes", "--workers", "2")
 
 def tables(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.csv"))}
-
-
-def both(folder: Path, *arguments: str) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """The tables that a command writes into a folder, by this process and by two others."""
-    succeed(folder, *arguments, "--out", "one")
-    succeed(folder, *arguments, "--out", "several", *PROCESSES)
-    return tables(folder / "one"), tables(folder / "several")
 
 
 @pytest.mark.parametrize("rows", [(), ("--per-word",)], ids=["sums", "words"])
@@ -34,14 +26,6 @@ def test_score(folder: Path, rows: tuple[str, ...]) -> None:
         written.append(tables(folder / name))
     assert {*written[0]} == {"scores.csv", "errors.csv"}
     assert written[0] == written[1]
-
-
-def test_minimal_pairs(folder: Path) -> None:
-    """Full sentences and prefixes, which are continuations."""
-    write_folder(folder / "blimp")
-    one, several = both(folder, "evaluate", "blimp", *MODELS, "--data", "blimp")
-    assert "paradigms.csv" in one
-    assert one == several
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.evaluation.acceptability import read_judgements
-from contstim.files.tables import write_table
 from tests.evaluation.judged_tables import ITEMS, write
 
 
@@ -58,16 +57,6 @@ def test_a_mark_that_says_no_discards_nothing(
     data = write(tmp_path / "items.csv", ITEMS)
     pairs = write(tmp_path / "pairs.csv", f"gramm_id,ungramm_id,discard\na1,a2,{mark}\n")
     assert [p.discarded for p in read_judgements(data, pairs).pairs] == [discarded]
-
-
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
-def test_marks_of_other_types_discard_what_is_true(tmp_path: Path, kind: str) -> None:
-    data = write(tmp_path / "items.csv", ITEMS)
-    ids = {"gramm_id": ["a1", "a1", "a3"], "ungramm_id": ["a2", "a4", "a2"]}
-    for marks in ([False, True, None], [0, 1, None], [0.0, 1.0, None]):
-        write_table(tmp_path / f"pairs.{kind}", {**ids, "discard": marks})
-        found = read_judgements(data, tmp_path / f"pairs.{kind}")
-        assert [p.discarded for p in found.pairs] == [False, True, False]
 
 
 @pytest.mark.parametrize(

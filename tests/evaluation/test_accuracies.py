@@ -9,7 +9,6 @@ from scipy.stats import binned_statistic, pearsonr
 from contstim.evaluation.accuracies import (
     Accuracies,
     accuracies,
-    contrasts,
     profile,
     published_contrasts,
 )
@@ -123,22 +122,6 @@ def test_correlations_are_pearsons_over_what_both_know() -> None:
         assert matrix[i, j] == pytest.approx(pearsonr(both[:, i], both[:, j]).statistic)
     assert np.isnan(matrix[3]).all()
     assert np.isnan(matrix[:, 3]).all()
-
-
-def test_contrasts_average_their_paradigms() -> None:
-    names = sorted({paradigm for paradigms in CONTRASTS.values() for paradigm in paradigms})
-    rng = np.random.default_rng(2)
-    values = rng.random((len(names), 2))
-    found = known(values.tolist(), names)
-    assert contrasts(found) == CONTRASTS
-    row = values[names.index("distractor_agreement_relational_noun")]
-    np.testing.assert_allclose(found.mean(CONTRASTS["attractor", "relational noun"]), row)
-    for paradigms in CONTRASTS.values():
-        expected = sum(values[names.index(paradigm)] for paradigm in paradigms)
-        np.testing.assert_allclose(found.mean(paradigms), expected / len(paradigms))
-    without = [n for n in names if n != "distractor_agreement_relational_noun"]
-    kept = [values[names.index(n)].tolist() for n in without]
-    assert len(contrasts(known(kept, without))) == len(CONTRASTS) - 1
 
 
 def test_contrasts_set_all_paradigms_of_agreement_against_each_other() -> None:

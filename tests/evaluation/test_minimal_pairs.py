@@ -89,15 +89,6 @@ def test_a_method_that_is_promised_needs_its_fields(
         read_minimal_pairs([write_rows(tmp_path / "a.jsonl", [lacking])])
 
 
-def test_pairs_with_the_same_identifier_are_refused(tmp_path: Path) -> None:
-    file = write_rows(tmp_path / "a.jsonl", [ROWS[0], ROWS[5], ROWS[0]])
-    with pytest.raises(InputError, match=r"row 3: pair 0 of agreement_1 stands twice; .*row 1"):
-        read_minimal_pairs([file])
-    once = write_rows(tmp_path / "b.jsonl", ROWS[:1])
-    with pytest.raises(InputError, match=r"row 1: pair 0 of agreement_1 stands twice; .*row 1"):
-        read_minimal_pairs([once, once])
-
-
 def test_a_paradigm_of_two_phenomena_is_refused(tmp_path: Path) -> None:
     rows = [ROWS[0], {**ROWS[1], "linguistics_term": "islands"}]
     with pytest.raises(InputError, match="belongs to islands, and above to another"):

@@ -26,21 +26,6 @@ from tests.models.tiny import specification, train_ngrams
 SENTENCES = generate(12, seed=0)
 
 
-def test_contexts_are_scored_as_by_models_loaded_with_them(
-    tiny_checkpoint: Callable[[str], Path],
-) -> None:
-    name = specification(tiny_checkpoint, "llama@chain")
-    scores = context_scores(load_scorer(name), SENTENCES)
-    assert {" ".join(score.tokens) for score in scores} >= {"<s>", "<s> </s>"}
-    assert [score.is_read for score in scores].count(True) == 1
-    assert [score.mean for score in scores] == sorted((s.mean for s in scores), reverse=True)
-    for score in scores:
-        model = load_scorer(name, context=None if score.is_read else score.text)
-        assert model.convention.context_tokens == score.tokens
-        expected = model.scores(SENTENCES).mean()
-        assert score.mean == pytest.approx(expected, abs=1e-4)
-
-
 def test_an_overview_of_an_ngram_model_counts_its_file(tmp_path: Path) -> None:
     path = train_ngrams(2, tmp_path / "2.arpa")
     counts = [line for line in path.read_text("utf-8").splitlines() if line.startswith("ngram ")]

@@ -92,19 +92,6 @@ def test_two_rows_are_a_pair(
     assert [pair.pair_id for pair in pairs] == pair_ids
 
 
-def test_a_condition_names_the_pair_with_the_item_where_each_has_one(tmp_path: Path) -> None:
-    rows = [
-        f"1,{condition},{label},{sentence}"
-        for condition, pair in zip("xy", PAIRS, strict=True)
-        for label, sentence in zip((1, 0), pair, strict=True)
-    ]
-    pairs = read_minimal_pairs([write(tmp_path / "verbs.csv", LONG.format("label"), *rows)])
-    assert [(pair.pair_id, *both) for pair, both in zip(pairs, sides(pairs), strict=True)] == [
-        ("1 x", *PAIRS[0]),
-        ("1 y", *PAIRS[1]),
-    ]
-
-
 @pytest.mark.parametrize(
     ("rows", "complaint"),
     [

@@ -7,7 +7,6 @@ table; and votes counted by hand.
 from __future__ import annotations
 
 import math
-import statistics
 from collections import Counter
 
 import numpy as np
@@ -19,7 +18,6 @@ from scipy.stats import contingency
 from contstim.evaluation.restarts import (
     majority,
     matthews,
-    spread,
 )
 
 CELLS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60)
@@ -54,17 +52,3 @@ def test_an_odd_number_of_classifiers_votes(rows: list[list[float]]) -> None:
 def test_classifiers_that_tie_say_what_they_are_surer_of() -> None:
     probabilities = np.array([[0.9, 0.2], [0.6, 0.1], [0.7, 0.8], [0.1, 0.4]])
     assert majority(probabilities).tolist() == [True, False, True, False]
-
-
-def test_the_spread_of_three_classifiers() -> None:
-    labels = np.array([1, 0, 1, 0, 1, 0], np.bool_)
-    wrong = np.zeros((6, 3), np.bool_)
-    wrong[0, 0] = wrong[1, 1] = wrong[2, 1] = wrong[3, 2] = True
-    said = np.where(labels[:, None] ^ wrong, 0.9, 0.1)
-    each = [float(np.corrcoef(labels, column > 0.5)[0, 1]) for column in said.T]
-    found = spread(labels, said)
-    assert (found["sentences"], found["majority"]) == (6, 1.0)
-    assert found["mean"] == pytest.approx(statistics.fmean(each))
-    assert found["sd"] == pytest.approx(statistics.stdev(each))
-    assert found["maximum"] == pytest.approx(max(each))
-    assert math.isnan(spread(labels, said[:, :1])["sd"])

@@ -14,7 +14,6 @@ from contstim.evaluation.scores import (
     PairScores,
     pair_scores_from_table,
     score_pairs,
-    score_readable,
 )
 from contstim.evaluation.settings import Method
 from contstim.items.scores import ScoreTable
@@ -152,19 +151,3 @@ def test_rounding_makes_no_difference_and_the_least_real_one_does() -> None:
     assert one.correct("half")[:, 0].tolist() == [0.5, 1, 0.5, 1, 0]
     assert one.correct()[:, 0].tolist() == [0, 1, 0, 1, 0]
     assert one.margins[:, 0].tolist() == pytest.approx([0, 0.0004, 0, np.inf, -1])
-
-
-SHORT = [Sentence.parse(text) for text in ("the dog sleeps", "a cat sees the dog")]
-LONG = Sentence.parse("the dog " * 300)
-
-
-def test_a_sentence_that_exceeds_a_window_is_left_out_for_all(
-    trigram: NgramModel, tiny_checkpoint: Callable[[str], Path]
-) -> None:
-    models = [trigram, load_model(f"hf:{tiny_checkpoint('gpt2')}", device="cpu")]
-    table, left_out = score_readable(models, [SHORT[0], LONG, SHORT[1], SHORT[0]])
-    assert table.sentences == tuple(SHORT)
-    for column, model in enumerate(models):
-        assert np.allclose(table.log_probs[:, column], model.log_probs(SHORT), atol=1e-4)
-    assert [(one.sentence, one.model) for one in left_out] == [(LONG.text, models[1].name)]
-    assert "reads at most" in left_out[0].reason

@@ -16,8 +16,6 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.masked import adapter
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.ngram.adapter import NgramModel
-from contstim.models.ngram.tables import NgramTables
 from contstim.models.words import Encoding, encode_batch
 from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
@@ -90,36 +88,6 @@ def test_a_vocabulary_is_tokenised_once(
     again = model.replacements(SENTENCE, position, EVERY)
     assert len(tokenised) <= 1
     assert (first.estimate == again.estimate).all()
-
-
-def test_a_words_tokens_are_known_from_any_list_that_held_it(
-    tiny_checkpoint: Callable[[str], Path], tokenised: list[str]
-) -> None:
-    model = network("spaced", tiny_checkpoint("spaced"))
-    model.replacements(SENTENCE, 1, EVERY)
-    tokenised.clear()
-    for start in range(N_SHORT):
-        model.replacements(SENTENCE, 1, EVERY[start : start + 3])
-    assert len(tokenised) <= 1
-
-
-def test_ids_of_a_vocabulary_are_looked_up_once(
-    trigram: NgramModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
-    ids = NgramTables.ids
-
-    def counted(tables: NgramTables, words: Any) -> Any:
-        asked.append(len(words))
-        return ids(tables, words)
-
-    monkeypatch.setattr(NgramTables, "ids", counted)
-    model = NgramModel(trigram.path)
-    model.replacements(SENTENCE, 2, EVERY)
-    for start in range(N_SHORT):
-        model.replacements(SENTENCE, 2, EVERY[start : start + 3])
-    model.replacements(SENTENCE, 2, EVERY)
-    assert asked.count(len(EVERY)) == 1
 
 
 @pytest.mark.parametrize(("kind", "n"), [("spaced", 6), ("roberta", 3)])

@@ -195,56 +195,6 @@ def test_the_context_does_not_count_and_matters(load: Load) -> None:
     assert model.convention.fingerprint != CausalModel(checkpoint).convention.fingerprint
 
 
-def test_networks_that_see_the_last_tokens_only(load: Load) -> None:
-    from transformers import MistralConfig, MistralForCausalLM
-
-    tokenizer = load("gpt2").tokenizer
-    config = MistralConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        sliding_window=3,
-    )
-    checkpoint = Checkpoint(MistralForCausalLM(config), tokenizer, "mistral", "cpu", "causal")
-    model = CausalModel(checkpoint)
-    for sentence, score in zip(SENTENCES, model.log_probs(SENTENCES), strict=True):
-        ids = _with_beginning(checkpoint, sentence.text)
-        with torch.no_grad():
-            loss = checkpoint.model(ids, labels=ids).loss
-        assert score == pytest.approx(-float(loss) * (ids.shape[1] - 1), abs=1e-3)
-    ours = model.replacement_log_probs(SENTENCES[0], 5, ALL_WORDS)
-    fresh = model.log_probs([SENTENCES[0].replace(5, word) for word in ALL_WORDS])
-    np.testing.assert_allclose(ours, fresh, atol=tolerance(fresh))
-
-
-def test_recurrent_networks_read_the_prefix_anew(load: Load) -> None:
-    from transformers import MambaConfig, MambaForCausalLM
-
-    tokenizer = load("gpt2").tokenizer
-    config = MambaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, state_size=4
-    )
-    network = MambaForCausalLM(config)
-    model = CausalModel(Checkpoint(network, tokenizer, "mamba", "cpu", "causal"))
-    known = model.replacements(SENTENCES[0], 2, ALL_WORDS)
-    ours = model.replacement_log_probs(SENTENCES[0], 2, ALL_WORDS)
-    fresh = model.log_probs([SENTENCES[0].replace(2, word) for word in ALL_WORDS])
-    np.testing.assert_allclose(ours, fresh, atol=tolerance(fresh))
-    assert (known.upper_bound >= fresh - tolerance(fresh)).all()
-
-
-def test_without_a_beginning_of_its_own_a_tokenizer_uses_the_networks(load: Load) -> None:
-    plain = load("gpt2")
-    nameless = copy.deepcopy(plain.tokenizer)
-    nameless.bos_token = None
-    model = CausalModel(Checkpoint(plain.model, nameless, "nameless", "cpu", "causal"))
-    assert model.convention.context == "<|endoftext|>"
-    assert (model.log_probs(SENTENCES) == CausalModel(plain).log_probs(SENTENCES)).all()
-
-
 def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
     model = CausalModel(load("gpt2"))
     words = ("a",) * (CONTEXT - 1)  # "a" and the end mark are a token each

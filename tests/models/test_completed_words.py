@@ -18,7 +18,7 @@ from contstim.models.boundaries import word_completing
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
-from contstim.models.scoring import term_table, token_terms
+from contstim.models.scoring import term_table
 from contstim.testing.models import ToyModel
 from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
@@ -157,18 +157,3 @@ def test_models_of_words_need_no_correction_and_others_are_refused_by_name(
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint("xlm"))
     with pytest.raises(ModelError, match="needs no correction"):
         word_completing(tokenizer, len(tokenizer))
-
-
-def test_a_table_by_word_has_the_sums_of_the_table_by_token(
-    model_of: Callable[[str], CausalModel],
-) -> None:
-    terms = {"gpt2": token_terms(model_of("gpt2"), SENTENCES, completed=True)}
-    by_token, by_word = (term_table(terms, SENTENCES, by_word=word) for word in (False, True))
-    sums: dict[tuple[str, int], float] = {}
-    for text, position, value in zip(
-        by_token["sentence"], by_token["position"], by_token["surprisal"], strict=True
-    ):
-        sums[text, position] = sums.get((text, position), 0.0) + value
-    keys = list(zip(by_word["sentence"], by_word["position"], strict=True))
-    assert dict(zip(keys, by_word["surprisal"], strict=True)) == pytest.approx(sums)
-    assert len(keys) == sum(len(sentence) + 1 for sentence in SENTENCES)

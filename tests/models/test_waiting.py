@@ -115,15 +115,3 @@ def test_results_of_many_batches_come_back_together(
     assert batches > 3
     assert order == ["batch"] * batches + ["copy"] * order.count("copy")
     assert scores == pytest.approx(expected, rel=1e-6)
-
-
-def test_a_few_results_wait_and_not_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    order: list[str] = []
-    monkeypatch.setattr(batching, "writes_at_once", lambda _: 2)
-
-    def run(*_: object) -> Callable[[], None]:
-        order.append("batch")
-        return lambda: order.append("write")
-
-    batching.forward_in_batches([[1]] * 5, run, pad=0, budget=batching.Budget(1))
-    assert order == [*["batch"] * 2, *["write"] * 2] * 2 + ["batch", "write"]

@@ -10,7 +10,7 @@ import pytest
 import transformers
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from contstim.errors import ModelError
@@ -67,21 +67,6 @@ def test_each_word_has_the_tokens_of_its_characters(
             spelled = tokenizer.decode(ids).replace(" ", "").lower()
             word = sentence.words[position].lower()
             assert spelled in (word, word.replace("ï", "i").replace("ü", "u"))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_is_each_sentence_by_itself(tokenizer_of: Callable[[str], Any], kind: str) -> None:
-    tokenizer, sentences = tokenizer_of(kind), [Sentence.parse(text) for text in TEXTS]
-    assert encode_batch(tokenizer, sentences) == [encode(tokenizer, s) for s in sentences]
-    assert encode_batch(tokenizer, []) == []
-
-
-def test_special_tokens_can_be_left_out(tokenizer_of: Callable[[str], Any]) -> None:
-    sentence = Sentence.parse("She sleeps")
-    framed = encode(tokenizer_of("bert"), sentence)
-    bare = encode(tokenizer_of("bert"), sentence, special_tokens=False)
-    assert framed.ids[1:-1] == bare.ids
-    assert framed.word_of == (SPECIAL, *bare.word_of, SPECIAL)
 
 
 def test_a_leading_space_makes_the_first_word_like_any_other(
@@ -245,14 +230,6 @@ def test_words_depend_on_each_other_where_a_token_of_a_sentence_joins_them(
     tokenizer = copy.deepcopy(tokenizer_of(kind))
     tokenizer.add_tokens(token)
     assert words_are_independent(tokenizer) == (not joins)
-
-
-def test_a_token_that_takes_in_the_space_after_it_joins_words(
-    tokenizer_of: Callable[[str], Any],
-) -> None:
-    tokenizer = copy.deepcopy(tokenizer_of("gpt2"))
-    tokenizer.add_tokens(AddedToken("of", rstrip=True))
-    assert not words_are_independent(tokenizer)
 
 
 def byte_level(*texts: bytes) -> Any:

@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import rankdata
 
 from contstim.experiments.analysis import agreement
-from contstim.experiments.analysis.agreement import failures, pair_results
-from contstim.experiments.analysis.measures import ACCURACY, COSINE, evaluate
-from contstim.experiments.analysis.ratings import Scope, gather, pair_mask, scope_mask
+from contstim.experiments.analysis.agreement import failures
+from contstim.experiments.analysis.measures import COSINE, evaluate
+from contstim.experiments.analysis.ratings import Scope, gather, scope_mask
 from contstim.experiments.responses.table import UNRATED, Response
 from contstim.files.arrays import FloatArray
 from contstim.items.scores import ScoreTable
@@ -118,24 +118,6 @@ def test_near_unanimity_is_counted_trial_by_trial(made: Experiment) -> None:
                 for side in sides.values()
             )
             assert (one["near_unanimous"], one["trials"]) == (expected, len(own))
-
-
-def test_rivals_have_results_on_their_own_trials(made: Experiment) -> None:
-    ratings = gather(made.trials, made.responses, made.scores)
-    condition = Condition.SYNTHETIC_SYNTHETIC
-    rows = list(pair_results(ratings, condition, ACCURACY))
-    assert [(r["model_1"], r["model_2"]) for r in rows] == list(combinations(MODELS, 2))
-    side = agreement.dominance(ratings, condition)
-    for row in rows:
-        first, second = MODELS.index(row["model_1"]), MODELS.index(row["model_2"])
-        assert row["value_1"] == pytest.approx(side[first, second])
-        assert row["value_2"] == pytest.approx(side[second, first])
-        assert (row["n_trials"], row["n_ratings"]) == (4, 2 * 7)
-    (cosine, *_) = pair_results(ratings, condition, COSINE)
-    masks = [pair_mask(g.trials, condition, ("a", "b"), MODELS) for g in ratings.groups]
-    found = evaluate(ratings, COSINE, masks)
-    assert cosine["value_2"] == pytest.approx(found.values[:, 1].mean())
-    assert cosine["lower"] == pytest.approx(found.lower[:, 0].mean())
 
 
 def test_the_worst_failure_is_the_one_that_model_and_people_are_surest_of() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.stats import t as student
@@ -20,7 +18,7 @@ from contstim.experiments.analysis.crossed import (
 )
 from contstim.experiments.analysis.intervals import uncertainty_of
 from contstim.experiments.analysis.measures import MEASURES, Measure
-from contstim.experiments.analysis.ratings import Ratings, Scope, gather, scope_mask, subset
+from contstim.experiments.analysis.ratings import Scope, gather, scope_mask, subset
 from contstim.files.arrays import FloatArray
 from tests.experiments.analysis.simulation import simulate
 
@@ -75,24 +73,6 @@ def test_one_person_is_a_t_test_of_items_and_one_item_of_people() -> None:
     assert limits([block(answers[None])]) == pytest.approx(expected)
     people = Block(answers, np.zeros((15, 1)), np.zeros(1, np.int64), np.full(15, 1 / 15), 1)
     assert limits([people]) == pytest.approx(expected)
-
-
-def test_groups_that_saw_the_same_items_are_one_group() -> None:
-    made = simulate(groups=(3, 5), seed=2)
-    ratings = gather(made.trials, made.responses, made.scores)
-    first, second = ratings.groups
-    both = replace(second, trials=first.trials, log_probs=first.log_probs)
-    ratings = Ratings(ratings.models, (first, both))
-    masks = [
-        scope_mask(g.trials, Scope.OVERALL, ratings.models, catch=True) for g in ratings.groups
-    ]
-    groups = jackknife(ratings, MEASURES[0], masks)
-    sizes = np.array([3.0, 5.0])  # so that everybody counts alike
-    (merged,) = blocks_of(groups, sizes, Side(0))
-    agree = [(g.ratios[0] > 0) == (g.ratings > 3.5) for g in ratings.groups]
-    alone = variance_components([block(np.concatenate(agree).astype(float))])
-    assert variance_components([merged]).variance == pytest.approx(alone.variance)
-    assert variance_components([merged]).freedom == pytest.approx(alone.freedom)
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: str(measure.name))

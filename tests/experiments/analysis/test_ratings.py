@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,17 +45,6 @@ def test_every_rating_and_score_is_where_it_belongs(experiment: Experiment) -> N
     assert len(set(ratings.participants)) == 5
 
 
-def test_sentences_are_matched_however_they_are_written(
-    experiment: Experiment, tmp_path: Path
-) -> None:
-    experiment.scores.write(tmp_path / "scores.csv")
-    written = (tmp_path / "scores.csv").read_text()
-    (tmp_path / "bare.csv").write_text(written.replace('.",', '",').replace("First g", " First  g"))
-    bare = ScoreTable.read(tmp_path / "bare.csv")
-    ratings = gather(experiment.trials, experiment.responses, bare)
-    assert np.isfinite(ratings.groups[0].ratios).all()
-
-
 def test_end_marks_are_part_of_a_sentence_in_either_file(experiment: Experiment) -> None:
     """Trials and scores both end in a question mark."""
     asked = tuple(replace(t, sentence_1=replace(t.sentence_1, end="?")) for t in experiment.trials)
@@ -84,13 +72,6 @@ def test_sentences_without_scores_are_counted_once_over_all_groups(experiment: E
     assert len(lacking) < len(scores.sentences or ()) - half
     with pytest.raises(InputError, match=rf"^{len(lacking)} sentences of the trials have no sc"):
         gather(trials, experiment.responses, short)
-
-
-def test_a_model_without_scores_is_named(experiment: Experiment) -> None:
-    scores = experiment.scores
-    fewer = ScoreTable(scores.sentences, scores.models[:2], scores.log_probs[:, :2])
-    with pytest.raises(InputError, match="models without scores: c; there are scores of a, b"):
-        gather(experiment.trials, experiment.responses, fewer)
 
 
 def test_scores_that_contradict_each_other_are_refused(experiment: Experiment) -> None:

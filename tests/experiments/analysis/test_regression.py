@@ -103,15 +103,6 @@ def test_errors_tell_how_estimates_scatter_over_experiments() -> None:
     assert naive < 0.6 * scatter
 
 
-def test_ratios_of_any_size_are_fitted() -> None:
-    """Measured in other units, estimates scale and tests stay."""
-    chosen, ratios, who, what = simulate(3)
-    plain = clustered_logit(chosen, {"ratio": ratios}, who, what)["coefficients"]["ratio"]
-    large = clustered_logit(chosen, {"ratio": 1e6 * ratios}, who, what)["coefficients"]["ratio"]
-    assert large.value == pytest.approx(plain.value / 1e6, rel=1e-6)
-    assert large.p_value == pytest.approx(plain.p_value, rel=1e-4)
-
-
 @settings(max_examples=examples(25))
 @given(seed=st.integers(0, 2**32 - 1), effect=st.sampled_from([-0.05, 0.0, 0.05]))
 def test_exchanging_the_sentences_of_any_trials_changes_nothing(seed: int, effect: float) -> None:

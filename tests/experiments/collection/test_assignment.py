@@ -6,7 +6,7 @@ import csv
 import io
 import re
 
-from tests.experiments.collection.conftest import NONCE, Serve, signed
+from tests.experiments.collection.conftest import Serve, signed
 from tests.experiments.collection.servers import answer
 
 
@@ -66,26 +66,6 @@ def test_who_fails_the_check_frees_the_place_unless_they_finish_after_all(serve:
     served.save(first, *(answer(f"t1-{n}") for n in range(4)))
     served.complete(first)
     assert [served.join()["group"] for _ in range(2)] == ["2", "3"]
-
-
-def test_a_group_that_is_asked_for_is_given(serve: Serve) -> None:
-    served = serve()
-    assert [served.join(group="3")["group"] for _ in range(3)] == list("333")
-    assert [served.join()["group"] for _ in range(4)] == list("1212")
-
-
-def test_the_same_person_of_a_platform_comes_back_as_the_same_participant(serve: Serve) -> None:
-    served = serve()
-    who = {"PROLIFIC_PID": "5f3c", "STUDY_ID": "s1", "SESSION_ID": "a"}
-    first = served.join(platform=who, nonce=NONCE)
-    served.save(first, answer("t1-3", position=2))
-    again = served.join(platform={**who, "SESSION_ID": "b"}, group="2", nonce=NONCE)
-    assert {**again, "answered": []} == first
-    assert [one["trial_id"] for one in again["answered"]] == ["t1-3"]
-    for other in ({**who, "STUDY_ID": "s2"}, {**who, "PROLIFIC_PID": "5f3d"}, {"STUDY_ID": "s1"}):
-        assert served.join(platform=other)["participant"] != first["participant"]
-    nobody = {"PROLIFIC_PID": "", "STUDY_ID": None}
-    assert len({served.join(platform=nobody)["participant"] for _ in range(2)}) == 2
 
 
 def test_a_wish_that_is_repeated_because_its_answer_was_lost_makes_one_participant(

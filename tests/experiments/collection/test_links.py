@@ -15,7 +15,7 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.collection.links import participant_links
 from tests.cli.running import run
-from tests.experiments.collection.conftest import NONCE, Serve, signed
+from tests.experiments.collection.conftest import Serve, signed
 from tests.experiments.collection.servers import answer, small_study
 
 URL = "https://experiment.example.org/study/"
@@ -45,28 +45,6 @@ def test_a_stranger_does_not_go_on_as_somebody_else(serve: Serve, accept: bool) 
     assert served.refused(platform={**stranger, "PROLIFIC_PID": "9", **who}) == 403
     rows = list(csv.DictReader(io.StringIO(served.download("participants").text)))
     assert [row["answered"] for row in rows] == ["1"] + ["0"] * accept
-
-
-def test_a_link_resumes_in_any_browser_whatever_else_the_address_says(serve: Serve) -> None:
-    served = serve(accept_platform_ids=False)
-    first = served.join(**signed("7"), nonce=NONCE)
-    served.save(first, answer("t1-0"))
-    for more in ({}, {"PROLIFIC_PID": "x"}, {"sona_id": "3"}):
-        again = served.join(
-            platform={"participant": "7", **more}, token=signed("7")["token"], group="2"
-        )
-        assert {**again, "answered": []} == first
-        assert [kept["trial_id"] for kept in again["answered"]] == ["t1-0"]
-    assert served.join(**signed("8"))["participant"] != first["participant"]
-
-
-def test_an_address_without_an_identity_needs_no_token(serve: Serve) -> None:
-    served = serve(accept_platform_ids=False)
-    for platform in (None, {}, {"STUDY_ID": "s", "SESSION_ID": "x"}, {"unknown": "7"}):
-        served.join(platform=platform)
-    for name in ("PROLIFIC_PID", "sona_id", "workerId", "participant"):
-        assert served.refused(platform={name: "7"}) == 403
-    assert served.download("participants").text.count("\n") == 5
 
 
 def test_the_command_writes_an_address_for_each_id(tmp_path: Path) -> None:

@@ -107,26 +107,6 @@ def test_nothing_outside_the_folder_is_shown(serve: Serve, folder: Path) -> None
         assert b"root:" not in answered
 
 
-def test_what_is_in_the_folder_is_shown_as_what_it_is(serve: Serve, folder: Path) -> None:
-    served = serve(folder)
-    for path, kind in {
-        "/": "text/html; charset=utf-8",
-        "/index.html?PROLIFIC_PID=../../x": "text/html; charset=utf-8",
-        "/study.json": "application/json",
-        "/experiment.js": "text/javascript; charset=utf-8",
-        "/inside.js": "text/javascript; charset=utf-8",
-        "/vendor/jspsych.js": "text/javascript; charset=utf-8",
-        "/odd%20name%20%C3%BC.txt": "text/plain; charset=utf-8",
-    }.items():
-        given = served.http.get(path)
-        assert given.status_code == 200, path
-        assert given.headers["content-type"] == kind
-        assert given.headers["x-content-type-options"] == "nosniff"
-        assert given.headers["referrer-policy"] == "no-referrer"
-    head = served.http.head("/")
-    assert (head.status_code, head.content) == (200, b"")
-
-
 def test_the_completion_code_of_the_folder_is_not_shown_and_handed_out_at_the_end(
     serve: Serve, tmp_path: Path
 ) -> None:

@@ -96,24 +96,6 @@ def test_nasty_identities_are_accepted_once_and_come_out_as_hashes(serve: Serve)
     ]
 
 
-def test_hashes_tell_people_apart_within_a_study_and_nothing_between_studies(
-    serve: Serve, tmp_path: Path
-) -> None:
-    hashes = []
-    for name in ("one", "two"):
-        folder = write_study(
-            tmp_path / name, {"1": [{"trial_id": name, "sentence_1": "A.", "sentence_2": "B."}]}
-        )
-        served = serve(folder, database=tmp_path / f"{name}.sqlite")
-        for person in ("anna", "berta"):
-            served.join(platform={"PROLIFIC_PID": person, "STUDY_ID": "s", "SESSION_ID": "t"})
-        hashes.append([row[-3:] for row in cells(served.download("participants").text)[1:]])
-    (anna, berta), (same_anna, _) = hashes
-    assert anna[0] != berta[0]
-    assert anna[1:] == berta[1:]
-    assert not set(anna) & set(same_anna)
-
-
 def test_states_of_participants(serve: Serve) -> None:
     served = serve(dropout=10)
     done, gone = served.join(), served.join()

@@ -106,22 +106,6 @@ def test_several_people_are_told_and_nobody_is_deleted(serve: Serve) -> None:
         withdraw(served.database.with_name("absent.sqlite"), "1", "2026-11-27")
 
 
-def test_a_deleted_identity_is_nobody_elses_number(serve: Serve) -> None:
-    """SONA's IDs are small numbers, and so are those of participants.csv."""
-    served = serve()
-    for sona in ("2", "1", "3"):
-        served.join(platform={"sona_id": sona, "SESSION_ID": "9"})
-    assert "sona_id it is: number 1," in withdraw(served.database, "2", "2026-11-27")
-    with closing(sqlite3.connect(served.database)) as connection:
-        connection.execute("DELETE FROM identity")
-        connection.commit()
-    before = participants_csv(served.database, 0)
-    for who in ("1", "2", "3", "9"):
-        with pytest.raises(InputError, match=r"is nobody in .* as long as identities are kept"):
-            withdraw(served.database, who, "2026-11-27")
-    assert participants_csv(served.database, 0) == before
-
-
 def test_an_open_page_of_somebody_who_withdrew_saves_nothing(serve: Serve) -> None:
     """Neither by the page, nor by the request to take part, nor by the address again."""
     served = serve()

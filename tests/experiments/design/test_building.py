@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -58,15 +58,6 @@ def test_unless_asked_for_natural_sentences_do_not_stand_against_synthetic_ones(
     }
 
 
-def test_no_group_sees_a_sentence_twice_whatever_its_end_mark() -> None:
-    shared = [replace(t, natural=Sentence.parse(f"Shared by some {i // 3}{'.!?'[i % 3]}"))
-              for i, t in enumerate(TRIPLETS)]  # fmt: skip
-    seen: dict[int, list[tuple[str, ...]]] = defaultdict(list)
-    for trial in design(triplets=shared).trials:
-        seen[trial.group] += [s.words for s in (trial.sentence_1, trial.sentence_2)]
-    assert all(len(set(texts)) == len(texts) for texts in seen.values())
-
-
 def test_trials_of_a_triplet_are_three_comparisons_with_names_of_their_own() -> None:
     one, two, three = triplet_trials(TRIPLETS[0], twins=True)
     assert (one.kind_1, one.kind_2) == ("natural", "synthetic_1")
@@ -76,31 +67,8 @@ def test_trials_of_a_triplet_are_three_comparisons_with_names_of_their_own() -> 
     assert len({t.trial_id for t in (one, two, three)}) == 3
 
 
-def test_trials_hold_the_sentences_of_pairs_and_triplets() -> None:
-    cats, dogs, owls, pigs = map(Sentence.parse, ("Cats purr", "Dogs bark!", "Owls hoot", "Pigs?"))
-    pairs = [replace(PAIRS[0], sentence_1=cats, sentence_2=dogs)]
-    triplets = [replace(TRIPLETS[0], natural=owls, synthetic_2=pigs)]
-    found = build_design(pairs, groups=1, random_per_group=0, catch_per_group=0)
-    assert [(t.sentence_1, t.sentence_2) for t in found.trials] == [(cats, dogs)]
-    shown = {
-        s for t in triplet_trials(triplets[0], twins=True) for s in (t.sentence_1, t.sentence_2)
-    }
-    assert {owls, pigs} <= shown
-
-
 def test_the_same_seed_gives_the_same_design_and_another_one_another() -> None:
     assert design(seed=1).trials == design(seed=1).trials != design(seed=2).trials
-
-
-def test_random_and_catch_sentences_are_used_nowhere_else() -> None:
-    """Some natural sentences stand in the triplets, with another end mark."""
-    taken = [
-        replace(t, natural=replace(n, end="!")) for t, n in zip(TRIPLETS, NATURAL, strict=False)
-    ]
-    found = design(triplets=taken, natural=natural(100)).trials
-    uses = Counter(s.words for t in found for s in (t.sentence_1, t.sentence_2) if not t.model_1)
-    assert set(uses.values()) == {1}
-    assert not set(uses) & {t.natural.words for t in taken}
 
 
 def _random_lengths(found: Design) -> list[tuple[int, int]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 from scipy.stats import nct
@@ -49,21 +47,6 @@ def test_the_detectable_difference_is_found_at_its_rate() -> None:
     for rate in (0.5, 0.8, 0.95):
         least = PRECISION.detectable(3, 10, rate)
         assert PRECISION.power(least, 3, 10) == pytest.approx(rate, abs=1e-3)
-
-
-def test_models_that_hardly_disagree_cannot_differ_by_much() -> None:
-    """Two models that prefer the same sentence in 92 % of trials differ by .08 at most."""
-    alike = one_pair(0.02, 0.004, 0.03, widest=0.08)
-    assert np.isnan(alike.power(0.1, 3, 10))
-    assert np.isnan(alike.detectable(3, 10))
-    assert alike.power(0.05, 3, 10) == PRECISION.power(0.05, 3, 10)
-    both = Precision(
-        *(
-            np.concatenate([getattr(p, field.name) for p in (alike, PRECISION)])
-            for field in fields(Precision)
-        )
-    )
-    assert both.power(0.1, 3, 10) == PRECISION.power(0.1, 3, 10)
 
 
 @pytest.mark.parametrize("trials", [1, 2, 12])

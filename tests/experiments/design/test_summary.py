@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -13,7 +10,7 @@ from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_report
 from contstim.items.stimuli import Condition, Kind
 from contstim.words.frequencies import WordFrequencies
-from tests.experiments.stimuli import natural, small_design, some_pairs, some_triplets
+from tests.experiments.stimuli import natural, small_design, some_pairs
 
 DESIGN = small_design()
 FREQUENCIES = WordFrequencies.of(natural(60))
@@ -30,26 +27,6 @@ def test_counts_durations_and_sources() -> None:
     assert summary.sources[Condition.CATCH, Kind.SHUFFLED] == 12
     assert summary.roles[Condition.SYNTHETIC_SYNTHETIC, "synthetic_1 – synthetic_2"] == (6, 1, 1)
     assert summary.roles[Condition.RANDOM_NATURAL, "natural – natural"] == (0, 5, 5)
-
-
-def test_sentences_that_serve_in_pairs_and_in_triplets_are_counted() -> None:
-    assert summarise(DESIGN, FREQUENCIES).told["shared"] == ""
-    pairs, triplets = some_pairs(3), some_triplets(3)
-    for place in (0, 5):
-        shown = pairs[place].sentence_2
-        assert shown is not None
-        # Participants see no end marks
-        triplets[place] = replace(triplets[place], natural=replace(shown, end="?"))
-    sizes: dict[str, Any] = {
-        "groups": 3,
-        "random_per_group": 0,
-        "catch_per_group": 0,
-        "twins": True,
-    }
-    summary = summarise(build_design(pairs, triplets, **sizes), FREQUENCIES)
-    text = "2 natural sentences of 52 occur in both a pair and a triplet"
-    assert summary.told["shared"].startswith(text)
-    assert summary.told["shared"] in summary_report(summary).markdown()
 
 
 def test_balance_is_the_mean_over_trials() -> None:

@@ -43,14 +43,6 @@ class TestContract(ExportContract):
     list_columns = ("group", "participant")
 
 
-def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        export_csv(TRIALS, tmp_path / name, CsvSettings(2, seed=1))
-    export_csv(TRIALS, tmp_path / "b", CsvSettings(2, seed=1))
-    first, second = ((tmp_path / n / "presentation.csv").read_bytes() for n in "ab")
-    assert first == second
-
-
 def test_nobody_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="needs 1 list or more, not 0"):
         export_csv(TRIALS, tmp_path, CsvSettings(participants=0))

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -24,10 +24,8 @@ from contstim.experiments.platforms.jspsych import (
     export_jspsych,
     fetch_library,
     library,
-    unfilled_warning,
 )
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
-from contstim.experiments.platforms.jspsych.study import SaveTo
 from contstim.words.sentence import Sentence
 from tests.experiments.platforms.conftest import TRIALS
 
@@ -95,18 +93,6 @@ def test_the_study_has_every_trial_once_as_people_see_it(tmp_path: Path) -> None
         "completion": None,  # the server hands it out
     }
     assert script.isascii()
-
-
-def test_every_file_that_the_page_names_is_there(tmp_path: Path) -> None:
-    for save in get_args(SaveTo):
-        folder = tmp_path / save
-        code = "abc" if save == "datapipe" else ""
-        export_jspsych(TRIALS, folder, PageSettings(save=save, datapipe_id=code))
-        index = (folder / "index.html").read_text(encoding="utf-8")
-        own = set(re.findall(r'(?:src|href)="(?!https:|data:)([^"]+)"', index))
-        missing = {name for name in own if not (folder / name).is_file()}
-        assert missing == ({"jatos.js"} if save == "jatos" else set())
-        assert "$" not in (folder / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_cdn_is_pinned_by_version_and_content(tmp_path: Path) -> None:
@@ -190,18 +176,6 @@ def test_texts_that_the_page_cannot_use_are_named(
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         PageSettings(**settings)
-
-
-def test_placeholders_that_nobody_filled_in_are_named(tmp_path: Path) -> None:
-    """Those of our defaults; other brackets are the author's."""
-    export_jspsych(TRIALS, tmp_path)
-    said = unfilled_warning(tmp_path)
-    for name in ("[Replace this text by the one that", "[contact]", "[amount]", "debrief.md: ["):
-        assert name in said
-    (tmp_path / "consent.md").write_text("# Ours [1]\n[Here](https://x.example) for 5 [euros]")
-    assert "consent.md" not in unfilled_warning(tmp_path)
-    (tmp_path / "debrief.md").write_text("Thanks")
-    assert unfilled_warning(tmp_path) == ""
 
 
 def test_trials_must_be_there_once(tmp_path: Path) -> None:

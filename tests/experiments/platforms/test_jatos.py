@@ -7,16 +7,11 @@ importer (ImportExportService, StudyProperties, IOUtils), written out here.
 from __future__ import annotations
 
 import json
-import re
 import zipfile
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from uuid import UUID
 
-import pytest
-
-from contstim.errors import InputError
 from contstim.experiments.platforms.jspsych import PageSettings
 from contstim.experiments.platforms.jspsych.jatos import PLATFORM, export_jatos
 from contstim.testing.platform import ExportContract
@@ -24,8 +19,6 @@ from tests.experiments.platforms.conftest import TRIALS
 from tests.experiments.platforms.test_jspsych_reading import study_lists
 
 SETTINGS = PageSettings(title="What's likelier? A pilot (2)", save="jatos")
-ILLEGAL = re.compile(r"[\s*?\"\\\0/,`<>|:~!§$%&^°]")
-RESERVED = {"jatos", "publix", "public", "assets", "study_assets_root", "study_assets"}
 WORKERS = {
     *("GeneralMultiple", "GeneralSingle", "Jatos", "MTSandbox", "MT"),
     *("PersonalMultiple", "PersonalSingle"),
@@ -94,20 +87,6 @@ def test_the_properties_are_those_of_version_3(tmp_path: Path) -> None:
     assert set(parts["batch"]["allowedWorkerTypes"]) <= WORKERS
     assert parts["component"]["reloadable"] is True
     assert data["title"] == SETTINGS.title
-
-
-@pytest.mark.parametrize("title", [SETTINGS.title, "  ", "日本語", "jatos", "x" * 255, "a/../b"])
-def test_names_are_those_that_jatos_takes(tmp_path: Path, title: str) -> None:
-    if not title.strip():
-        with pytest.raises(InputError, match="needs a title"):
-            replace(SETTINGS, title=title)
-        return
-    _, properties = read(export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title)).path)
-    folder = properties["data"]["dirName"]
-    assert not ILLEGAL.search(folder)
-    assert 0 < len(folder) <= 100
-    assert folder not in RESERVED
-    assert ".." not in folder
 
 
 class TestContract(ExportContract):

@@ -127,15 +127,6 @@ def test_a_run_a_line_as_jatos_writes_them(tmp_path: Path) -> None:
         import_jspsych([path], TRIALS)
 
 
-def test_a_trial_without_an_answer_is_a_missing_rating(tmp_path: Path) -> None:
-    rows = page(RESPONSES)
-    rows[1] |= {"response": None, "rating": None, "rt": None}
-    for suffix in (".json", ".csv"):
-        found = import_jspsych([write(tmp_path / f"data{suffix}", rows)], TRIALS)
-        (finding,) = found.report.of(Problem.NO_RATING)
-        assert (finding.participant, finding.about) == ("ann", (RESPONSES[0].trial_id,))
-
-
 def test_an_unknown_trial_and_a_duplicate_are_named(tmp_path: Path) -> None:
     stray = replace(RESPONSES[0], trial_id="practice-1")
     path = write(tmp_path / "data.json", page([*RESPONSES, stray, RESPONSES[1]]))

@@ -69,15 +69,6 @@ def test_of_qualtrics_one_row_of_headers_is_enough(tmp_path: Path, headers: str)
     assert ratings == [("R_1", 1), ("R_1", 4), ("R_1", -1), ("R_2", 2), ("R_2", -1)]
 
 
-def test_of_qualtrics_the_headers_of_every_export_are_skipped(tmp_path: Path) -> None:
-    path = tmp_path / "data.csv"
-    export = "ResponseId,L01Q001\nResponse ID,Which?\n{'ImportId': 'x'},Q1\nR_{},3\n"
-    path.write_text(export.replace("{}", "1") + export.replace("{}", "2"), encoding="utf-8")
-    imported = import_qualtrics([path], TRIALS, QualtricsReading(CASES / "qualtrics-key.csv"))
-    assert [(r.participant, r.rating) for r in imported.responses] == [("R_1", 3), ("R_2", 3)]
-    assert imported.unreadable == ()
-
-
 def row(n: int, **cells: object) -> dict[str, object]:
     """A trial of a jsPsych page; the left sentence is the first, and the button 1 + n % 6."""
     about = {"trial_id": IDS[n], "left": 1, "response": n % 6, "rt": 900.5 + n}
@@ -203,16 +194,3 @@ def test_a_cut_off_or_odd_line_of_pcibex_is_named(tmp_path: Path) -> None:
     assert [(r.participant, r.rating) for r in found.responses] == [("a, b", 1), ("a, b", 3)]
     places = sorted(row.message.partition(":")[0] for row in found.unreadable)
     assert places == [f"{path}, line 11", f"{path}, line 13"]
-
-
-@pytest.mark.parametrize("damage", [("a dog", "a, dog"), ("a dog,", "a dog"), (",3,", ",-3,")])
-def test_no_cell_moves_into_the_column_next_to_it(tmp_path: Path, damage: tuple[str, str]) -> None:
-    """PsychoPy ends the header and each row with a comma."""
-    path = tmp_path / "data.csv"
-    lines = [f"{IDS[n]},1,{text},,3,p1," for n, text in enumerate(("a cat", "a dog", "a cow"))]
-    lines[1] = lines[1].replace(*damage)
-    header = "trial_id,left,sentence,text.started,rating.keys,participant,"
-    path.write_text("\n".join([header, *lines]), encoding="utf-8")
-    imported = import_psychopy([path], TRIALS)
-    assert [(r.trial_id, r.rating) for r in imported.responses] == [(IDS[0], 3), (IDS[2], 3)]
-    assert [str(row).partition(":")[0] for row in imported.unreadable] == [f"{path}, line 3"]

@@ -47,16 +47,6 @@ def test_a_checkpoint_in_use_is_not_loaded_again(tiny_checkpoint: Folder) -> Non
     assert half.fingerprint != checkpoint.fingerprint
 
 
-def test_a_new_commit_is_loaded_although_the_old_one_is_in_use(
-    hub_model: Callable[[str], str],
-) -> None:
-    name = hub_model("a" * 40)
-    checkpoint = load_checkpoint(name, Loading(device="cpu"))
-    assert load_checkpoint(name, Loading(device="cpu")) is checkpoint
-    hub_model("b" * 40)
-    assert load_checkpoint(name, Loading(device="cpu")) is not checkpoint
-
-
 def test_the_fingerprint_follows_weights_and_tokenizer_not_the_place(
     tiny_checkpoint: Folder, tmp_path: Path
 ) -> None:

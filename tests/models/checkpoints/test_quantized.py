@@ -14,9 +14,7 @@ from contstim.errors import ModelError
 from contstim.models import loading as loading_module
 from contstim.models.catalog import load_model
 from contstim.models.loading import Loading
-from contstim.models.scoring import score_sentences
 from contstim.models.tensors import spreading
-from contstim.store import Store
 from contstim.words.sentence import Sentence
 from tests.models import tiny
 
@@ -114,31 +112,3 @@ def test_a_quantized_network_scores_nearly_as_the_full_one(
     # What a search reports is scored again, which must not fail and be the same each time
     again = [small.float32_log_probs([sentence])[0] for sentence in SENTENCES]
     assert again == pytest.approx(ours, rel=small.convention.tolerance, abs=1e-4)
-
-
-@needs_library
-@pytest.mark.parametrize("quantize", ["int8", "int4"])
-def test_scores_of_a_quantized_network_are_stored_apart(
-    folders: dict[str, Path], tmp_path: Path, quantize: Any
-) -> None:
-    specification = f"hf:{folders['gpt2']}"
-    full = load_model(specification, device="cpu", name="m")
-    small = load_model(specification, device="cpu", quantize=quantize, name="m")
-    with Store(tmp_path / "scores.sqlite") as store:
-        first = score_sentences([full], SENTENCES, store=store).log_probs
-        second = score_sentences([small], SENTENCES, store=store).log_probs
-    assert np.abs(first - second).min() > 0
-    # Its layers may be packed anew when they first compute: the fingerprint must not notice
-    fingerprints = {small.convention.fingerprint}
-    del small
-    fresh = load_model(specification, device="cpu", quantize=quantize, name="m")
-    fingerprints.add(fresh.convention.fingerprint)
-    assert len(fingerprints) == 1
-    half = load_model(specification, device="cpu", quantize=quantize, dtype="bfloat16", name="m")
-    assert half.convention.precision == f"{quantize} with bfloat16"
-    assert half.convention.fingerprint not in fingerprints
-    other = load_model(
-        specification, device="cpu", quantize="int4" if quantize == "int8" else "int8", name="m"
-    )
-    assert other.convention.fingerprint not in fingerprints
-    assert half.float32_log_probs(SENTENCES[:1]).shape == (1,)

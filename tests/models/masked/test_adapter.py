@@ -88,16 +88,6 @@ def test_pll_rules_are_the_equations_of_kauf_and_ivanova(
     np.testing.assert_allclose(ours, literal, rtol=0, atol=tolerance(ours))
 
 
-def test_rules_differ_only_where_words_have_several_tokens(
-    masked: Callable[..., MaskedModel],
-) -> None:
-    whole, cut = Sentence.parse("The dog in the house"), Sentence.parse("Zyzzyva sleeps")
-    scores = np.stack([masked("bert", rule=r).log_probs([whole, cut]) for r in PLL[:3]])
-    single = masked("bert").token_counts([whole])[0] == len(whole)
-    assert single == (np.ptp(scores[:, 0]) < 1e-4)
-    assert np.ptp(scores[:, 1]) > 0.1
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_parts_of_tokens_add_up_to_the_score(masked: Callable[..., MaskedModel], rule: str) -> None:
     model = masked("roberta", rule=rule, pass_budget=100)
@@ -157,13 +147,6 @@ def test_words_in_place_have_the_scores_of_the_sentences_read_anew(
             rewritten = [sentence.replace(position, word) for word in some]
             scores = model.replacement_log_probs(sentence, position, some)
             np.testing.assert_array_equal(scores, model.log_probs(rewritten))
-
-
-def test_an_unknown_rule_is_refused_and_the_others_named(
-    masked: Callable[..., MaskedModel],
-) -> None:
-    with pytest.raises(ModelError, match="chain-unrestricted, pll-original"):
-        masked("bert", rule="pll")
 
 
 def test_a_tokenizer_without_masks_is_refused(

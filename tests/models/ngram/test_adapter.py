@@ -88,15 +88,6 @@ def test_the_fingerprint_follows_the_files_content(trained: Path, tmp_path: Path
     assert NgramModel(trained / "3gram.arpa").convention.fingerprint != ours
 
 
-def test_a_missing_or_broken_file_is_a_model_error(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="no n-gram model at"):
-        NgramModel(tmp_path / "none.arpa")
-    broken = tmp_path / "broken.arpa"
-    broken.write_text("this is no model\n")
-    with pytest.raises(ModelError, match="is not an ARPA file"):
-        NgramModel(broken)
-
-
 def test_the_vocabulary_comes_from_counts_beside_the_model(
     bigram: NgramModel, english: list[Sentence], tmp_path: Path
 ) -> None:

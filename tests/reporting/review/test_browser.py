@@ -15,7 +15,6 @@ from contstim.experiments.design.building import triplet_trials
 from contstim.items.item_flags import flag_items
 from contstim.items.reviews import (
     Decision,
-    Review,
     ReviewedItem,
     read_reviews,
     undecided,
@@ -186,27 +185,6 @@ def test_names_on_one_browser_and_two_tables_do_not_mix(open_page: Open, tmp_pat
     other = [*TRIPLETS[1:], replace(TRIPLETS[0], natural=Sentence.parse("This is another one"))]
     open_page(other, page=page, reviewer="Bea")
     assert page.inner_text("#count") == "0 of 6 decided, 0 rejected"
-
-
-def test_other_reviewers_are_shown_and_disagreements_are_a_filter(open_page: Open) -> None:
-    ann = decided(TRIPLETS, "Ann", {"t0": ("keep", ""), "t1": ("reject", "odd <b>")})
-    bea = decided(
-        TRIPLETS, "Bea", {"t0": ("reject", "rude"), "t1": ("reject", ""), "t3": ("keep", "")}
-    )
-    page = open_page(review=Review((*ann, *bea)), reviewer="Cid")
-    assert page.locator(".item >> nth=0 >> .others li").all_inner_texts() == [
-        "Ann keeps",
-        "Bea rejects: rude",
-    ]
-    assert page.inner_text(".item >> nth=1 >> .others") == "Ann rejects: odd <b>\nBea rejects"
-    page.select_option("#decision", "disagree")
-    assert shown(page) == ["t0"]
-    page.select_option("#decision", "anybody")
-    assert shown(page) == ["t0", "t1"]
-    page.select_option("#decision", "")
-    press(page, "j j j j r 5")  # one's own decision disagrees, too
-    page.select_option("#decision", "disagree")
-    assert shown(page) == ["t0", "t3"]
 
 
 def test_filters_search_and_order(open_page: Open) -> None:

@@ -105,38 +105,6 @@ def test_units_of_ratios_and_the_order_of_people_and_trials_do_not_matter() -> N
     assert effects[1] == pytest.approx(effects[0], abs=1e-5)
 
 
-def test_infinite_ratios_count_as_the_largest_finite_one_or_rank_highest() -> None:
-    ratings = draw(8)
-
-    def impossible(each: GroupRatings) -> GroupRatings:
-        log_probs = each.log_probs.copy()
-        log_probs[0, 0, 0] = -np.inf
-        return replace(each, log_probs=log_probs)
-
-    infinite = changed(ratings, impossible)
-    row = fit_mixed(infinite, ["a"])["a"]
-    finite = np.concatenate([g.ratios[0] for g in infinite.groups])
-    cap = np.abs(finite[np.isfinite(finite)]).max()
-    assert row["capped"] == 2
-    assert row["cap"] == pytest.approx(cap)
-
-    def capped(each: GroupRatings) -> GroupRatings:
-        log_probs = each.log_probs.copy()
-        log_probs[0, 0] = (-100 - cap, -100)
-        return replace(each, log_probs=log_probs)
-
-    assert row["estimate"].value == pytest.approx(
-        fit_mixed(changed(ratings, capped), ["a"])["a"]["estimate"].value, rel=1e-6
-    )
-    ranked = MixedSettings(ratios="ranks")
-    cubed = changed(ratings, lambda g: replace(g, log_probs=(g.log_probs + 100) ** 3))
-    # Ranks do not change where ratios are stretched, nor do infinite ones need a cap
-    assert fit_mixed(cubed, ["a"], ranked)["a"]["estimate"].value == pytest.approx(
-        fit_mixed(ratings, ["a"], ranked)["a"]["estimate"].value, rel=1e-6
-    )
-    assert fit_mixed(infinite, ["a"], ranked)["a"]["capped"] == 0
-
-
 def without_people(keep: int) -> Callable[[Ratings], Ratings]:
     return lambda ratings: changed(
         ratings,

@@ -9,11 +9,9 @@ from matplotlib.lines import Line2D
 
 from contstim.experiments.analysis.effects import Result, Sampling, compare
 from contstim.experiments.analysis.families import every_contrast
-from contstim.experiments.analysis.figures import consistency_figure, scatter_figure
+from contstim.experiments.analysis.figures import consistency_figure
 from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import Ratings, Scope, gather
-from contstim.items.stimuli import Condition
-from contstim.reporting.canvas import BLUE, ORANGE
 from tests.experiments.analysis.simulation import Experiment, simulate
 
 
@@ -52,34 +50,3 @@ def test_bars_dots_and_ceiling_are_the_results(result: Result) -> None:
     groups = result.evaluation.of_groups(result.evaluation.values)
     for name, dot in zip(names, dots, strict=True):
         assert np.asarray(dot.get_xdata()).tolist() == groups[:, "abc".index(name)].tolist()
-
-
-def test_a_line_joins_the_sentences_of_every_trial(made: Experiment, ratings: Ratings) -> None:
-    figure = scatter_figure(ratings, made.scores, ("a", "c"))
-    assert [axes.get_title("left") for axes in figure.axes] == [
-        "natural controversial",
-        "natural synthetic",
-        "synthetic synthetic",
-    ]
-    panel = figure.axes[0]
-    lines = [line for line in panel.lines if line.get_marker() == "None"]
-    trials = [
-        trial
-        for trial in made.trials
-        if trial.condition is Condition.NATURAL_CONTROVERSIAL
-        and {trial.model_1, trial.model_2} == {"a", "c"}
-    ]
-    assert len(lines) == len(trials) == 60
-    ranks = made.scores.ranks()
-    texts = made.scores.sentences or ()
-    first = texts.index(trials[0].sentence_1)
-    assert (lines[0].get_xdata()[0], lines[0].get_ydata()[0]) == (  # type: ignore[index]
-        ranks[first, 0],
-        ranks[first, 2],
-    )
-    blue = [line for line in panel.lines if line.get_color() == BLUE]
-    orange = [line for line in panel.lines if line.get_color() == ORANGE]
-    assert len(blue) == len(orange) == 60  # five people never draw
-    assert sum(float(np.ravel(b.get_xdata())[0]) for b in blue) > sum(
-        float(np.ravel(o.get_xdata())[0]) for o in orange
-    )

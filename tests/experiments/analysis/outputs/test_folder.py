@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
 from itertools import islice
@@ -86,13 +85,6 @@ def unsaved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 _FIGURES = ("consistency_figure", "heat_map", "scatter_figure", "sureness_figure")
-
-
-@pytest.fixture
-def undrawn(unsaved: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
-    """Figures are named alone."""
-    for name in _FIGURES:
-        monkeypatch.setattr(drawing, name, lambda *_, **__: True)
 
 
 @pytest.fixture(scope="module")
@@ -317,29 +309,6 @@ def test_stated_contrasts_are_the_whole_family() -> None:
         ]
         smallest = min(c.p_value for c in result.comparisons)
         assert min(c.q_value for c in result.comparisons) <= 2 * smallest + 1e-12
-
-
-@pytest.mark.usefixtures("undrawn")
-def test_who_is_left_out_is_named_in_table_and_page(tmp_path: Path) -> None:
-    conditions = (Condition.NATURAL_CONTROVERSIAL, Condition.CATCH)
-    made = simulate(groups=(4, 4), conditions=conditions)
-    half = [r for r in made.responses if r.participant != "g1p0" or r.position > 7]
-    catch = {t.trial_id for t in made.trials if t.condition is Condition.CATCH}
-    careless = [
-        replace(r, rating=6) if r.participant == "g2p1" and r.trial_id in catch else r for r in half
-    ]
-    found = analysed(replace(made, responses=tuple(careless)))
-    write_analysis(found, tmp_path, title="t")
-    rows = {r["participant"]: r["reason"] for r in read(tmp_path / "tables" / "excluded.csv")}
-    assert rows["g1p0"] == "rated 11 of 18 trials"
-    assert rows["g2p1"] == "0 of 12 catch trials right, 11 are required"
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    rules = "an unfinished session: 1; too few catch trials right: 1"
-    assert f"Participants excluded: 2 ({rules}):" in page
-    methods = (tmp_path / "methods.md").read_text(encoding="utf-8")
-    assert f"in the order of application: {rules}." in methods
-    assert "g2p1" in page
-    assert len(found.ratings.participants) == 6
 
 
 def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_path: Path) -> None:
