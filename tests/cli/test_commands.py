@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.cli.running import run, succeed
-from tests.interrupts import hear_interrupts, wait_for_rows
+from tests.interrupts import wait_for_rows
 
 
 @pytest.fixture(scope="module")
@@ -202,26 +201,6 @@ def test_a_killed_score_goes_on_where_it_stopped(folder: Path) -> None:
     assert len({row["sentence"] for row in table}) == 30_000
     planted = [row["sentence"] for row in table if row["kenlm:bigram.arpa"] == "-1234.5"]
     assert planted == [first[0]]
-
-
-def test_interrupting_by_hand_leaves_no_table_and_no_traceback(folder: Path) -> None:
-    (folder / "many.txt").write_text("".join(f"She saw {i} dogs\n" for i in range(300_000)))
-    arguments = ["--sentences", "many.txt", "--out", "hand.csv", "--store", "hand.sqlite", "-q"]
-    command = [sys.executable, "-m", "contstim", "score", *MODELS[:2], *arguments]
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=hear_interrupts,
-    )
-    # Once scores are kept all modules are there: while one is imported an interrupt ends otherwise
-    wait_for_rows("score", folder / "hand.sqlite", process)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in errors
-    assert not (folder / "hand.csv").exists()
 
 
 def test_prose_is_excluded_as_prose(folder: Path) -> None:

@@ -42,7 +42,10 @@ def _score(folder: Path, out: str, *options: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("further", [(), ("--executor", "processes", "--workers", "2")])
+PROCESSES = pytest.param(("--executor", "processes", "--workers", "2"), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("further", [(), PROCESSES])
 def test_each_model_reads_its_own_context(folder: Path, further: tuple[str, ...]) -> None:
     """Two models that differ in nothing but the context, in this process and in workers."""
     out = f"scores{len(further)}.csv"

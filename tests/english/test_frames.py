@@ -49,13 +49,13 @@ def test_what_verbs_take(text: str, uses: str) -> None:
 
 
 def test_new_verbs_take_what_the_sentence_has() -> None:
-    """Witness: the kinds of each allowed word as rows of the table, for 100 sentences."""
+    """Witness: the kinds of each allowed word as rows of the table, for 30 sentences."""
     rows: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for row in TABLE.words:
         rows[row.word, row.tag] += row.kinds.split()
     verbs = {row.word for row in TABLE.words if row.tag.startswith("VV") and row.count > 20}
     words, n_new = Vocabulary((), tuple(sorted(verbs))), 0
-    for sentence in generate(100, seed=5):
+    for sentence in generate(30, seed=5):
         candidates = Candidates(words, sentence, (same_tags(sentence, TABLE, verb_uses),))
         for index, use in uses_of(sentence).items():
             tag = TABLE.tags(sentence)[index]
@@ -64,4 +64,4 @@ def test_new_verbs_take_what_the_sentence_has() -> None:
                 assert use in rows[word, tag], (sentence.text, word)
                 n_new += 1
             assert use != "two" or not allowed.any()
-    assert n_new > 1_000
+    assert n_new > 300

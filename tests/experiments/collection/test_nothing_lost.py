@@ -25,7 +25,7 @@ from tests.experiments.collection.watched import (
     known,
 )
 
-GROUPS, TRIALS, PEOPLE = 3, 12, 12
+GROUPS, TRIALS, PEOPLE, KILLS = 3, 12, 12, 5
 
 
 def people(scale: Scale) -> ArtificialParticipants:
@@ -56,12 +56,10 @@ def check(found: Outcome, outages: int) -> None:
     assert (found.lost, found.duplicates, found.traces) == (0, 0, ())
 
 
-@pytest.mark.parametrize(
-    ("scale", "kills"),
-    [(Scale.SLIDER, 2), *(pytest.param(each, 5, marks=pytest.mark.slow) for each in Scale)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", Scale)
 def test_what_was_acknowledged_is_kept_once_whenever_the_server_is_killed(
-    scale: Scale, kills: int, tmp_path: Path
+    scale: Scale, tmp_path: Path
 ) -> None:
     """All that a page tells of them is kept as they sent it, and nothing of whoever withdrew."""
     asked, begun = people(scale), time.time()
@@ -70,9 +68,9 @@ def test_what_was_acknowledged_is_kept_once_whenever_the_server_is_killed(
     server.start()
     try:
         run = RunSettings(server.url, PEOPLE, PEOPLE, pause=0.2, patience=60, known=known)
-        found = under_kills(server, asked, run, kills, 3)
+        found = under_kills(server, asked, run, KILLS, 3)
     finally:
         server.stop()
-    check(found, kills)
+    check(found, KILLS)
     assert found.withdrawn >= 1
     assert faults(server.database, asked, run, tmp_path / "study.journal", begun) == []
