@@ -18,7 +18,6 @@ from contstim.experiments.design.building import Design, build_design
 from contstim.experiments.design.summary import summarise
 from contstim.experiments.responses.table import Response
 from contstim.files.tables import columns_of, write_table
-from contstim.items.reviews import Decision, Review, undecided
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import (
     Condition,
@@ -114,17 +113,6 @@ def test_agreement_with_the_grammar_and_models_is_counted_by_paradigm(design: De
     assert rivals is not None
     assert GRAMMAR in {row.model for row in rivals.models}
     assert not gather(design.trials, answers, scores()).missing
-
-
-def test_rejected_minimal_pairs_are_to_be_selected_anew(design: Design) -> None:
-    review = Review(
-        tuple(
-            replace(item, decision=Decision.REJECT if n == 0 else Decision.KEEP, reviewer="r")
-            for n, item in enumerate(undecided(design.trials))
-        )
-    )
-    with pytest.raises(InputError, match=r"1 of 12 minimal pairs were rejected.*minimal-pairs"):
-        build_design(PAIRS, review=review, **SIZES)  # type: ignore[arg-type]
 
 
 def test_a_damaged_table_is_named(tmp_path: Path) -> None:

@@ -102,14 +102,6 @@ def test_the_last_of_several_threads_restores_the_settings(wish: str) -> None:
     assert told() == before
 
 
-def test_an_error_leaves_the_settings_of_a_program(wish: str) -> None:
-    del wish
-    before = told()
-    with pytest.raises(KeyError), float32_products():
-        raise KeyError
-    assert told() == before
-
-
 def test_networks_compute_products_as_float32(
     wish: str, tiny_checkpoint: Callable[[str], Path]
 ) -> None:

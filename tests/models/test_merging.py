@@ -218,23 +218,6 @@ def test_causal_networks_compute_together_what_they_compute_alone(
             torch.testing.assert_close(after, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_causal_network_that_mixes_rows_is_not_merged(
-    tiny_checkpoint: Callable[[str], Path],
-) -> None:
-    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
-    network = CausalNetwork(checkpoint, by_words=False)
-
-    def mix(_network: Any, _inputs: Any, output: Any) -> Any:
-        output.logits = output.logits * len(output.logits)
-        return output
-
-    hook = checkpoint.model.register_forward_hook(mix)
-    try:
-        assert not network.merges_prefixes
-    finally:
-        hook.remove()
-
-
 def test_a_trial_for_which_there_is_no_memory_decides_nothing(
     tiny_checkpoint: Callable[[str], Path],
 ) -> None:

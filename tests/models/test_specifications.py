@@ -133,22 +133,6 @@ def test_a_name_that_cannot_stand_in_tables_and_files(text: str, message: str) -
         parse_models([text])
 
 
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        (["a=kenlm:x.arpa", "a=kenlm:y.arpa"], "given twice: a"),
-        (["kenlm:x.arpa", "kenlm:x.arpa"], "given twice: kenlm:x.arpa"),
-        (["a=kenlm:x.arpa", "b=kenlm:x.arpa"], "a=kenlm:x.arpa and b=kenlm:x.arpa are the same"),
-        (["kenlm:x.arpa", "./x.arpa"], "are the same model"),
-        (["gpt2-xl", "big=hf:gpt2-xl"], "are the same model"),
-    ],
-)
-def test_a_model_given_twice_is_refused_before_it_is_loaded(texts: list[str], message: str) -> None:
-    """No file of these names exists: a message about the file would come from loading."""
-    with pytest.raises(ModelError, match=message):
-        load_models(texts)
-
-
 def test_the_record_keeps_the_specification_beside_the_convention(trained: Path) -> None:
     specification = f"kenlm:{trained / '2gram.arpa'}"
     named, plain = load_model(f"big={specification}"), load_model(specification)

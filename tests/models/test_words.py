@@ -254,15 +254,6 @@ def test_tokens_of_bytes_are_read_as_text(text: bytes, joins: bool) -> None:
     assert words_are_independent(byte_level(b"a", text)) == (not joins)
 
 
-def test_a_maltese_letter_is_no_space_where_tokens_are_not_bytes() -> None:
-    """Byte-level BPE writes a space as `Ġ`; WordPiece and SentencePiece write that letter so."""
-    for token, mark in (("##Ġ", "##"), ("▁ĦĠ", "▁")):
-        vocabulary = {"[UNK]": 0, token: 1, f"{mark}a": 2}
-        tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-        tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-        assert words_are_independent(fast_tokenizer(tokenizer_object=tokenizer))
-
-
 ADDED = "<tool_call>", "covid", " <think>"
 
 

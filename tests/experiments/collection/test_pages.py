@@ -125,19 +125,3 @@ def test_the_completion_code_of_the_folder_is_not_shown_and_handed_out_at_the_en
     assert "C0DE" not in served.complete(joined).text
     served.save(joined, answer("t1-0"))
     assert served.complete(joined).json() == completion
-
-
-def test_other_methods_and_addresses_are_refused(serve: Serve) -> None:
-    served = serve()
-    for method, path, status in (
-        ("GET", "/api/participants", 404),
-        ("POST", "/", 405),
-        ("PUT", "/study.json", 405),
-        ("DELETE", "/admin/responses.csv", 405),
-        ("POST", "/api/nothing", 405),
-        ("GET", "/admin/", 404),
-        ("GET", "/api", 404),
-    ):
-        given = served.http.request(method, path)
-        assert given.status_code == status, (method, path)
-        assert given.json()["error"]

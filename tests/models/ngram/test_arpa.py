@@ -170,19 +170,6 @@ def test_files_are_read_in_any_layout(old: bytes, new: bytes, tmp_path: Path) ->
     np.testing.assert_allclose(NgramModel(path).log_probs(DIALECT_SENTENCES), EXPECTED, atol=1e-4)
 
 
-def test_lines_may_lack_back_off_weights(tmp_path: Path) -> None:
-    """Witness: the same file with the weight 0."""
-    with_zeros = re.sub(rb"(cat|runs|<s> the)\t-0\.\d+", rb"\1\t0", BASE)
-    (tmp_path / "zeros.arpa").write_bytes(with_zeros)
-    expected = NgramModel(tmp_path / "zeros.arpa").log_probs(DIALECT_SENTENCES)
-    for separator in (b"\t", b" "):
-        path = tmp_path / "without.arpa"
-        without = re.sub(rb"(?m)^([^n].*)\t0$", rb"\1", with_zeros)
-        assert without != with_zeros
-        path.write_bytes(without.replace(b"\t", separator))
-        np.testing.assert_array_equal(NgramModel(path).log_probs(DIALECT_SENTENCES), expected)
-
-
 def test_words_that_are_not_utf_8_are_words_of_no_sentence(tmp_path: Path) -> None:
     """Witness: KenLM, which compares bytes."""
     kenlm = pytest.importorskip("kenlm")

@@ -513,26 +513,6 @@ def test_what_is_as_coarse_as_the_tolerance_says_is_taken(
     np.testing.assert_allclose(served, own, rtol=float(told))
 
 
-@pytest.mark.usefixtures("quick")
-def test_a_model_that_changes_during_a_call_gives_no_score_at_all(
-    checkpoint: Checkpoint, hashed: HashedNetwork
-) -> None:
-    class Swapped(FakeServer):
-        """Another model from the second request of a call on, and new connections for it."""
-
-        def replies(self, reply: Reply) -> Reply:
-            if self.is_tired:
-                self.network = other_network(hashed)
-                self.is_tired = False
-                return replace(reply, cut=True)
-            return reply
-
-    fake = Swapped(hashed, checkpoint.tokenizer)
-    with fake.running() as url, pytest.raises(ServerFaultError) as caught:
-        scores(fake, url, "&batch=2&concurrency=3")
-    assert CHANGED in str(caught.value)
-
-
 def test_another_model_behind_the_address_has_another_fingerprint(
     checkpoint: Checkpoint, hashed: HashedNetwork
 ) -> None:

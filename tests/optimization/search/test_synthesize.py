@@ -19,23 +19,15 @@ from contstim.errors import (
 )
 from contstim.files.arrays import BoolArray, FloatArray
 from contstim.models.base import Convention, LanguageModel, Replacements
-from contstim.models.causal.adapter import CausalModel
-from contstim.models.checkpoints import load_checkpoint
-from contstim.models.loading import Loading
-from contstim.models.masked.adapter import MaskedModel
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search import synthesize as synthesis
-from contstim.optimization.search.proposers import ScreeningProposer
 from contstim.optimization.search.recipes import GOLAN2023, RECIPES, Recipe
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize, synthesize_pair, synthesize_triplet
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
-from tests.models.tiny import build
 from tests.optimization.search.toys import NATURAL, WORDS, TableModel
-
-BRIEF = Recipe("brief", ScreeningProposer(draft_share=0.1))
 
 
 class LetterModel(LanguageModel):
@@ -242,29 +234,6 @@ def test_any_language_and_any_length(tmp_path: Path, n_words: int) -> None:
     assert accept[1] >= accept[0]
     assert reject[1] < reject[0]
     assert len(found.synthetic) == n_words
-
-
-@pytest.mark.parametrize("n_words", [3, 6])
-def test_masked_against_causal_in_another_language(tmp_path: Path, n_words: int) -> None:
-    """Witness: both models asked afresh; beyond the exact limit the masked one is sampled."""
-    roberta, gpt2 = (
-        load_checkpoint(str(build(name, tmp_path)), Loading(device="cpu"))
-        for name in ("roberta", "gpt2")
-    )
-    masked, causal = MaskedModel(roberta, pass_budget=128), CausalModel(gpt2)
-    words = tuple("şu ev su kuş üç göl ay bu at iş öç yol".split())
-    natural = Sentence(
-        tuple(word.title() if not i else word for i, word in enumerate(words))[:n_words]
-    )
-    vocabulary = Vocabulary((natural.words[0], "Köy", "Dağ"), words)
-    assert masked.exact([natural])[0] == (n_words == 3)
-    both: tuple[LanguageModel, LanguageModel] = (masked, causal)
-    for first, second in (both, both[::-1]):
-        found = synthesize(first, second, natural, vocabulary, recipe=BRIEF)
-        accept, reject = (m.log_probs([natural, found.synthetic]) for m in (first, second))
-        assert accept[1] >= accept[0] - 1e-4
-        assert reject[1] <= reject[0] + 1e-4
-        assert found.costs[masked.name].rows > 0
 
 
 def test_evaluations_and_costs_tell_the_whole_story() -> None:

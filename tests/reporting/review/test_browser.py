@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -258,22 +257,3 @@ def test_a_sentence_with_markup_stays_text_and_orders_are_those_asked_for(open_p
     facts = [str(each) for each in page.locator(".item .facts").all_inner_texts()]
     assert "4 people" in facts[0]
     assert "1 person <b>" in facts[4]
-
-
-def test_by_touch_on_a_phone(open_page: Open, visit: Visit) -> None:
-    sizes = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    page = open_page(page=visit(offline=True, color_scheme="dark", **sizes))
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.tap("[data-act=keep] >> nth=0")
-    page.tap("[data-act=reject] >> nth=1")
-    page.tap(".reasons button >> nth=0")
-    assert page.inner_text("#count") == "2 of 6 decided, 1 rejected"
-    page.tap("#undo")
-    assert page.inner_text("#count") == "1 of 6 decided, 0 rejected"
-    _picture(page, "phone")
-
-
-def _picture(page: Any, name: str) -> None:
-    folder = os.environ.get("CONTSTIM_ARTIFACTS")
-    if folder:
-        page.screenshot(path=Path(folder) / f"review-{name}.png")
