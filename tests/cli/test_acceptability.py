@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from contstim.cli import app
+from contstim.errors import ContstimError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
 from tests.evaluation.judged_tables import ITEMS, write
@@ -99,3 +100,18 @@ def test_models_and_classifiers_are_evaluated_together(trained: Path, tmp_path: 
     assert record["models"][models[1]]["unit"] == "signed confidence, -1 to 1"
     for name in ("correlations.png", "correlations.pdf", "scatter.png", "phenomena.csv"):
         assert (out / name).is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("", "Give what to evaluate"),
+        ("--model m.arpa --column m", "--column chooses from one table"),
+        ("--model m.arpa --scores-as-given", "--scores-as-given is for tables"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(tmp_path: Path, arguments: str, message: str) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    given = ["--data", data, "--out", tmp_path / "out", *arguments.split()]
+    with pytest.raises(ContstimError, match=message):
+        invoke("evaluate", "acceptability", *given)

@@ -63,6 +63,16 @@ def test_score_writes_a_column_a_model_and_its_convention(folder: Path) -> None:
     assert record["versions"]["contstim"]
 
 
+def test_a_table_of_pairs_can_be_scored(folder: Path) -> None:
+    succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "scores.csv")
+    options = ("--per-pair", "3", "--no-repeats", "--out", "pairs.csv")
+    succeed(folder, "select", "natural", "--scores", "scores.csv", *options)
+    succeed(folder, "score", *MODELS, "--sentences", "pairs.csv", "--out", "again.csv")
+    known = {row["sentence"]: row for row in rows(folder / "scores.csv")}
+    assert len(rows(folder / "again.csv")) == 6
+    assert all(known[row["sentence"]] == row for row in rows(folder / "again.csv"))
+
+
 def test_synthesize_is_repeatable_and_keeps_the_constraint(folder: Path) -> None:
     """Witness: KenLM asked in this process."""
     natural = (folder / "natural.txt").read_text().splitlines()[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from contextlib import chdir
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,29 @@ def test_each_model_reads_its_own_context(folder: Path, further: tuple[str, ...]
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        ("--context", "c=. "),
+        ("--context", ". "),
+        ("--context", "a=. ", "--context", "a=A day."),
+        ("--context", "a=<|im_start|>"),
+        ("--context", "a= "),
+        ("--context", "n=. "),
+        ("--context", "m=. "),
+        ("--prompt", ". "),
+    ],
+)
+def test_contexts_that_no_model_can_read_are_refused(
+    folder: Path, options: tuple[str, ...]
+) -> None:
+    models = ("--model", "a=hf:gpt2", "--model", "n=kenlm:bigram.arpa", "--model", "m=hf:bert")
+    code, told = _score(folder, "no.csv", *models, *options)
+    assert code == 2
+    assert re.search("context", told)
+    assert not (folder / "no.csv").exists()
+
+
+@pytest.mark.parametrize(
     ("models", "facts"),
     [
         (["hf:gpt2"], ["causal transformer", "<|endoftext|>", "log-likelihood", "read"]),
@@ -80,6 +104,13 @@ def test_a_table_about_models(folder: Path, models: list[str], facts: list[str])
     assert done.returncode == 0, done.stderr
     for fact in facts:
         assert fact in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["hf:nowhere/"], ["--context", "a=. "], ["a=hf:gpt2", "--context", "b=. "]]
+)
+def test_a_model_that_cannot_be_tried(folder: Path, arguments: list[str]) -> None:
+    assert run(folder, "models", *arguments).returncode == 2
 
 
 def test_a_plan_warns_of_a_context_that_is_much_worse(

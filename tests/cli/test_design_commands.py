@@ -76,6 +76,22 @@ def test_triplets_are_selected_with_a_certificate(folder: Path) -> None:
     assert record["command"][1:3] == ["select", "triplets"]
 
 
+def test_triplets_whose_sentences_are_the_same_are_left_out(folder: Path) -> None:
+    first, *others = some_triplets(4)
+    found_nothing = replace(first, synthetic_1=first.natural, controversiality=0.0)
+    found_nothing = replace(
+        found_nothing,
+        log_prob_synthetic_1_model_1=first.log_prob_natural_model_1,
+        log_prob_synthetic_2_model_2=first.log_prob_natural_model_2,
+    )
+    write_table(folder / "some.csv", columns_of(Triplet, [found_nothing, *others]))
+    options = "--triplets some.csv --per-pair 3 --quantiles 0 --out d.csv"
+    done = run(folder, "select", "triplets", *options.split())
+    assert done.returncode == 0, done.stderr
+    assert f"Left out: 1 of {len(others) + 1} triplets" in done.stderr
+    assert first.triplet_id not in {t.triplet_id for t in read_triplets(folder / "d.csv")}
+
+
 def test_readable_triplets_have_enough_nats(folder: Path) -> None:
     """Witness: one triplet was given too few; a table of one word has hardly any of the text's."""
     first, *others = some_triplets(4)

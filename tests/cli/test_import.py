@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from contstim.experiments.responses.questionnaire import QuestionAnswer, read_answers
 from contstim.experiments.responses.table import read_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import trial_columns
@@ -41,6 +42,22 @@ def test_import_gorilla(tmp_path: Path) -> None:
     failed = run(tmp_path, *"import gorilla export.csv --out r.csv".split())
     assert failed.returncode == 2
     assert "--trials" in failed.stderr
+
+
+def test_columns_about_people_are_kept(tmp_path: Path) -> None:
+    """Beside the answers to questions, so that rules of exclusion can ask for them."""
+    rows = page(RESPONSES)
+    for row in rows:
+        row["age"] = {"9001": 31, "9002": "=1+1"}.get(row.get("participant", ""))
+    write(tmp_path / "data.json", rows)
+    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
+    command = "import jspsych data.json --trials trials.csv --out responses.csv".split()
+    succeed(tmp_path, *command, "--keep", "age")
+    told = read_answers(tmp_path / "responses.csv.questions.csv")
+    assert told == [QuestionAnswer("9001", "age", "31"), QuestionAnswer("9002", "age", "=1+1")]
+    failed = run(tmp_path, *command, "--keep", "trial_id")
+    assert failed.returncode == 2
+    assert "names trial_id, which says several things of 9001" in failed.stderr
 
 
 def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:

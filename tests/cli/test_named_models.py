@@ -82,6 +82,17 @@ def test_another_name_searches_nothing_again(folder: Path, monkeypatch: pytest.M
     assert "│ three " in done.stdout
 
 
+def test_the_reference_may_be_named_as_the_model_that_it_is(folder: Path) -> None:
+    named = models("two=kenlm:2.arpa", "three=kenlm:3.arpa")
+    options = "evaluate desiderata --sentences natural.txt --frequencies natural.txt -q --out"
+    tables = []
+    for number, reference in enumerate(("three", "kenlm:3.arpa")):
+        run(f"{options} {number}", *named, "--reference", reference)
+        tables.append((folder / str(number) / "desiderata.csv").read_text())
+    assert tables[0] == tables[1]
+    assert ',"three",' in tables[0]
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -82,6 +82,24 @@ def test_whole_sentences_of_a_messy_text_by_hand(folder: Path) -> None:
     ) == "In the old house the dog has met us.\n"
 
 
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("vocabulary --text text.txt --every-word --names drop --out v.txt", "leaves no word out"),
+        ("vocabulary --text text.txt --zipf 3 --out v.txt", "--zipf is '3'"),
+        ("vocabulary --text text.txt --zipf 5-3 --out v.txt", "No word is rarer than"),
+        ("vocabulary --published x --names keep --out v.txt", "stay as they were"),
+        ("vocabulary --text text.txt --without text.txt --out v.txt", "is not one word"),
+        ("sentences --text text.txt --words eight --out s.txt", "--words is 'eight'"),
+        ("sentences --text text.txt --words 9-8 --out s.txt", "--words is '9-8'"),
+    ],
+)
+def test_bad_choices_are_named(folder: Path, command: str, message: str) -> None:
+    done = run(folder, *command.split())
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
 STUDY = "--for-models 2 --triplets-per-pair 1 --pairs-per-pair 0 --random-per-group 0"
 
 
@@ -104,3 +122,9 @@ def test_needs_of_a_study_and_what_rules_cost_are_told(folder: Path) -> None:
         lines = [line for line in few.stderr.splitlines() if f"({option} {name})" in line]
         assert [said in line for line in lines] == [True] * bool(gained)
     assert "+1 left out only because it differs from an earlier sentence by one word" in few.stderr
+
+
+def test_numbers_of_a_study_need_the_study(folder: Path) -> None:
+    done = run(folder, "sentences", "--text", "text.txt", "--groups", "3", "--out", "s.txt")
+    assert done.returncode == 2
+    assert "are for --for-models" in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from contstim.cli import app
@@ -68,3 +69,22 @@ def test_a_judge_and_word_options_hold_and_are_recorded(folder: Path) -> None:
             assert pairs[0][0] == pairs[0][1]
             assert sum(old != new for old, new in pairs) <= 3
             assert judge.log_probs([sentence])[0] >= floors[str(len(sentence))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--plausible", "kenlm:1.arpa"), "ends with no number"),
+        (("--plausible", "2"), "from 0 to below 1"),
+        (("--plausible", "kenlm:1.arpa:.1", "--fluency", "kenlm:1.arpa:-50"), "not both"),
+        (("--fix", "xylograph"), "no sentence has the word"),
+        (("--uncapped", "vocab.txt"), "exceptions of --word-cap"),
+        (("--review", "none.csv"), "none.csv"),
+    ],
+)
+def test_bad_input_is_one_message(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = triplets("-q", *arguments)
+    assert isinstance(done.exception, ContstimError), done.output
+    with pytest.raises(ContstimError, match=message):
+        raise done.exception
+    assert not (folder / "t.csv").exists()

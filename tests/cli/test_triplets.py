@@ -10,13 +10,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from contstim.cli import app
-from contstim.errors import ContstimError
+from contstim.errors import ContstimError, StoreError
 from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.tasks import SearchContext, TripletTask
 from contstim.optimization.search.recipes import RECIPES
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
+from contstim.store import Store
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.optimization.jobs.studies import seed_of
@@ -148,6 +149,13 @@ def test_searches_that_find_nothing_are_counted_and_named_where_no_sentence_is_l
     assert repeated == record
 
 
+def test_a_store_in_use_is_refused(folder: Path) -> None:
+    with Store(folder / "contstim.sqlite"):
+        refused = triplets("-q").exception
+    assert isinstance(refused, StoreError)
+    assert "in use by another process" in str(refused)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -178,6 +186,12 @@ def test_one_model_and_identical_models_are_refused_at_once(folder: Path) -> Non
     shutil.copy(folder / "2.arpa", folder / "copy.arpa")
     same = triplets("-q", "--model", "kenlm:copy.arpa").exception
     assert "are the same model: they can never disagree" in str(same)
+
+
+def test_without_a_vocabulary_the_words_are_the_models_own(folder: Path) -> None:
+    done = triplets("-q", inputs=(*MODELS, *INPUTS[:2], "--per-pair", "1"))
+    assert done.exit_code == 0, done.exception
+    assert len(read_triplets(folder / "t.csv")) == 1
 
 
 def test_natural_sentences_that_models_were_trained_on_are_said_to_be(

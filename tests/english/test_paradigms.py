@@ -14,6 +14,13 @@ from contstim.errors import InputError
 HEAD = 'field = "morphology"\nphenomenon = "mine"\n'
 
 
+SIMPLE = """
+[simple]
+good = "NAME[sem=adult, agr=?a] REFL"
+bad = "NAME"
+"""
+
+
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give up soon where nothing new is drawn: the few pairs there are come within a few draws."""
@@ -144,6 +151,14 @@ def test_rules_of_ones_own_that_cannot_work_are_named(
     text = f"rules = '{rule}'\n[one]\ngood = 'X NAME'\nbad = 'NAME X'"
     with pytest.raises(InputError, match=message):
         generate_pairs(1, seed=0, paradigms=read_paradigms(_file(tmp_path, text)))
+
+
+def test_names_and_numbers_that_make_no_sense(tmp_path: Path) -> None:
+    paradigms = read_paradigms(_file(tmp_path, SIMPLE))
+    with pytest.raises(InputError, match="Two paradigms are called simple"):
+        generate_pairs(1, seed=0, paradigms=[*paradigms, *paradigms])
+    with pytest.raises(InputError, match="at least 1"):
+        generate_pairs(0, seed=0, paradigms=paradigms)
 
 
 def test_paradigms_are_chosen_by_name_or_by_phenomenon() -> None:

@@ -67,6 +67,12 @@ def test_more_than_30000_sentences_of_eight_words() -> None:
     assert 3000 * 2999 / 2 / max(pairs, 1) > 30_000
 
 
+@pytest.mark.parametrize("words", [0, 2, 17])
+def test_impossible_number_of_words_is_refused(words: int) -> None:
+    with pytest.raises(InputError, match="ask for 3 to 16"):
+        generate(1, seed=0, words=words)
+
+
 def test_too_many_sentences_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("contstim.english.sampling.PATIENCE", 1)
     with pytest.raises(InputError, match="distinct sentences of 3 words, not 5000"):

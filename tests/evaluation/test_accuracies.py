@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from scipy.stats import binned_statistic, pearsonr
 
+from contstim import plot
 from contstim.evaluation.accuracies import (
     Accuracies,
     accuracies,
+    evaluate_minimal_pairs,
     profile,
     published_contrasts,
 )
 from contstim.evaluation.folder import page_table, table_of
 from contstim.evaluation.minimal_pairs import MinimalPair
-from contstim.evaluation.scores import PairScores
+from contstim.evaluation.scores import PairScores, PairScoring
 from contstim.words.sentence import Sentence
 
 CONTRASTS = published_contrasts()
@@ -72,6 +74,18 @@ def test_accuracy_is_a_mean_of_means(ties: str) -> None:
         }
         assert found.mean(found.groups["x"])[column] == pytest.approx(sum(shares[:2]) / 2)
         assert found.mean(found.groups["y"])[column] == pytest.approx(shares[2])
+
+
+def test_frames_hold_what_was_computed() -> None:
+    """Witness: the arrays that they are made from."""
+    table = accuracies(compared())
+    scoring = PairScoring((compared(),), {}, ())
+    evaluation = evaluate_minimal_pairs(scoring)
+    cells, _scale = plot.minimal_pairs(evaluation, "phenomena-full-sentence")
+    assert [label.get_text() for label in cells.get_xticklabels()] == ["m", "n"]
+    whole = evaluation.to_frame()
+    assert set(whole["method"]) == {"full-sentence"}
+    np.testing.assert_array_equal(whole[["m", "n"]], table.values)
 
 
 def test_intervals_of_a_paradigm_are_wilsons() -> None:

@@ -13,8 +13,10 @@ from contstim.english import generate
 from contstim.errors import InputError, ModelError
 from contstim.evaluation.desiderata import (
     Desiderata,
+    check_carriers,
     check_claims,
     evaluate_desiderata,
+    in_carrier,
     score_words,
     split_effect,
     unreadable,
@@ -143,6 +145,15 @@ def test_the_advantage_of_split_words_is_what_was_put_in() -> None:
     assert several == pytest.approx((-2 - 6 - 8) / 3)
     assert advantage == pytest.approx(3.0)
     assert error == pytest.approx(0.0, abs=1e-9)
+
+
+def test_carriers_hold_a_word_in_their_gap() -> None:
+    for carrier, text, place in (("My _ is here!", "My cat is here!", 1), ("_", "cat.", 0)):
+        check_carriers([carrier])
+        assert in_carrier(carrier, ["cat"]) == (place, [Sentence.parse(text)])
+    for carrier in ("My word", "_ and _", "My _s", ""):
+        with pytest.raises(InputError, match="not a carrier"):
+            check_carriers([carrier])
 
 
 N = 60

@@ -121,6 +121,13 @@ def test_what_leaves_two_readings_is_refused_with_the_columns(
         read_minimal_pairs([write(tmp_path / "pairs.csv", *rows)])
 
 
+def test_two_versions_of_pairs_are_refused(tmp_path: Path) -> None:
+    rows = ["good,bad", *(",".join(pair) for pair in PAIRS)]
+    files = [write(tmp_path / f"{name}.csv", *rows) for name in ("base", "augmented")]
+    with pytest.raises(InputError, match=r"augmented.csv: 2 of 2 pairs are in .*base.csv too"):
+        read_minimal_pairs(files)
+
+
 def test_a_table_of_multiblimp_is_read() -> None:
     pairs = read_minimal_pairs([CASES / "multiblimp-hin.csv"])
     assert [pair.paradigm for pair in pairs] == ["hin SV-G"] * 2

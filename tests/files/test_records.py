@@ -16,7 +16,7 @@ from contstim.errors import InputError
 from contstim.files import records
 from contstim.files.documents import FORMAT
 from contstim.files.files import checksum, files_of
-from contstim.files.records import Record, now, write_record
+from contstim.files.records import Record, now, path_from, recorded_as, write_record
 from contstim.files.tables import columns_of, write_table
 from contstim.items.stimuli import Pair, read_pairs
 from contstim.optimization.selection.question import NaturalCertificate
@@ -61,6 +61,14 @@ def test_dates_are_of_now_where_none_is_set(monkeypatch: pytest.MonkeyPatch) -> 
     assert now() == "1970-01-01T00:00:00Z"
 
 
+def test_a_record_may_name_another_command(tmp_path: Path) -> None:
+    with recorded_as(["contstim", "run"]):
+        record = json.loads(write_record(tmp_path / "a").read_text())
+    assert record["command"] == ["contstim", "run"]
+    after = json.loads(write_record(tmp_path / "a").read_text())
+    assert after["command"] != ["contstim", "run"]
+
+
 def test_the_checksum_of_a_folder_is_of_names_and_contents(tmp_path: Path) -> None:
     """By hashlib; records, which hold dates, and hidden files do not count."""
     (tmp_path / "sub").mkdir()
@@ -87,6 +95,16 @@ def test_versions_are_those_of_what_is_installed(monkeypatch: pytest.MonkeyPatch
         assert {*records._LIBRARIES} - {*records.versions()} == {"kenlm"}
     finally:
         records._library_version.cache_clear()
+
+
+def test_an_input_on_another_drive_is_named_by_its_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def as_on_windows(*_paths: object) -> str:
+        raise ValueError("path is on mount 'D:', start on mount 'C:'")
+
+    monkeypatch.setattr("os.path.relpath", as_on_windows)
+    assert path_from(tmp_path, tmp_path / "more.txt") == (tmp_path / "more.txt").as_posix()
 
 
 def test_another_format_is_refused_by_name_wherever_it_stands(tmp_path: Path) -> None:

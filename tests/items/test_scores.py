@@ -98,6 +98,12 @@ def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
         ScoreTable(tuple(map(Sentence.parse, "abc")), ("rnn", "lstm"), np.zeros(shape))
 
 
+def test_arrays_of_more_dimensions_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "scores.npz", rnn=np.zeros((3, 2)))
+    with pytest.raises(ScoreError, match=r"rnn has shape \(3, 2\)"):
+        ScoreTable.read(tmp_path / "scores.npz")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -93,6 +93,11 @@ def test_what_asks_for_a_language_model_is_not_given_a_transform(
         load_models(["kenlm:1gram.arpa", f"kenlm:2gram.arpa{transform}"])
 
 
+def test_slor_needs_a_unigram_model(arpa: Callable[[int], Path]) -> None:
+    with pytest.raises(ModelError, match=r"has order 2; \+slor needs order 1"):
+        load_scorer(f"kenlm:{arpa(1)}+slor:{arpa(2)}")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -86,6 +86,13 @@ def test_words_of_networks_are_found_in_other_spellings() -> None:
     assert words.numbers(asked).tolist() == [2, 3, 4, 5, 6, 1]
 
 
+def test_without_word_level_models_the_embedded_lexicon() -> None:
+    found = default_vocabulary([])
+    assert len(found.words) > 1_200
+    assert {"The", "Dogs"} <= set(found.initial)
+    assert "the" in found.repeatable
+
+
 @pytest.fixture
 def tokenizers(tiny_checkpoint: Callable[[str], Path]) -> list[LanguageModel]:
     names = ("bert@pll-original", "gpt2")

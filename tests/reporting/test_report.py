@@ -22,6 +22,7 @@ from contstim.reporting.report import (
     code,
     emphasis,
     strong,
+    with_code,
 )
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (900).to_bytes(4) + (300).to_bytes(4)
@@ -95,6 +96,20 @@ def test_a_page_by_hand() -> None:
     )
     assert "<p>Without <code>catch</code> trials.</p>" in report.html()
     assert '<tr><td>gpt2</td><td class="number">0.81</td><td>best</td></tr>' in report.html()
+
+
+@pytest.mark.parametrize(
+    ("message", "html"),
+    [
+        ("ask for `same_length`.", "ask for <code>same_length</code>."),
+        ("`run` and `<plan>`", "<code>run</code> and <code>&lt;plan&gt;</code>"),
+        ("a sentence with ` in it", "a sentence with ` in it"),
+        ("``", "``"),
+        ("", ""),
+    ],
+)
+def test_names_in_messages_are_code(message: str, html: str) -> None:
+    assert f"<p>{html}</p>" in Report("title", [Paragraph(with_code(message))]).html()
 
 
 def test_rows_have_a_cell_for_each_name() -> None:

@@ -6,12 +6,14 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from contstim.errors import InputError
 from contstim.experiments.design.building import triplet_trials
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.reporting.heat_map import agreement_map
-from contstim.reporting.report import Details, changed
+from contstim.reporting.report import Details, Picture, changed
 from contstim.reporting.stimuli_page import mark_changes, stimuli_report
 from contstim.steps.review import flags_of
 from contstim.words.sentence import Sentence
@@ -58,6 +60,17 @@ def test_each_model_has_the_sentence_it_prefers_to_its_rejected_one_in_bold() ->
     assert "<h1>A &amp; B</h1>" in page
     assert "<a>" not in page
     assert "http" not in page
+
+
+def test_without_scores_pairs_have_their_ranks_and_no_map() -> None:
+    page = stimuli_report("x", [PAIR])
+    assert not any(isinstance(part, Picture) for part in page.parts)
+    bold = re.findall(r'class="number"><strong>([\d.]+)<', page.html())
+    assert bold == ["0.90", "0.80"]
+    with pytest.raises(InputError, match="p-1 has no texts"):
+        stimuli_report("x", [replace(PAIR, sentence_1=None, sentence_2=None)])
+    with pytest.raises(InputError, match="nothing to show"):
+        stimuli_report("x", [])
 
 
 def test_trials_are_shown_by_pair_of_models_and_condition() -> None:

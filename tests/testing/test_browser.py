@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from contstim.errors import InputError, WorkerError
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.responses.table import read_responses
 from contstim.items.stimuli import Condition
@@ -61,3 +62,21 @@ def test_what_the_page_saves_is_what_artificial_participants_rate(
     rated = [(one.group, one.trial_id, one.rating) for one in downloaded]
     direct = simulate_responses(people, 2)
     assert sorted(rated) == sorted((one.group, one.trial_id, one.rating) for one in direct)
+
+
+def test_a_page_that_goes_nowhere_is_given_up_in_words(serve: Serve) -> None:
+    made = simulate(groups=(1,), each=1)
+    people = artificial_participants(made.trials, made.scores, "b", noise=1)
+    served = serve()
+    with pytest.raises(WorkerError, match="did not get to the end"):
+        take_part_in_browser(people, f"http://127.0.0.1:{served.port}", 1, patience=0.5)
+    (served.folder / "index.html").write_text(PAGE)
+    (served.folder / "page.js").write_text(SCRIPT)
+    strict = serve(served.folder, database=served.database.with_name("people"), rehearsal=False)
+    with pytest.raises(WorkerError, match="--rehearsal"):
+        take_part_in_browser(people, f"http://127.0.0.1:{strict.port}", 1, patience=30)
+    with pytest.raises(InputError, match="is not a web address"):
+        take_part_in_browser(people, "localhost", 1)
+    for host in ("example.invalid", "127.0.0.1.example.invalid", "192.0.2.1:8000"):
+        with pytest.raises(InputError, match="takes no artificial participants"):
+            take_part_in_browser(people, f"https://{host}/study", 1)

@@ -18,7 +18,7 @@ from contstim.experiments.collection.tables import collected_questions
 from contstim.experiments.design.artificial import artificial_participants, simulate_responses
 from contstim.experiments.platforms.jspsych import PageSettings, export_jspsych
 from contstim.experiments.responses.table import Response, read_responses
-from contstim.items.stimuli import Condition
+from contstim.items.stimuli import Condition, Trial
 from contstim.testing.participants import RunSettings, take_part
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.conftest import Serve
@@ -117,3 +117,26 @@ def test_the_journal_of_another_run_or_database_is_refused_and_kept(
     journal.write_text(lines)
     with pytest.raises(WorkerError, match=r"journal is of participants whom this server.s"):
         take_part(people, replace(run, url=f"http://127.0.0.1:{anew.port}"), journal)
+
+
+def test_nobody_joins_a_study_of_other_trials(serve: Serve, tmp_path: Path) -> None:
+    made, other = simulate(groups=(1,), each=1), simulate(("x", "y", "z"), (1,), each=1)
+    served = serve(export(tmp_path / "study", _renamed(other.trials)))
+    people = artificial_participants(made.trials, made.scores, "a", noise=1)
+    run = RunSettings(f"http://127.0.0.1:{served.port}", 1, table="trials.csv")
+    with pytest.raises(InputError, match=r"shows other trials than trials\.csv"):
+        take_part(people, run, tmp_path / "journal")
+    assert served.download("participants").text.count("\n") == 1  # the columns' names
+
+
+def test_a_server_that_is_silent_is_given_up_in_words(tmp_path: Path) -> None:
+    made = simulate(groups=(1,), each=1)
+    people = artificial_participants(made.trials, made.scores, "a", noise=1)
+    with pytest.raises(WorkerError, match="run the same command again"):
+        take_part(people, RunSettings("http://127.0.0.1:9", 1, patience=0.2), tmp_path / "journal")
+    with pytest.raises(InputError, match="is not a web address"):
+        take_part(people, RunSettings("localhost:8000", 1), tmp_path / "journal")
+
+
+def _renamed(trials: Iterable[Trial]) -> list[Trial]:
+    return [replace(trial, trial_id=f"other-{trial.trial_id}") for trial in trials]

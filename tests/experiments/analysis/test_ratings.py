@@ -74,6 +74,13 @@ def test_sentences_without_scores_are_counted_once_over_all_groups(experiment: E
         gather(trials, experiment.responses, short)
 
 
+def test_a_model_without_scores_is_named(experiment: Experiment) -> None:
+    scores = experiment.scores
+    fewer = ScoreTable(scores.sentences, scores.models[:2], scores.log_probs[:, :2])
+    with pytest.raises(InputError, match="models without scores: c; there are scores of a, b"):
+        gather(experiment.trials, experiment.responses, fewer)
+
+
 def test_scores_that_contradict_each_other_are_refused(experiment: Experiment) -> None:
     scores = experiment.scores
     sentences = (*(scores.sentences or ()), Sentence.parse("First g1x0"))

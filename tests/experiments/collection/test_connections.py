@@ -18,7 +18,7 @@ from contstim.experiments.collection.connections import (
     most_connections,
     raise_open_files,
 )
-from contstim.experiments.collection.server import sparing_handler
+from contstim.experiments.collection.server import sparing_handler, sparing_log
 from tests.experiments.collection.conftest import Serve
 from tests.experiments.collection.servers import CollectProcess, answer, small_study
 
@@ -117,6 +117,20 @@ def test_whoever_waited_longest_makes_room(serve: Serve) -> None:
             assert one.recv(12) == b"HTTP/1.1 200"
 
 
+def test_a_server_whose_connections_are_all_busy_says_so(serve: Serve) -> None:
+    served = serve(connections=Connections(2))
+    body = b"POST /api/participants HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    expecting = body + b"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n"
+    with connections(served.port, 2, expecting) as busy:
+        for one in busy:
+            assert one.recv(4096).startswith(b"HTTP/1.1 100")  # the body is waited for
+        with connections(served.port, 1) as (late,):
+            assert late.recv(4096).startswith(b"HTTP/1.1 503")
+        for one in busy:
+            one.sendall(b"{}       ")
+            assert one.recv(4096).startswith(b"HTTP/1.1 201")
+
+
 def test_the_limit_of_open_files_is_raised_as_far_as_the_system_lets_it() -> None:
     """Against `resource`, which is asked before and after."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -149,3 +163,17 @@ def test_a_log_takes_so_much_and_says_what_it_left_out(
     assert lines[:3] == ["again"] * 3
     assert lines[3] == "x" * 2_000 + " (997 messages before this one were left out)"
     assert len(lines) == 4
+
+
+def test_a_thousand_requests_that_are_none_leave_a_short_log(
+    capsys: pytest.CaptureFixture[str], serve: Serve
+) -> None:
+    served = serve()
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    with sparing_log():
+        for _ in range(300):
+            with connections(served.port, 1, b"what?\r\n\r\n") as (one,):
+                wait_for_end(one)
+    said = capsys.readouterr().err
+    assert "Invalid HTTP request" in said
+    assert said.count("\n") < 40

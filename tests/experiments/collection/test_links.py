@@ -89,3 +89,24 @@ def test_ids_and_keys_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
         (tmp_path / "a.sqlite.key").write_text(damaged)
         with pytest.raises(InputError, match="64 hexadecimal digits"):
             participant_links(database, ids, URL)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--withdraw", ""],
+        ["--whose", ""],
+        ["--withdraw", " "],
+        ["--links", "ids.txt", "--host", "0.0.0.0"],
+        ["--links", "ids.txt", "--port", "0"],
+        ["--links", ""],
+        ["--links", "absent.txt"],
+    ],
+)
+def test_options_without_a_value_serve_nothing(tmp_path: Path, options: list[str]) -> None:
+    small_study(tmp_path / "study")
+    (tmp_path / "ids.txt").write_text("7\n")
+    done = run(tmp_path, "collect", "study", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert not list(tmp_path.glob("study.sqlite*"))

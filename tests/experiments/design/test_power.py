@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +17,7 @@ from contstim.experiments.analysis.families import adjusted, every_contrast
 from contstim.experiments.analysis.measures import ACCURACY, accuracy, accuracy_lower
 from contstim.experiments.analysis.ratings import GroupRatings, Ratings, Scope, evaluates
 from contstim.experiments.analysis.signed_ranks import signed_rank_p_values
+from contstim.experiments.design import power as module
 from contstim.experiments.design.population import (
     CLOSE,
     DISTANT,
@@ -37,6 +40,7 @@ from contstim.experiments.design.simulated_tests import (
 )
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Trial
+from contstim.reporting.canvas import write_figure
 from contstim.words.sentence import Sentence
 from tests.experiments.design.scored_design import DESIGN, MODELS, scores
 
@@ -224,6 +228,12 @@ def test_people_who_follow_nobody_make_no_model_better_more_often_than_chance() 
         assert power.populations[0].better.sum() / 3 < 0.05 + 3 * (0.05 * 0.95 / 400) ** 0.5
 
 
+@pytest.fixture
+def _no_smaller_experiments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out simulations of fewer trials a group, for tests of something else."""
+    monkeypatch.setattr(module, "_DIVISORS", ())
+
+
 def test_the_tables_of_a_design(power: DesignPower) -> None:
     table = power_table(power)
     assert power.to_frame().to_dict("list") == table
@@ -259,6 +269,37 @@ def test_the_page_of_a_design(power: DesignPower) -> None:
 def test_the_figure_of_a_design(power: DesignPower) -> None:
     drawn = [axes for axes in plot.power(power) if axes.has_data()]
     assert len(drawn) == len(power.scopes)
+
+
+@pytest.mark.parametrize(
+    ("groups", "units", "line"),
+    [
+        (6, "groups", "**With 6 groups nothing can be significant unless 4 of the 6"),
+        (1, "crossed", "**With 1 group "),
+    ],
+)
+@pytest.mark.usefixtures("_no_smaller_experiments")
+def test_limits_of_few_groups_come_first(groups: int, units: Units, line: str) -> None:
+    trials = [t for t in DESIGN.trials if t.condition in (Condition.RANDOM_NATURAL,)]
+    few = design_power(trials, scores(), simulations=1, participants=5, groups=groups)
+    assert few.units == units
+    assert power_report(few).markdown().splitlines()[2].startswith(line)
+    if groups == 1:
+        again = design_power(trials, scores(), simulations=1, participants=5, groups=groups)
+        assert power_table(again) == power_table(few)
+
+
+@pytest.mark.usefixtures("_no_smaller_experiments")
+def test_models_that_never_disagree_are_drawn_without_a_difference(tmp_path: Path) -> None:
+    table = scores()
+    table.log_probs[:] = table.log_probs[:, :1]
+    trials = [t for t in DESIGN.trials if t.condition == Condition.RANDOM_NATURAL]
+    power = design_power(trials, table, groups=1, participants=4, simulations=2)
+    assert np.isnan(power.scopes[Scope.RANDOM].precision.detectable(1, 4))
+    assert "| random-natural | 0.0000 | – | – | – | – | – |" in power_report(power).markdown()
+    write_figure(partial(power_figure, power), tmp_path / "power.png")
+    assert (tmp_path / "power.png").stat().st_size > 10_000
+    assert set(size_table(power)["detectable_difference"]) == {""}
 
 
 def test_roles_are_two_kinds_and_overall_is_all_trials() -> None:

@@ -25,7 +25,10 @@ from contstim.experiments.platforms.jspsych import (
     fetch_library,
     library,
 )
+from contstim.experiments.platforms.jspsych.folder import TEXTS
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
+from contstim.items.scale import Scale
+from contstim.items.stimuli import on_scale
 from contstim.words.sentence import Sentence
 from tests.experiments.platforms.conftest import TRIALS
 
@@ -119,6 +122,39 @@ def test_texts_survive_another_export(tmp_path: Path) -> None:
     assert study["texts"]["consent.md"] == "# Ours, näturally\n"
     assert "spoilt" not in (folder / "index.html").read_text(encoding="utf-8")
     assert list(study["groups"]) == ["1"]
+
+
+def test_texts_that_nobody_edited_follow_scale_and_language(tmp_path: Path) -> None:
+    """Witness: what an export into an empty folder holds."""
+    settings = PageSettings(language="de", deadline=10)
+    slider = on_scale(TRIALS, Scale.SLIDER)
+    export_jspsych(TRIALS, tmp_path / "page")
+    export_jspsych(slider, tmp_path / "page", settings)
+    export_jspsych(slider, tmp_path / "new", settings)
+    for name in TEXTS:
+        again, new = ((tmp_path / each / name).read_text("utf-8") for each in ("page", "new"))
+        assert again == new
+    (tmp_path / "page" / "instructions.md").write_text("Choose one of six.")
+    export_jspsych(slider, tmp_path / "page", settings)
+    with pytest.raises(InputError, match=r"the scale slider, and .* edited: instructions.md"):
+        export_jspsych(TRIALS, tmp_path / "page")
+
+
+def test_scripts_that_only_an_earlier_export_loads_give_way(tmp_path: Path) -> None:
+    folder = tmp_path / "page"
+    export_jspsych(TRIALS, folder)
+    # A page as an earlier version left it: parts/homes/ is where it kept what is now backends/.
+    index = (folder / "index.html").read_text(encoding="utf-8")
+    earlier = '<script src="parts/homes/server_home.js" defer></script>\n</head>'
+    (folder / "index.html").write_text(index.replace("</head>", earlier), encoding="utf-8")
+    (folder / "parts" / "homes").mkdir()
+    (folder / "parts" / "homes" / "server_home.js").write_text("earlier")
+    (folder / "parts" / "ours.js").write_text("the researcher's")
+    export_jspsych(TRIALS, folder, PageSettings(save="jatos"))
+    assert not (folder / "parts" / "homes").exists()
+    assert (folder / "parts" / "ours.js").read_text() == "the researcher's"
+    backends = {path.name for path in (folder / "parts" / "backends").iterdir()}
+    assert backends == {"no_server.js", "jatos_backend.js"}
 
 
 def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from uuid import UUID
 
+import pytest
+
+from contstim.errors import InputError
 from contstim.experiments.platforms.jspsych import PageSettings
 from contstim.experiments.platforms.jspsych.jatos import PLATFORM, export_jatos
 from contstim.testing.platform import ExportContract
@@ -87,6 +91,14 @@ def test_the_properties_are_those_of_version_3(tmp_path: Path) -> None:
     assert set(parts["batch"]["allowedWorkerTypes"]) <= WORKERS
     assert parts["component"]["reloadable"] is True
     assert data["title"] == SETTINGS.title
+
+
+@pytest.mark.parametrize("title", ["<b>Bold</b>", "x" * 256, "R&D"])
+def test_titles_that_jatos_refuses_are_refused_before(tmp_path: Path, title: str) -> None:
+    with pytest.raises(InputError, match="JATOS takes titles"):
+        export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title))
+    with pytest.raises(InputError, match="saves to jatos"):
+        export_jatos(TRIALS, tmp_path, PageSettings())
 
 
 class TestContract(ExportContract):

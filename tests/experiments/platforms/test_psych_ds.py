@@ -230,6 +230,19 @@ def test_row_ids_are_unique_and_sidecars_override(tmp_path: Path) -> None:
     assert check_psych_ds(folder) == ([], [])
 
 
+def test_recommendations_are_warnings(tmp_path: Path) -> None:
+    folder = write_psych_ds(TRIALS, tmp_path, PsychDsSettings(name="pairs")).path
+    errors, warnings = check_psych_ds(folder)
+    assert errors == []
+    assert {warning.partition(":")[0] for warning in warnings} == {"JSON_KEY_RECOMMENDED"}
+    without("README.md")(folder)
+    in_data("mood-x_data.csv", b"trial_id\n1\n")(folder)
+    codes = {warning.partition(":")[0] for warning in check_psych_ds(folder)[1]}
+    assert {"MISSING_README_DOC", "FILENAME_UNOFFICIAL_KEYWORD_WARNING"} <= codes
+    with pytest.raises(InputError, match="There is no folder"):
+        check_psych_ds(folder / "absent")
+
+
 def test_answers_to_questions_are_described_and_their_people_numbered(tmp_path: Path) -> None:
     """Only who is in the responses, and only what was asked: nothing comes in by another door."""
     write_responses(tmp_path / "r.csv", RESPONSES)

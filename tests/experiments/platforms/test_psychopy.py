@@ -9,9 +9,11 @@ import ast
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -21,6 +23,7 @@ from contstim.errors import InputError
 from contstim.experiments.platforms.lists import ListSettings
 from contstim.experiments.platforms.psychopy import (
     PLATFORM,
+    PsychopyReading,
     export_psychopy,
     import_psychopy,
 )
@@ -72,6 +75,13 @@ def test_sentences_that_would_be_evaluated_are_refused_all_at_once(tmp_path: Pat
         "it takes the text for a number",
     ]
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["17", "=a", "[a]", "1e5", "NA"])
+def test_identifiers_that_would_not_come_back_are_refused(tmp_path: Path, name: str) -> None:
+    trials = [replace(TRIALS[0], trial_id=name)]
+    with pytest.raises(InputError, match=f"the trial_id '{re.escape(name)}': it "):
+        export_psychopy(trials, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -239,6 +249,21 @@ def rewrite(path: Path, rows: list[dict[str, str]]) -> Path:
         writer.writeheader()
         writer.writerows(rows)
     return path
+
+
+def test_other_components_and_people_without_names(folder: Path, tmp_path: Path) -> None:
+    planted = PlantedAnswers(TRIALS)
+    path = data(folder, tmp_path, planted, "keyboard")[0]
+    rows = read_csv_rows(path)
+    for row in rows:
+        row["choice.keys"] = row.pop("rating.keys")
+        row["participant"] = ""
+    rewrite(path, rows)
+    with pytest.raises(InputError, match=r"no column rating.keys .*; its columns are"):
+        import_psychopy([path], TRIALS)
+    found = import_psychopy([path], TRIALS, PsychopyReading("choice"))
+    assert {r.participant for r in found.responses} == {path.stem}
+    assert any(f"it is one, called {path.stem}" in note for note in found.notes)
 
 
 def test_who_left_before_the_first_trial_does_not_stop_the_others(

@@ -22,9 +22,11 @@ from contstim.experiments.responses.table import (
     Response,
     escape_formula,
     read_responses,
+    response_columns,
     unescape_formula,
     write_responses,
 )
+from contstim.files.tables import write_table
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 FULL = Response("5fa3", 2, "trial-1", 6, 2, 14, 1234.5)
@@ -49,6 +51,19 @@ def test_columns_are_the_contract_and_unknown_cells_are_empty(tmp_path: Path) ->
         header, row = csv.reader(file)
     assert header == ["participant", "group", "trial_id", "rating", "left", "position", "rt_ms"]
     assert row == ["p002", "1", "trial-9", "", "", "", ""]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
+def test_further_columns_are_named(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"responses{suffix}"
+    people = [replace(FULL, participant=f"p{number}") for number in range(2)]
+    write_table(
+        path, {"age": ["31", "24"], **response_columns(people), "native language": ["", "x"]}
+    )
+    with pytest.warns(UserWarning, match=r"columns, which .*: age, native language\.") as told:
+        assert list(read_responses(path)) == people
+    assert len(told) == 1
+    assert str(path) in str(told[0].message)
 
 
 def test_choice_is_the_side_of_the_scale() -> None:

@@ -142,6 +142,18 @@ def hub(code: str) -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.usefixtures("folders")
+def test_a_revision_that_the_hub_does_not_have_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    with hub("RevisionNotFound") as address:
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        template = address + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        with pytest.raises(ModelError, match=rf"{NAME} has no revision 'v9' .*branches or tags"):
+            load_model(f"hf:{NAME}:v9")
+
+
 def test_a_folder_has_no_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "small").mkdir()
     monkeypatch.chdir(tmp_path)

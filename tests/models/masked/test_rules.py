@@ -195,6 +195,14 @@ def test_samples_are_unbiased_and_their_errors_honest(name: str, budget: int) ->
         assert 0.6 * scatter < np.sqrt(np.mean(np.square(errors))) < 1.6 * scatter
 
 
+@pytest.mark.parametrize("n_words", [12, 20, 40, 200])
+def test_the_budget_is_kept(n_words: int) -> None:
+    pattern = (SPECIAL, *np.repeat(np.arange(n_words), 1 + np.arange(n_words) % 3 // 2), SPECIAL)
+    plan = budget_plan(tuple(int(w) for w in pattern), 0, 2048)
+    assert len(plan.hidden) <= 2048
+    assert plan.standard_error(np.random.default_rng(0).normal(size=len(plan.row))) > 0
+
+
 def test_the_published_estimator_takes_100_orders() -> None:
     plan = orders_plan(PATTERNS["tokens"], 0)
     assert plan.sample_of is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shutil
@@ -168,6 +169,15 @@ def test_a_damaged_checkpoint_is_said_to_be_one(tmp_path: Path) -> None:
         (out / CHECKPOINT).write_bytes(damaged)
         with pytest.raises(InputError, match="is not a checkpoint"):
             train("rnn", out)
+
+
+def test_a_record_without_a_curve_is_refused(tmp_path: Path) -> None:
+    train("rnn", tmp_path)
+    record = json.loads((tmp_path / "training.json").read_text())
+    del record["curve"]
+    (tmp_path / "training.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match="not a record of a training"):
+        train("rnn", tmp_path)
 
 
 def test_a_full_disk_leaves_the_checkpoint_before(

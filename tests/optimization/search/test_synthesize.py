@@ -356,6 +356,20 @@ def test_models_and_the_sentence_may_be_given_as_texts(
     assert f"{found.synthetic.text!r}; {one} accepts" in repr(found)
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((7, TableModel(1), NATURAL, WORDS), "A model must be what load_model returns.*not 7"),
+        ((TableModel(0), None, NATURAL, WORDS), "'kenlm:trigram.arpa', not None"),
+        ((TableModel(0), TableModel(1), 7, WORDS), "must be a text or a Sentence, not 7"),
+        ((TableModel(0), TableModel(1), NATURAL, ["a"]), r"must be a Vocabulary.*not \['a'\]"),
+    ],
+)
+def test_what_is_expected_is_said_where_something_else_is_given(given: Any, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        synthesize(*given)
+
+
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 def test_each_model_prefers_its_own_sentence_and_no_single_word_adds_to_it(recipe: object) -> None:
     """Witness: all single replacements in plain loops, on scores computed afresh."""

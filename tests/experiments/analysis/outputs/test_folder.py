@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
 from itertools import islice
@@ -26,7 +27,6 @@ from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.tables import result_tables
 from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.exclusions import Exclusions
-from contstim.files.tables import read_table
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
@@ -523,12 +523,3 @@ def test_people_and_models_without_preferences_are_named() -> None:
     found = analysed(replace(made, responses=same, scores=scores))
     assert found.cautions[0].startswith("Every rating is 5: results say on which side")
     assert found.cautions[1].startswith("b gives both sentences of every trial the same")
-
-
-def test_one_participant_is_named_as_a_limit() -> None:
-    found = analysed(simulate(groups=(1,), conditions=(Condition.RANDOM_NATURAL,)))
-    assert any(
-        "one participant: the interval does not generalise to other people" in c
-        for c in found.cautions
-    )
-    assert any("no group has a ceiling" in c for c in found.cautions)
