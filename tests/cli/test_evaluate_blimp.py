@@ -12,7 +12,8 @@ from typer.testing import CliRunner, Result
 
 from contstim.cli import app
 from contstim.errors import ContstimError
-from contstim.files.tables import read_table
+from contstim.evaluation.minimal_pairs import pair_files, read_minimal_pairs
+from contstim.files.tables import read_table, write_table
 from contstim.models.ngram.adapter import NgramModel
 from contstim.wording import duration
 from tests.evaluation.blimp_files import ROWS, write_folder, write_rows
@@ -135,3 +136,10 @@ def test_what_cannot_be_done_is_said(
     done = evaluate(*given, "--data", data, "--out", tmp_path / "out")
     assert isinstance(done.exception, ContstimError)
     assert complaint in str(done.exception)
+
+
+def test_a_model_called_like_a_column_is_refused(data: Path, tmp_path: Path) -> None:
+    sides = {s for p in read_minimal_pairs(pair_files(data)) for s in (p.good.text, p.bad.text)}
+    write_table(tmp_path / "s.csv", {"sentence": sorted(sides), "people": [-1.0] * len(sides)})
+    done = evaluate("--scores", tmp_path / "s.csv", "--data", data, "--out", tmp_path / "out")
+    assert "cannot be called 'people'" in str(done.exception)

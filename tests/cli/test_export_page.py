@@ -42,13 +42,3 @@ def test_export_jspsych(tmp_path: Path) -> None:
     record = json.loads(path.read_text())
     assert record["study"] == study["id"]
     assert record["command"][1:3] == ["export", "jspsych"]
-
-
-def test_export_jatos(tmp_path: Path) -> None:
-    write_table(tmp_path / "trials.csv", trial_columns(TRIALS))
-    said = run(tmp_path, *"export jatos --trials trials.csv --out study".split())
-    assert said.returncode == 0, said.stderr
-    assert "study.jzip: import it in JATOS" in said.stderr
-    assert (tmp_path / "study" / "study.jzip").is_file()
-    assert (tmp_path / "study" / "page" / "consent.md").is_file()
-    assert "consent.md: [Replace this text" in said.stderr

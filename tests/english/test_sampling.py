@@ -67,6 +67,12 @@ def test_more_than_30000_sentences_of_eight_words() -> None:
     assert 3000 * 2999 / 2 / max(pairs, 1) > 30_000
 
 
+@pytest.mark.parametrize("n", [0, -3])
+def test_fewer_than_one_sentence_is_refused(n: int) -> None:
+    with pytest.raises(InputError, match="ask for at least 1"):
+        generate(n, seed=0)
+
+
 @pytest.mark.parametrize("words", [0, 2, 17])
 def test_impossible_number_of_words_is_refused(words: int) -> None:
     with pytest.raises(InputError, match="ask for 3 to 16"):

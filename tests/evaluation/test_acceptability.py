@@ -45,21 +45,6 @@ def test_types_of_sentences_stand_in_for_a_phenomenon(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mark", "discarded"),
-    [
-        *((mark, False) for mark in ("", "0", "0.0", "False", "FALSE", "no", "#N/A")),
-        *((mark, True) for mark in ("1", "X", "True", "yes", "typo")),
-    ],
-)
-def test_a_mark_that_says_no_discards_nothing(
-    tmp_path: Path, mark: str, *, discarded: bool
-) -> None:
-    data = write(tmp_path / "items.csv", ITEMS)
-    pairs = write(tmp_path / "pairs.csv", f"gramm_id,ungramm_id,discard\na1,a2,{mark}\n")
-    assert [p.discarded for p in read_judgements(data, pairs).pairs] == [discarded]
-
-
-@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("judgement\n", "rating\n", "lacks the columns judgement; its columns are id, item, label"),

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from contstim.english import generate
-from contstim.errors import ScoreError, VocabularyError
+from contstim.errors import InputError, ScoreError, VocabularyError
 from contstim.evaluation.comparison import (
     comparison_findings,
     contest_start,
@@ -99,6 +99,13 @@ def test_models_and_tables_together(bigram: NgramModel, trigram: NgramModel) -> 
     assert left_out == {s.text: "not among the sentences of mine" for s in sentences[15:]}
     table, left_out = gather({"mine": given}, [bigram])
     assert (table.sentences, left_out) == (tuple(sentences[:15]), {})
+
+
+def test_what_cannot_be_compared_is_said(bigram: NgramModel, trigram: NgramModel) -> None:
+    with pytest.raises(InputError, match="two models or more; here is 2-gram"):
+        gather({}, [bigram], generate(5, seed=0))
+    with pytest.raises(InputError, match="need sentences"):
+        gather({}, [bigram, trigram])
 
 
 def test_the_start_is_the_sentence_that_all_find_likely_and_may_change(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from contstim.evaluation.criteria import (
     AcceptabilityEvaluation,
     criteria_apart,
     criterion_met,
-    criterion_shares,
     delta_correlations,
     evaluate_acceptability,
     fits,
@@ -95,20 +94,6 @@ def test_deltas_are_differences_of_z_scores(found: AcceptabilityEvaluation) -> N
     np.testing.assert_allclose(again.people, z_people[::2] - z_people[1::2])
 
 
-def test_shares_add_up_over_phenomena(found: AcceptabilityEvaluation) -> None:
-    whole = {(s["model"], s["criterion"]): s for s in criterion_shares(found)}
-    for key, share in whole.items():
-        parts = [
-            s for s in criterion_shares(found, "phenomenon") if (s["model"], s["criterion"]) == key
-        ]
-        assert [s["phenomenon"] for s in parts] == ["p0", "p1", "p2"]
-        assert sum(s["met"] for s in parts) == share["met"]
-        assert sum(s["pairs"] for s in parts) == share["pairs"] == 60
-        assert sum(s["disputed"] for s in parts) == share["disputed"]
-        assert share["disputed"] == int((found.people <= 0).sum())
-        assert share["share"] == share["met"] / 60
-
-
 def test_correlations_and_fits_are_those_of_scipy(found: AcceptabilityEvaluation) -> None:
     names, matrix = delta_correlations(found)
     columns = [found.people, *found.deltas.T]
@@ -147,4 +132,20 @@ def test_pairs_without_scores_are_excluded_and_counted() -> None:
     assert len(found.pairs) == 5
     values[::2] = np.nan
     with pytest.raises(InputError, match=r"None of 6 pairs can be evaluated \(6: a score"):
+        evaluate_acceptability(judgements, JudgedScores(scores.models, values))
+
+
+@pytest.mark.parametrize("name", ["people", ""])
+def test_no_model_takes_the_row_of_people(name: str) -> None:
+    judgements, scores = simulated(6, 2)
+    with pytest.raises(InputError, match=f"A model cannot be called '{name}'"):
+        evaluate_acceptability(judgements, JudgedScores(("m0", name), scores.values))
+
+
+@pytest.mark.parametrize("value", [2.5, np.nan])
+def test_a_model_that_tells_nothing_is_named(value: float) -> None:
+    judgements, scores = simulated(6, 2)
+    values = scores.values.copy()
+    values[:, 1] = value
+    with pytest.raises(InputError, match="m1 gives every sentence the same score, or none"):
         evaluate_acceptability(judgements, JudgedScores(scores.models, values))

@@ -19,6 +19,7 @@ from contstim.evaluation.judged_scores import (
     published_scores,
 )
 from contstim.evaluation.settings import AcceptabilitySettings
+from contstim.items.scores import ScoreTable
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
@@ -122,6 +123,15 @@ def test_a_probability_of_zero_is_left_out_as_such(judgements: Judgements, tmp_p
     assert np.isnan(found.values[:, 0]).tolist() == [False] * 7 + [True]
     with pytest.raises(ScoreError, match="row 7: 'inf' under m is not a score"):
         published_scores(judgements, table(tmp_path / "s.csv", "id,m", [*rows[:7], "c2,inf"]))
+
+
+def test_score_tables_of_every_kind_are_read(judgements: Judgements, tmp_path: Path) -> None:
+    sentences = tuple(judgements.texts)
+    scores = ScoreTable(sentences, ("m",), np.arange(8.0)[:, None])
+    for kind in ("csv", "jsonl", "parquet", "npz"):
+        scores.write(tmp_path / f"s.{kind}")
+        found = published_scores(judgements, tmp_path / f"s.{kind}")
+        assert found.values.tolist() == scores.log_probs.tolist()
 
 
 def test_bad_tables_say_what_is_wrong(judgements: Judgements, tmp_path: Path) -> None:

@@ -25,9 +25,6 @@ from contstim.models.base import Continuation
 from contstim.words.sentence import Sentence
 from tests.evaluation.blimp_files import (
     ROWS,
-    one_prefix,
-    row,
-    two_prefix,
     write_folder,
     write_rows,
 )
@@ -136,19 +133,6 @@ def test_samples_are_nested_and_do_not_depend_on_other_paradigms(size: int, seed
     assert some == [pair for pair in pairs if pair in set(some)]
     alone = sample_pairs([pair for pair in pairs if pair.paradigm == "y"], size, seed)
     assert alone == [pair for pair in some if pair.paradigm == "y"]
-
-
-def test_prefixes_of_several_words_are_read_word_by_word(tmp_path: Path) -> None:
-    rows = [
-        row("x_1", 0, "A b c d.", "A b e d.", **one_prefix("A b ", " c d", "e d")),
-        row("x_1", 1, "A b.", "C b.", **two_prefix("A", "C", "b")),
-    ]
-    first, _ = read_minimal_pairs([write_rows(tmp_path / "x.jsonl", rows)])
-    assert first.one_prefix is not None
-    assert [(one.sentence.words, one.start) for one in first.one_prefix] == [
-        (("A", "b", "c", "d"), 2),
-        (("A", "b", "e", "d"), 2),
-    ]
 
 
 CONDITIONS = ("x_1ans1", "x_1ans2", "attnchkans1", "y_1ans1", "y_1ans2")

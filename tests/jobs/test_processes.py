@@ -38,6 +38,11 @@ def test_work_that_lets_no_thread_run_is_no_silence(tmp_path: Path) -> None:
             time.sleep(0.01)
 
 
+def test_no_worker_is_refused() -> None:
+    with pytest.raises(InputError, match="`workers` must be 1 or more, not 0"):
+        ProcessExecutor(0)
+
+
 def test_gpus_are_those_that_cuda_may_see(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 'GPU 0: H (UUID: GPU-1)'\necho 'GPU 1: H (UUID: GPU-2)'\n")

@@ -99,6 +99,14 @@ def test_results_that_are_written_later_are_the_same_and_none_counts_twice() -> 
     assert total.item() == sum(map(sum, ROWS))
 
 
+def test_errors_of_another_kind_are_not_swallowed() -> None:
+    def run(*_: object) -> None:
+        raise RuntimeError("shapes cannot be multiplied")
+
+    with pytest.raises(RuntimeError, match="shapes"):
+        forward_in_batches(ROWS, run, pad=0, budget=Budget(10))
+
+
 @pytest.mark.parametrize(
     "message",
     [

@@ -35,20 +35,6 @@ def test_the_catalogue_lists_the_nine_models_of_2023() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "family", "location", "rule"),
-    [
-        ("kenlm:trigram.arpa", "kenlm", "trigram.arpa", ""),
-        ("runs/trigram.arpa", "kenlm", "runs/trigram.arpa", ""),
-        ("kenlm:/a/b.bin@log-likelihood", "kenlm", "/a/b.bin", "log-likelihood"),
-        ("2-gram", "kenlm", "bigram.arpa", ""),
-    ],
-)
-def test_specifications_by_hand(text: str, family: str, location: str, rule: str) -> None:
-    found = parse_model(text)
-    assert (found.family, found.location, found.rule) == (family, location, rule)
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("nonsense:model", "does not name a model"),

@@ -155,16 +155,6 @@ def test_replacements_equal_rewritten_sentences(load: Load, name: str, rule: str
             np.testing.assert_allclose(ours, fresh, rtol=0, atol=tolerance(fresh))
 
 
-def test_reading_ahead_tightens_the_bounds_of_long_words(load: Load) -> None:
-    checkpoint, words = load("gpt2"), [*ALL_WORDS, "teachers", "teaching"]
-    little, much = CausalModel(checkpoint), CausalModel(checkpoint)
-    little._read_ahead, much._read_ahead = 1, 10_000
-    first, second = (model.replacements(PARSED[0], 3, words) for model in (little, much))
-    assert (second.upper_bound <= first.upper_bound + 1e-5).all()
-    assert (second.upper_bound < first.upper_bound - 1).sum() > len(words) / 2
-    assert (second.estimate == second.upper_bound).all()
-
-
 @pytest.mark.parametrize("rule", ["log-likelihood", "chain"])
 def test_terms_by_token_add_up(load: Load, rule: str) -> None:
     model = CausalModel(load("gpt2"), rule=rule)
@@ -262,16 +252,3 @@ def test_shared_paths_are_the_leaves_of_the_trie(rows: list[tuple[int, ...]]) ->
         assert leaves[leaf][: len(row)] == row
     longest = [r for r in set(rows) if not any(o != r and o[: len(r)] == r for o in rows)]
     assert sorted(leaves) == sorted(longest)
-
-
-def test_bounds_stay_true_for_words_that_do_not_fit_in_the_window(load: Load) -> None:
-    """A word of thirty tokens after sixty words: bounded, where its score is an error."""
-    model = CausalModel(load("gpt2"))
-    sentence = Sentence(("a",) * (CONTEXT - 4))
-    position = len(sentence) - 1
-    words = ("a", "xq" * 15)
-    found = model.replacements(sentence, position, words)
-    assert np.isfinite(found.upper_bound).all()
-    assert found.upper_bound[0] >= model.log_probs([sentence])[0]
-    with pytest.raises(ModelError, match="reads at most"):
-        model.replacement_log_probs(sentence, position, words)

@@ -15,7 +15,6 @@ from contstim.models.vocabularies import (
     WordList,
     default_vocabulary,
     shared_vocabulary,
-    tokens_of_words,
 )
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
@@ -133,18 +132,6 @@ def test_words_of_equal_token_counts_are_kept_where_they_may_stand(
     assert not set(dropped) & set(kept.words)
     with pytest.raises(VocabularyError, match="need two tokenizers or more"):
         shared_vocabulary([bigram, tokenizers[0]], words, same_token_count=True)
-
-
-def test_the_table_says_what_each_model_reads(
-    tokenizers: list[LanguageModel], bigram: NgramModel
-) -> None:
-    words = Vocabulary(("The",), ("the", "zyzzyva"))
-    table = tokens_of_words([bigram, tokenizers[0]], words)
-    assert table["word"] == ["The", "the", "zyzzyva"]
-    assert table["place"] == ["initial", "inner", "inner"]
-    assert table[bigram.name] == [1, 1, 0]
-    column = table[tokenizers[0].name]
-    assert column[1:] == [n_tokens(tokenizers[0], f"She saw {w} now", 2) for w in words.inner]
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "xlm"])

@@ -254,6 +254,10 @@ def test_tokens_of_bytes_are_read_as_text(text: bytes, joins: bool) -> None:
     assert words_are_independent(byte_level(b"a", text)) == (not joins)
 
 
+def test_tokenizers_in_python_are_judged_by_their_vocabulary(slow_xlm: Any) -> None:
+    assert words_are_independent(slow_xlm)
+
+
 ADDED = "<tool_call>", "covid", " <think>"
 
 

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError
-from contstim.experiments.design.building import triplet_trials
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
+from contstim.items.stimuli import Pair, Triplet
 from contstim.reporting.heat_map import agreement_map
-from contstim.reporting.report import Details, Picture, changed
+from contstim.reporting.report import Picture, changed
 from contstim.reporting.stimuli_page import mark_changes, stimuli_report
 from contstim.steps.review import flags_of
 from contstim.words.sentence import Sentence
@@ -71,27 +70,6 @@ def test_without_scores_pairs_have_their_ranks_and_no_map() -> None:
         stimuli_report("x", [replace(PAIR, sentence_1=None, sentence_2=None)])
     with pytest.raises(InputError, match="nothing to show"):
         stimuli_report("x", [])
-
-
-def test_trials_are_shown_by_pair_of_models_and_condition() -> None:
-    catch = Trial(
-        *("c", 2, Condition.CATCH, "", "", FIRST, Sentence.parse("one. Natural")),
-        *(Kind.NATURAL, Kind.SHUFFLED, ""),
-    )
-    trials = [replace(trial, group=1) for trial in triplet_trials(TRIPLET, twins=True)]
-    page = stimuli_report("x", [*trials, catch])
-    summaries = [part.summary for part in page.parts if isinstance(part, Details)]
-    assert summaries == [
-        "<a> against b, natural-synthetic (2)",
-        "<a> against b, synthetic-synthetic (1)",
-        "catch (1)",
-    ]
-    html = page.html()
-    assert html.count("<mark>") == 2 * (1 + 2)  # each changed word against the natural sentence
-    assert 'class="number"' not in html
-    scores = ScoreTable((FIRST, catch.sentence_2), ("<a>", "b"), np.array([[-8.0, -3], [-4, -7]]))
-    bold = re.findall(r"<strong>(-[\d.]+)<", stimuli_report("x", [catch], scores=scores).html())
-    assert bold == ["-3.00", "-4.00"]
 
 
 def test_the_map_shows_how_often_two_models_agree() -> None:

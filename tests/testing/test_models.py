@@ -88,3 +88,8 @@ def test_a_mock_gives_what_it_was_given_and_refuses_the_rest() -> None:
     assert model.unscorable([A, B])[0] is None
     with pytest.raises(ModelError, match=r"given was given no score for 'We read\.'"):
         model.log_probs([B])
+
+
+def test_a_table_says_what_it_can_say() -> None:
+    with pytest.raises(ModelError, match="exact, estimate, bound, not 'nothing'"):
+        TableModel(1, "nothing")

@@ -82,3 +82,8 @@ def test_a_bad_frequency_list_is_named(tmp_path: Path, text: str, message: str) 
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_frequencies(path)
+
+
+def test_without_words_there_are_no_frequencies() -> None:
+    with pytest.raises(InputError, match="no words to take frequencies from"):
+        WordFrequencies.of([])

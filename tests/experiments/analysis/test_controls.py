@@ -82,16 +82,6 @@ def test_tokens_by_hand() -> None:
     assert (errors["equal"], errors["pairs"], errors["fewer"]) == (2, 18, 15)
 
 
-def test_only_trials_in_which_people_prefer_the_other_sentence_are_errors() -> None:
-    trials = make_trials()
-    against, tied = [1, 1] * 5, [1, 6] * 5
-    people = [[*against, *tied[::1]], [*against, *[7 - r for r in tied]]]
-    ratings = make_ratings(trials, people, {"gpt2": [True] * N, "rnn": [True] * N})
-    tokens = {"gpt2": values(trials, [9.0] * N, [8.0] * N)}
-    every, errors = token_count_control(ratings, tokens)
-    assert (every["pairs"], errors["pairs"]) == (20, 10)
-
-
 def test_a_planted_preference_is_found_and_none_where_there_is_none() -> None:
     """gpt2 prefers what is frequent, people do not care, rnn is of the opinion of people."""
     chance = np.random.default_rng(0)

@@ -10,7 +10,6 @@ import pytest
 from contstim.errors import InputError
 from contstim.experiments.analysis.ratings import (
     Scope,
-    evaluates,
     gather,
     roles,
     scope_mask,
@@ -136,25 +135,6 @@ def test_model_1_rejects_synthetic_1_and_model_2_synthetic_2() -> None:
     """Eq. 4 and the columns of triplets.csv."""
     assert roles(REJECTED_BY_A) == ("b", "a")
     assert roles(REJECTED_BY_B) == ("a", "b")
-
-
-@pytest.mark.parametrize(
-    ("scope", "a", "c"),
-    [
-        (Scope.RANDOM, [0], [0]),
-        (Scope.NATURAL, [1], []),
-        (Scope.SYNTHETIC, [2], []),
-        (Scope.ACCEPT, [4], []),
-        (Scope.REJECT, [3], []),
-        (Scope.OVERALL, [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]),
-    ],
-)
-def test_trials_of_a_targeted_and_an_untargeted_model(
-    scope: Scope, a: list[int], c: list[int]
-) -> None:
-    mask = scope_mask(TRIALS, scope, ("a", "c"))
-    assert [np.flatnonzero(row).tolist() for row in mask] == [a, c]
-    assert [evaluates(one, scope, "a") for one in TRIALS] == mask[0].tolist()
 
 
 def test_catch_trials_count_overall_where_asked_for() -> None:

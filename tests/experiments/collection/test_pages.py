@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contstim.experiments.collection.service import read_study
-from tests.experiments.collection.conftest import Serve
+from tests.experiments.collection.conftest import TOKEN, Serve
 from tests.experiments.collection.servers import answer, small_study
 
 SECRET = b"nobody may read this"
@@ -125,3 +125,16 @@ def test_the_completion_code_of_the_folder_is_not_shown_and_handed_out_at_the_en
     assert "C0DE" not in served.complete(joined).text
     served.save(joined, answer("t1-0"))
     assert served.complete(joined).json() == completion
+
+
+def test_a_folder_or_database_that_is_gone_is_no_error_of_the_server(
+    serve: Serve, folder: Path
+) -> None:
+    served = serve(folder)
+    (folder / "study.json").unlink()
+    assert served.http.get("/").status_code == 200
+    assert served.http.get("/study.json").status_code == 404
+    served.database.rename(served.database.with_suffix(".moved"))
+    given = served.http.get("/admin/responses.csv", params={"token": TOKEN})
+    assert given.status_code == 503
+    assert given.headers["retry-after"] == "5"

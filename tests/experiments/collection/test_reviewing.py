@@ -93,15 +93,6 @@ def test_a_review_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert {each.name for each in tmp_path.iterdir()} == {"review.csv", "review-Ann.csv"}
 
 
-def test_an_earlier_review_of_the_same_person_is_taken_over(tmp_path: Path) -> None:
-    decided = [
-        replace(item, decision=Decision.KEEP)
-        for name in ("Ann", "Bea")
-        for item in undecided(TRIPLETS[: 1 + (name == "Bea")], name)
-    ]
-    assert opened(tmp_path / "a.csv", "Ann", Review(tuple(decided))).decisions.keys() == {IDS[0]}
-
-
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -153,15 +144,6 @@ def test_what_is_no_decision_changes_nothing(
     assert given.status_code == status, given.text
     assert given.json()["error"]
     assert not served.file.path.exists()
-
-
-def test_what_others_wrote_meanwhile_is_not_overwritten(served: Served) -> None:
-    served.decide((IDS[0], "keep", ""))
-    served.file.path.write_text("changed by a spreadsheet")
-    given = served.decide((IDS[1], "keep", ""))
-    assert given.status_code == 409
-    assert "review.csv was changed by another program" in given.json()["error"]
-    assert served.file.path.read_text() == "changed by a spreadsheet"
 
 
 def test_a_folder_that_is_gone_is_told_and_tried_again(served: Served) -> None:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.experiments.design.building import Design, as_inside, build_design, triplet_trials
 from contstim.experiments.design.verification import verify_design
-from contstim.items.reviews import naturals_of
 from contstim.items.stimuli import Condition, Trial
 from contstim.words.sentence import Sentence
 from tests.experiments.stimuli import natural, some_pairs, some_triplets
@@ -26,36 +25,6 @@ SIZES: dict[str, Any] = {"groups": 6, "random_per_group": 3, "catch_per_group": 
 def design(**changes: Any) -> Design:
     given: dict[str, Any] = {"pairs": PAIRS, "triplets": TRIPLETS, "natural": NATURAL, **SIZES}
     return build_design(**{**given, **changes})
-
-
-def test_every_group_has_one_of_each_model_pair_and_role() -> None:
-    trials = design().trials
-    for group in range(1, 7):
-        own = [t for t in trials if t.group == group]
-        shares = Counter((t.condition, t.model_1, t.model_2, t.kind_2) for t in own)
-        targeted = {share: n for share, n in shares.items() if share[1]}
-        assert len(targeted) == 6 * 4
-        assert set(targeted.values()) == {1}
-        assert Counter(t.condition for t in own)[Condition.RANDOM_NATURAL] == 3
-        assert Counter(t.condition for t in own)[Condition.CATCH] == 4
-
-
-def test_unless_asked_for_natural_sentences_do_not_stand_against_synthetic_ones() -> None:
-    """Then two groups are enough, and the natural sentence stands beside the trial, for counts."""
-    found = design(twins=False, groups=2)
-    kinds = Counter(t.condition for t in found.trials if t.source_id)
-    wanted = (Condition.NATURAL_CONTROVERSIAL, Condition.SYNTHETIC_SYNTHETIC)
-    assert kinds == dict.fromkeys(wanted, 36)
-    sources = {t.triplet_id: t.natural for t in TRIPLETS}
-    synthetic = [t for t in found.trials if t.condition is Condition.SYNTHETIC_SYNTHETIC]
-    assert {t.source_id: t.source for t in synthetic} == sources
-    assert naturals_of(synthetic) == {t.trial_id: (t.source, t.source) for t in synthetic}
-    with_twins = {t.trial_id: replace(t, group=1) for t in design().trials if t.source_id}
-    assert {t.trial_id: replace(t, group=1) for t in found.trials if t.source_id} == {
-        name: trial
-        for name, trial in with_twins.items()
-        if trial.condition is not Condition.NATURAL_SYNTHETIC
-    }
 
 
 def test_trials_of_a_triplet_are_three_comparisons_with_names_of_their_own() -> None:

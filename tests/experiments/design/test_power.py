@@ -166,20 +166,6 @@ def test_what_is_significant_is_what_the_analysis_says(
     assert expected.sum() > 0
 
 
-def test_preferences_are_joined_by_sentence() -> None:
-    table = scores()
-    found = preferences_by_scope(DESIGN.trials, table).every
-    trials = [t for t in DESIGN.trials if t.condition != Condition.CATCH]
-    rows = {s: row for row, s in enumerate(table.sentences or ())}
-    for place in (0, 7, len(trials) - 1):
-        trial = trials[place]
-        expected = table.log_probs[rows[trial.sentence_2]] - table.log_probs[rows[trial.sentence_1]]
-        np.testing.assert_allclose(found.differences[place], expected)
-        targeted = [m in (trial.model_1, trial.model_2) or not trial.model_1 for m in MODELS]
-        assert found.evaluates[place].tolist() == targeted
-        assert found.groups[place] == trial.group - 1
-
-
 def test_expected_accuracy_is_what_many_participants_give() -> None:
     """Brute force: 20,000 people rate items of their own; standard error below .004."""
     comparisons = random_comparisons(24)

@@ -33,11 +33,6 @@ from contstim.words.sentence import Sentence
 from tests.experiments.platforms.conftest import TRIALS
 
 
-def study_of(folder: Path) -> dict[str, Any]:
-    study: dict[str, Any] = json.loads((folder / "study.json").read_text(encoding="utf-8"))
-    return study
-
-
 def integrity(content: bytes, method: str) -> str:
     return f"{method}-{base64.b64encode(hashlib.new(method, content).digest()).decode()}"
 
@@ -109,19 +104,6 @@ def test_the_cdn_is_pinned_by_version_and_content(tmp_path: Path) -> None:
 def test_the_library_here_is_the_pinned_one(library: Path) -> None:
     for file in LIBRARY:
         assert integrity((library / file["name"]).read_bytes(), "sha384") == file["integrity"]
-
-
-def test_texts_survive_another_export(tmp_path: Path) -> None:
-    folder = tmp_path / "page"
-    export_jspsych(TRIALS, folder)
-    (folder / "consent.md").write_text("# Ours, näturally\n", encoding="utf-8")
-    (folder / "index.html").write_text("spoilt")
-    export_jspsych(TRIALS[:2], folder)
-    study = study_of(folder)
-    assert (folder / "consent.md").read_text(encoding="utf-8") == "# Ours, näturally\n"
-    assert study["texts"]["consent.md"] == "# Ours, näturally\n"
-    assert "spoilt" not in (folder / "index.html").read_text(encoding="utf-8")
-    assert list(study["groups"]) == ["1"]
 
 
 def test_texts_that_nobody_edited_follow_scale_and_language(tmp_path: Path) -> None:

@@ -61,6 +61,14 @@ def test_trial_ids_that_a_spreadsheet_would_run_are_refused(sign: str) -> None:
         stimulus_lists([*TRIALS[1:], replace(TRIALS[0], trial_id=f"{sign}1+1")], str)
 
 
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="holds other files"):
+        ExportFolder(tmp_path, "csv")
+    with pytest.raises(InputError, match="is a file"):
+        ExportFolder(tmp_path / "thesis.txt", "csv")
+
+
 def test_somebody_elses_file_among_an_earlier_exports_is_not_replaced(tmp_path: Path) -> None:
     folder = ExportFolder(tmp_path / "out", "csv")
     folder.text("L01.csv", "one")

@@ -58,17 +58,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return export_pcibex(TRIALS, tmp_path_factory.mktemp("pcibex"), ListSettings(seed=4)).path
 
 
-def test_the_table_obeys_the_rules_for_names_and_groups(folder: Path) -> None:
-    """group, item and label are the only reserved names; groups sort as text as they stand."""
-    rows = read_csv_rows(folder / "trials.csv")
-    reserved = [name for name in rows[0] if re.fullmatch("group|item|label|list", name, re.I)]
-    assert reserved == ["group", "item", "label"]
-    groups = list(dict.fromkeys(row["group"] for row in rows))
-    assert groups == sorted(groups)
-    assert groups == ["L01", "L02", "L03", "L04"]
-    assert all(cell for row in rows for cell in row.values())
-
-
 def test_every_list_of_the_table_shows_its_group_with_balanced_sides(folder: Path) -> None:
     """Property: each condition stands as often left as right in every list that is written."""
     by_id = {trial.trial_id: trial for trial in TRIALS}

@@ -55,20 +55,6 @@ def test_a_file_as_its_platform_writes_it_is_read(name: str, people: int, rated:
     assert len(found.report.of(Problem.NO_RATING)) == (0 if rated == 9 else people)
 
 
-@pytest.mark.parametrize(
-    "headers",
-    ["", "Response ID,Which?,Which?,Which?\n", "Response ID,A,B,C\n{'ImportId': 'x'},Q1,Q2,Q3\n"],
-)
-def test_of_qualtrics_one_row_of_headers_is_enough(tmp_path: Path, headers: str) -> None:
-    path = tmp_path / "data.csv"
-    names = "ResponseId,L01Q001,L01Q002,L01Q003\n"
-    path.write_text(f"{names}{headers}R_1,1,3,NA\nR_2,2,,-99\n", encoding="utf-8")
-    found = import_qualtrics([path], TRIALS, QualtricsReading(CASES / "qualtrics-key.csv"))
-    # L01Q002 shows sentence 2 left, so 3 from the left is 4 from sentence 1
-    ratings = [(r.participant, r.rating) for r in found.responses]
-    assert ratings == [("R_1", 1), ("R_1", 4), ("R_1", -1), ("R_2", 2), ("R_2", -1)]
-
-
 def row(n: int, **cells: object) -> dict[str, object]:
     """A trial of a jsPsych page; the left sentence is the first, and the button 1 + n % 6."""
     about = {"trial_id": IDS[n], "left": 1, "response": n % 6, "rt": 900.5 + n}

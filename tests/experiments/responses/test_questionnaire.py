@@ -45,17 +45,6 @@ def test_numbers_have_a_mean_and_a_range_and_choices_counts_and_remarks_are_not_
     assert described(questions, answers) == told
 
 
-def test_a_question_says_what_the_page_needs(tmp_path: Path) -> None:
-    rows = ("age,Before,number,How old?,18 | 99,no", "x,check,choice,X?, a | * b |c*,")
-    table = "\n".join((*rows, "r,after,text,R?,,Yes"))
-    (tmp_path / "questions.csv").write_text(HEAD + table)
-    assert read_questions(tmp_path / "questions.csv") == (
-        Question("age", "before", "number", "How old?", False, lowest=18, highest=99),
-        Question("x", "check", "choice", "X?", False, ("a", "b", "c*"), "b"),
-        Question("r", "after", "text", "R?", True),
-    )
-
-
 IN_GERMAN = """name,when,kind,question,question_de,options,options_de
 age,before,number,How old?,Wie alt?,18|99,
 x,check,choice,X?,,yes|*no,ja|*nein

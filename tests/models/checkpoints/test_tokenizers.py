@@ -12,7 +12,7 @@ import transformers
 from contstim.errors import ModelError
 from contstim.models.checkpoints.loading import load_tokenizer
 from contstim.models.loading import Loading
-from tests.models.checkpoints.conftest import edit, score
+from tests.models.checkpoints.conftest import score
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,14 +86,6 @@ def test_two_words_on_one_number_are_refused(copy: Copy, kind: str) -> None:
     assert repr(two) in str(it.value)
     with pytest.raises(ModelError, match="for both"):
         load_tokenizer(str(folder), Loading())
-
-
-def test_capitals_are_not_lost_with_the_settings(copy: Copy) -> None:
-    """Without `tokenizer_config.json` the library reads a cased BERT's text in small letters."""
-    folder = copy("bert")
-    edit(folder / "tokenizer_config.json", do_lower_case=...)
-    with pytest.raises(ModelError, match=r"turns capitals into small letters .*tokenizer_config"):
-        score(folder)
 
 
 def _slow(folder: Path, kind: str) -> None:

@@ -14,7 +14,6 @@ import torch
 
 from contstim.errors import ModelError
 from contstim.models.checkpoints import load_checkpoint
-from contstim.models.checkpoints.checks import left_over
 from contstim.models.classifier import LABELS
 from contstim.models.loading import Loading
 from tests.models.checkpoints.conftest import edit, edit_weights, score
@@ -88,11 +87,3 @@ def test_a_new_classifier_takes_the_whole_network_or_nothing(copy: Copy) -> None
     edit(folder / "config.json", num_hidden_layers=1)
     with pytest.raises(ModelError, match=r"no place in the .*layer\.1"):
         load()
-
-
-def test_a_bias_that_counts_is_no_mask() -> None:
-    assert left_over(["h.0.attn.c_attn.bias", "h.0.mlp.bias", "lm_head.bias"]) == [
-        "h.0.attn.c_attn.bias",
-        "h.0.mlp.bias",
-        "lm_head.bias",
-    ]

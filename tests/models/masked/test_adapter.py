@@ -161,3 +161,10 @@ def test_conventions_tell_rules_seeds_and_models_apart(masked: Callable[..., Mas
     models += [masked("bert", seed=1), masked("bert", pass_budget=100), masked("electra")]
     assert len({model.convention.fingerprint for model in models}) == len(models)
     assert models[0].convention.context == "[CLS]"
+
+
+def test_train_mode_does_not_matter(masked: Callable[..., MaskedModel]) -> None:
+    model = masked("bert", rule="pll-original")
+    before = model.log_probs(SENTENCES)
+    model.checkpoint.model.train()
+    assert (model.log_probs(SENTENCES) == before).all()

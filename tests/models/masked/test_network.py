@@ -34,22 +34,6 @@ def test_some_places_are_as_in_the_whole_output(
     torch.testing.assert_close(found, whole.flatten(0, 1)[PLACES], rtol=1e-5, atol=1e-4)
 
 
-def test_distilbert_drops_places_too(masked_checkpoint: Callable[[str], Checkpoint]) -> None:
-    torch.manual_seed(0)
-    config = transformers.DistilBertConfig(
-        vocab_size=50, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=20
-    )
-    model: Any = transformers.DistilBertForMaskedLM(config)
-    model.eval()
-    tokenizer = masked_checkpoint("bert").tokenizer
-    network = MaskedNetwork(Checkpoint(model, tokenizer, "distilbert", "cpu", "masked"))
-    assert network._narrow is not None
-    with torch.inference_mode():
-        whole = model(input_ids=IDS, attention_mask=ATTENTION).logits
-    found = network.logits(IDS, ATTENTION, PLACES)
-    torch.testing.assert_close(found, whole.flatten(0, 1)[PLACES], rtol=1e-5, atol=1e-4)
-
-
 def test_a_head_that_mixes_places_gets_all_of_them(
     masked_checkpoint: Callable[[str], Checkpoint],
 ) -> None:

@@ -210,16 +210,6 @@ def test_the_published_estimator_takes_100_orders() -> None:
     assert len(plan.row) == N_ORDERS * 8
 
 
-def test_the_sample_depends_on_seed_and_tokens_per_word_alone() -> None:
-    plain, framed = (0, 1, 1, 2), (SPECIAL, SPECIAL, 0, 1, 1, 2, END_MARK)
-    for make in (orders_plan, lambda p, s: budget_plan(p, s, 8)):
-        one, other = make(plain, 3), make(framed, 3)
-        assert (one.hidden == other.hidden[:, 2:6]).all()
-        assert (one.token + 2 == other.token).all()
-        again = make(plain, 4)
-        assert one.hidden.shape != again.hidden.shape or (one.row != again.row).any()
-
-
 def test_a_budget_below_two_orders_is_refused() -> None:
     with pytest.raises(ModelError, match="pass_budget"):
         budget_plan(tuple(range(20)), 0, 20)

@@ -151,22 +151,6 @@ def test_the_fingerprint_follows_weights_and_words(kind: Kind) -> None:
     assert changed.convention.fingerprint != first.convention.fingerprint
 
 
-def test_recurrent_layers_compute_float32_as_float32(kind: Kind) -> None:
-    """On GPUs PyTorch lets cuDNN's recurrent layers round to TF32 unless it is told not to."""
-    model, seen = build(kind), []
-    handle = model._network.forwards.register_forward_hook(
-        lambda *_: seen.append(torch.backends.cudnn.allow_tf32)
-    )
-    assert torch.backends.cudnn.allow_tf32
-    model.log_probs([SENTENCE])
-    model.replacements(SENTENCE, 2, ("dogs", "house"))
-    model.replacement_log_probs(SENTENCE, 2, ("dogs", "house"))
-    handle.remove()
-    assert len(seen) > 2
-    assert not any(seen)
-    assert torch.backends.cudnn.allow_tf32
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_reading_of_the_layers_counts_as_a_pass(kind: Kind) -> None:
     """Witness: hooks on the recurrent layers; the two stacks read a whole sentence in one pass."""

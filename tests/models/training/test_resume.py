@@ -171,6 +171,12 @@ def test_a_damaged_checkpoint_is_said_to_be_one(tmp_path: Path) -> None:
             train("rnn", out)
 
 
+def test_a_record_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "training.json").write_text(json.dumps({"settings": None}))
+    with pytest.raises(InputError, match="not a record of a training"):
+        train("rnn", tmp_path)
+
+
 def test_a_record_without_a_curve_is_refused(tmp_path: Path) -> None:
     train("rnn", tmp_path)
     record = json.loads((tmp_path / "training.json").read_text())

@@ -77,18 +77,6 @@ def test_byte_level_tokens_spell_any_text(size: int | None) -> None:
     assert size is None or len(tokenizer) == size
 
 
-def test_word_pieces_spell_the_words_they_were_trained_on() -> None:
-    """Case and accents kept; joined without their marks, the pieces are the text's characters."""
-    text = [*SENTENCES, *ODD]
-    tokenizer = train_tokenizer(text, "bert", None, 32)
-    for sentence in text:
-        pieces = tokenizer.tokenize(sentence.text)
-        assert "[UNK]" not in pieces
-        spelled = "".join(piece.removeprefix("##") for piece in pieces)
-        assert spelled == sentence.text.replace(" ", "")
-    assert tokenizer.tokenize("猫猫 ☃") == ["猫", "猫", "[UNK]"]
-
-
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_the_same_text_gives_the_same_tokenizer(kind: TransformerKind) -> None:
     """The library's own WordPiece training numbers characters by a hash that is never the same."""

@@ -161,31 +161,6 @@ def test_focus_is_visible_and_where_the_keys_say(open_page: Open) -> None:
     assert page.inner_text("#count").startswith("0 of")
 
 
-def test_names_on_one_browser_and_two_tables_do_not_mix(open_page: Open, tmp_path: Path) -> None:
-    page = open_page()
-    press(page, "j a")
-    page.fill("#name", "Ann B.")
-    page.press("#name", "Enter")
-    assert page.inner_text("#count") == "1 of 6 decided, 0 rejected"  # decided before she said so
-    page.fill("#name", "Bea")
-    page.press("#name", "Enter")
-    assert page.inner_text("#count") == "0 of 6 decided, 0 rejected"
-    page.click("[data-act=reject] >> nth=1")
-    page.click(".reasons button >> nth=2")
-    bea = download(page, tmp_path)
-    page.fill("#name", "Ann B.")
-    page.press("#name", "Enter")
-    ann = download(page, tmp_path)
-    assert (ann.name, bea.name) == ("review-Ann_B_.csv", "review-Bea.csv")
-    review = read_reviews([ann, bea])
-    assert [
-        (d.reviewer, d.item_id, str(d.decision), d.reason) for d in review.decisions if d.decision
-    ] == [("Ann B.", "t0", "keep", ""), ("Bea", "t1", "reject", "debris")]
-    other = [*TRIPLETS[1:], replace(TRIPLETS[0], natural=Sentence.parse("This is another one"))]
-    open_page(other, page=page, reviewer="Bea")
-    assert page.inner_text("#count") == "0 of 6 decided, 0 rejected"
-
-
 def test_filters_search_and_order(open_page: Open) -> None:
     """Witness: the same choices made in Python."""
     rare = Trial(
