@@ -16,6 +16,7 @@ from contstim.evaluation.minimal_pairs import pair_files, read_minimal_pairs
 from contstim.files.tables import read_table, write_table
 from contstim.models.ngram.adapter import NgramModel
 from contstim.wording import duration
+from contstim.words.sentence import Sentence
 from tests.evaluation.blimp_files import ROWS, write_folder, write_rows
 
 SIDES = ("sentence_good", "sentence_bad")
@@ -120,6 +121,27 @@ def test_hours_under_a_rule_over_orders_are_told_before_with_the_quick_way(
 
 
 @pytest.mark.usefixtures("unsaved")
+@pytest.mark.usefixtures("unsaved")
+def test_sentences_beyond_the_window_are_counted_and_listed(
+    data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
+) -> None:
+    long = "dog " * 200
+    row = {**ROWS[5], "pairID": "long", "sentence_bad": long}
+    write_rows(data / "data" / "more.jsonl", [row])
+    model = f"hf:{tiny_checkpoint('gpt2')}"
+    done = evaluate("--model", model, "--data", data, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "Without a score: 1 sentence; see left_out.csv" in done.stderr
+    (left_out,) = _rows(tmp_path / "out" / "left_out.csv")
+    assert left_out["sentence"] == Sentence.parse(long).text
+    assert "reads at most" in left_out["reason"]
+    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "Not every model can read 1 sentence (left_out.csv)" in report
+    rows = _rows(tmp_path / "out" / "paradigms.csv")
+    island = next(row for row in rows if row["paradigm"] == "island_1")
+    assert (island["pairs"], island["unread"]) == ("2", "1")
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from contstim.cli import app
+from contstim.errors import ContstimError
 from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel
 

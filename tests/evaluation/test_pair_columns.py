@@ -121,12 +121,6 @@ def test_what_leaves_two_readings_is_refused_with_the_columns(
         read_minimal_pairs([write(tmp_path / "pairs.csv", *rows)])
 
 
-def test_named_columns_settle_it(tmp_path: Path) -> None:
-    rows = ["k,n,s,text", "1,1,It rains.,x", "1,0,It rain.,y", "2,0,We sings.,x", "2,1,We sing.,z"]
-    named = MinimalPairSettings(sentence_column="s", label_column="n", pair_column="k")
-    assert sides(read_minimal_pairs([write(tmp_path / "pairs.csv", *rows)], named)) == PAIRS
-
-
 def test_two_versions_of_pairs_are_refused(tmp_path: Path) -> None:
     rows = ["good,bad", *(",".join(pair) for pair in PAIRS)]
     files = [write(tmp_path / f"{name}.csv", *rows) for name in ("base", "augmented")]

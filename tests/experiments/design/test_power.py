@@ -27,6 +27,7 @@ from contstim.experiments.design.population import (
 )
 from contstim.experiments.design.power import DesignPower, design_power, simulate_power
 from contstim.experiments.design.power_report import (
+    power_figure,
     power_report,
     power_table,
     size_table,
