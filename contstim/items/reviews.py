@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from contstim.errors import InputError
 from contstim.files.documents import shortened
-from contstim.files.tables import columns_of, listed, read_rows, write_table
+from contstim.files.tables import columns_of, read_rows, write_table
 from contstim.items.stimuli import (
     CELL_READERS,
     SYNTHETIC,
@@ -47,6 +47,7 @@ class ItemKind(StrEnum):
 
     PAIR = "pair"
     TRIPLET = "triplet"
+    MINIMAL_PAIR = "minimal pair"
     TRIAL = "trial"
 
 
@@ -55,6 +56,7 @@ _SOURCE_KINDS: dict[str, ItemKind] = {
     Condition.NATURAL_CONTROVERSIAL: ItemKind.PAIR,
     Condition.NATURAL_SYNTHETIC: ItemKind.TRIPLET,
     Condition.SYNTHETIC_SYNTHETIC: ItemKind.TRIPLET,
+    Condition.MINIMAL_PAIR: ItemKind.MINIMAL_PAIR,
 }
 """Kind of stimulus from which trials of a condition are made."""
 
@@ -122,44 +124,50 @@ _READERS: dict[str, Reader] = {
 class Review:
     """Decisions of one or several reviewers, in the order of the files and their rows.
 
+    Files are rounds. A reviewer's last decision about an item counts; an empty one is none. Then an
+    item is rejected if one reviewer rejects it.
+
+    Attributes:
+        decisions: rows of all files.
+        first_rows: index of the first row of each file.
+
     Raises:
-        InputError: if a reviewer made two different decisions about an item, or two rows with the
-            same identifier have different sentences.
+        InputError: if two rows with the same identifier have different sentences.
     """
 
     decisions: tuple[ReviewedItem, ...]
+    first_rows: tuple[int, ...] = (0,)
 
     def __post_init__(self) -> None:
         for item_id, decisions in self.by_item.items():
             # Kinds may differ, since the trial of a pair has the pair's identifier
             if len({d.sentences for d in decisions}) > 1:
                 raise InputError(
-                    f"{item_id} has different sentences in two reviews, so that they are about "
-                    f"different items: review the table as it stands now."
+                    f"{item_id} has different sentences in two reviews: review the current table."
                 )
-            of_reviewer: dict[str, Decision] = {}
-            for item in decisions:
-                if not item.decision:
-                    continue
-                if of_reviewer.setdefault(item.reviewer, item.decision) is not item.decision:
-                    raise InputError(
-                        f"The reviewer {item.reviewer!r} both keeps and rejects {item_id}: leave "
-                        f"one decision. If two persons decided, give each a name in the column "
-                        f"reviewer."
-                    )
 
     @cached_property
     def by_item(self) -> dict[str, list[ReviewedItem]]:
-        """All decisions about each item, by identifier, including empty ones."""
+        """All rows about each item, by identifier, including undecided ones."""
         items: dict[str, list[ReviewedItem]] = {}
         for item in self.decisions:
             items.setdefault(item.item_id, []).append(item)
         return items
 
     @cached_property
+    def last_decisions(self) -> dict[str, list[ReviewedItem]]:
+        """The last decision of each reviewer about each decided item, by identifier."""
+        return {
+            item_id: [*{item.reviewer: item for item in items if item.decision}.values()]
+            for item_id, items in self.by_item.items()
+            if any(item.decision for item in items)
+        }
+
+    @cached_property
     def rejected(self) -> frozenset[str]:
         """Identifiers of the items that a reviewer rejects, and of rejected trials' sources."""
-        rejected = [item for item in self.decisions if item.decision is Decision.REJECT]
+        last = (item for items in self.last_decisions.values() for item in items)
+        rejected = [item for item in last if item.decision is Decision.REJECT]
         sources = (item.source_id for item in rejected if item.source_id)
         return frozenset((*(item.item_id for item in rejected), *sources))
 
@@ -170,19 +178,39 @@ class Review:
     @property
     def disagreements(self) -> dict[str, list[ReviewedItem]]:
         """Decisions about items that one reviewer keeps and another rejects, by identifier."""
-        decided = {
-            item_id: [item for item in decisions if item.decision]
-            for item_id, decisions in self.by_item.items()
-        }
-        return {i: items for i, items in decided.items() if len({d.decision for d in items}) > 1}
+        last = self.last_decisions
+        return {i: items for i, items in last.items() if len({d.decision for d in items}) > 1}
 
     def of_kind(self, kind: ItemKind) -> dict[str, ReviewedItem]:
-        """Return each item of a kind with the first decision about it, by identifier."""
-        items: dict[str, ReviewedItem] = {}
-        for item in self.decisions:
-            if item.kind is kind:
-                items.setdefault(item.item_id, item)
-        return items
+        """Return each item of a kind with its last row, by identifier."""
+        return {item.item_id: item for item in self.decisions if item.kind is kind}
+
+    def kept(self, kind: ItemKind) -> list[dict[str, ReviewedItem]]:
+        """Return the items that are not rejected, by identifier, for each file, last file first.
+
+        An item belongs to the last file that lists it. A trial counts as its source, too.
+        """
+        files: list[dict[str, ReviewedItem]] = []
+        listed_later: set[str] = set()
+        for first, end in zip(self.first_rows[::-1], (None, *self.first_rows[:0:-1]), strict=True):
+            rows = self.decisions[first:end]
+            items = {item.source_id: item for item in rows if item.about is kind}
+            items |= {item.item_id: item for item in rows if item.kind is kind}
+            items.pop("", None)
+            files.append({i: items[i] for i in items if i not in self.rejected | listed_later})
+            listed_later |= items.keys()
+        return files
+
+    @cached_property
+    def rejected_words(self) -> frozenset[tuple[str, ...]]:
+        """Words of the sentences of rejected items, which look alike whatever their end marks."""
+        return _words(item for item in self.decisions if self.rejects(item))
+
+    @cached_property
+    def shown_words(self) -> frozenset[tuple[str, ...]]:
+        """Words of the sentences of trials that are not rejected."""
+        trials = self.of_kind(ItemKind.TRIAL).values()
+        return _words(trial for trial in trials if not self.rejects(trial))
 
     def about(self, stimuli: Iterable[Stimulus]) -> Review:
         """Keep only decisions about stimuli that still exist with the same sentences."""
@@ -219,6 +247,10 @@ class Review:
                     )
 
 
+def _words(items: Iterable[ReviewedItem]) -> frozenset[tuple[str, ...]]:
+    return frozenset(sentence.words for item in items for sentence in item.sentences)
+
+
 def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[ReviewedItem, ...]:
     """Convert stimuli to undecided items of a review.
 
@@ -251,20 +283,20 @@ def write_review(path: Path | str, decisions: Iterable[ReviewedItem]) -> None:
     write_table(path, columns_of(ReviewedItem, decisions))
 
 
-def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False) -> Review:
+def read_reviews(paths: Sequence[Path | str]) -> Review:
     """Read reviews that `write_review` or the page of `contstim review` wrote.
 
     Rows without a reviewer get the file's name as reviewer.
 
     Args:
-        paths: files of one or several reviewers.
-        may_be_undecided: whether to accept files without any decision, as in unfinished reviews.
+        paths: files of one or several reviewers; with several rounds in the order of these.
 
     Raises:
         InputError: if a file cannot be read, lacks a column or has an invalid decision, or an
             identifier is empty; see also `Review`.
     """
     decisions: list[ReviewedItem] = []
+    first_rows = []
     for path in paths:
         rows = read_rows(path, ReviewedItem, _READERS)
         for row, item in enumerate(rows):
@@ -274,11 +306,10 @@ def read_reviews(paths: Sequence[Path | str], *, may_be_undecided: bool = False)
                 raise InputError(
                     f"{path}, row {row}: a triplet has three sentences, a pair or trial two."
                 )
+        first_rows.append(len(decisions))
         # Two unnamed downloads are two reviewers: review.csv and review (1).csv
         decisions += [replace(item, reviewer=item.reviewer or Path(path).stem) for item in rows]
-    if not may_be_undecided and not any(item.decision for item in decisions):
-        raise InputError(f"{listed(paths)} holds no decision: nothing was kept or rejected.")
-    return Review(tuple(decisions))
+    return Review(tuple(decisions), tuple(first_rows))
 
 
 def differing(sentence: Sentence, other: Sentence) -> frozenset[int]:

@@ -285,14 +285,8 @@ class Trial:
     source_id: str  # the pair's or triplet's identifier; empty where there is none
     # Columns that are written only if they differ from the default
     scale: Scale = Scale.CONFIDENCE
-    instead_of: str = ""  # the trial that it replaced after a review, with the same turn and side
     source: Sentence | None = None  # the natural sentence of two synthetic ones
     paradigm: str = ""  # of a minimal pair
-
-    @property
-    def turn(self) -> tuple[str, str]:
-        """Sort key of trials before their order and sides are drawn."""
-        return self.instead_of or self.trial_id, self.trial_id
 
     @property
     def shown(self) -> tuple[str, str]:
@@ -443,7 +437,7 @@ def trial_columns(trials: Iterable[Trial]) -> dict[str, list[Any]]:
     columns = columns_of(Trial, trials)
     if {*columns["scale"]} <= {Scale.CONFIDENCE}:
         del columns["scale"]
-    for name in ("instead_of", "source", "paradigm"):
+    for name in ("source", "paradigm"):
         if not any(columns[name]):
             del columns[name]
     return columns

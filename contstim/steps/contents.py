@@ -48,7 +48,7 @@ def check_content(path: Path, content: str) -> None:
     if content == "text":
         deque(islice(read_lines(path), _LINES), maxlen=0)
     elif content == "reviews":
-        read_reviews([path], may_be_undecided=True)
+        read_reviews([path])
     elif content == "minimal pair data":
         read_minimal_pairs(pair_files(path))
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,12 +12,11 @@ from contstim.experiments.design.building import Design, build_design, check_att
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.design.summary import summarise, summary_figure, summary_report
 from contstim.files.files import write_text
-from contstim.files.tables import listed, parsed_columns, read_table, write_table
+from contstim.files.tables import parsed_columns, read_table, write_table
 from contstim.items.matching import figures_of
-from contstim.items.reviews import ItemKind, undecided
+from contstim.items.reviews import read_reviews
 from contstim.items.scale import Scale
 from contstim.items.stimuli import (
-    Condition,
     Trial,
     read_controversial_minimal_pairs,
     read_pairs,
@@ -28,8 +26,8 @@ from contstim.items.stimuli import (
 from contstim.options import Help, Reads, Seed, WritesTable
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.stimuli_page import figures_table
-from contstim.steps.fields import Earlier, Reviews
-from contstim.steps.review import EarlierStimuli, flags_of, tell_stayed, trials_in_place
+from contstim.steps.fields import Reviews
+from contstim.steps.review import flags_of, report_changes
 from contstim.steps.step import Outcome, Step
 from contstim.steps.texts import read_sentence_file
 from contstim.wording import counted
@@ -37,9 +35,8 @@ from contstim.words.frequencies import WordFrequencies, read_frequencies
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
-    from contstim.items.reviews import ReviewedItem
     from contstim.reporter import Reporter
 
 
@@ -61,7 +58,7 @@ class DesignSettings:
     text: Annotated[Path | None, Help("Text, counts or model that word frequencies are of.")] = None
 
 
-class MakeDesign(Step[Design], name="design", version=4):
+class MakeDesign(Step[Design], name="design", version=5):
     """Turn stimuli into the trials of an experiment, shared out to groups.
 
     Of a triplet people compare the two synthetic sentences, with `--twins` also the natural one
@@ -79,8 +76,7 @@ class MakeDesign(Step[Design], name="design", version=4):
     --groups 10 --random-per-group 9 --catch-per-group 12 --out trials.csv`
 
     `contstim design --pairs pairs-2.csv --triplets selected-2.csv --sentences natural.txt
-    --groups 10 --random-per-group 9 --catch-per-group 12 --review review.csv --earlier trials.csv
-    --out trials-2.csv`
+    --groups 10 --random-per-group 9 --catch-per-group 12 --review review.csv --out trials-2.csv`
     """
 
     out: Annotated[
@@ -105,7 +101,6 @@ class MakeDesign(Step[Design], name="design", version=4):
     settings: DesignSettings = DesignSettings()
     seed: Seed = 0
     review: Reviews = ()
-    earlier: Earlier = ()
 
     def check(self) -> None:
         """Refuse random and catch trials without natural sentences."""
@@ -120,11 +115,7 @@ class MakeDesign(Step[Design], name="design", version=4):
         """Make the design, and write it with a certificate and a summary."""
         settings = self.settings
         natural = [] if self.sentences is None else read_sentence_file(self.sentences, reporter)
-        stood = EarlierStimuli.read(self.review, self.earlier)
-        reviewed = stood.review()
-        if reviewed is not None:
-            before = undecided(stood.stimuli) or reviewed.of_kind(ItemKind.TRIAL).values()
-            _warn_of_other_numbers(before, settings, reporter)
+        review = read_reviews(self.review) if self.review else None
         triplets = () if self.triplets is None else read_triplets(self.triplets)
         pairs = [] if self.pairs is None else [*read_pairs(self.pairs)]
         minimal = self.minimal_pairs
@@ -138,13 +129,11 @@ class MakeDesign(Step[Design], name="design", version=4):
             twins=settings.twins,
             seed=self.seed,
             seconds=settings.seconds,
-            review=reviewed,
+            review=review,
             scale=settings.scale,
             attention=[] if settings.attention is None else read_attention(settings.attention),
         )
-        rows = trials_in_place(stood.of_kind(Trial), design.trials)
-        design = replace(design, trials=tuple(rows))
-        changes = _changes(stood.of_kind(Trial), rows)
+        rows = design.trials
         frequencies = word_frequencies(settings.text, natural, rows)
         summary = summarise(design, frequencies, seconds_per_trial=settings.seconds_per_trial)
         flagged = {"flags": flags_of(rows, text=settings.text).text}
@@ -164,8 +153,6 @@ class MakeDesign(Step[Design], name="design", version=4):
             "scale": str(settings.scale),
             "seed": self.seed,
             "text": None if settings.text is None else str(settings.text),
-            "earlier": stood.files,
-            "changed": changes,
         }
         for caution in summary.cautions:
             reporter.warn(caution)
@@ -173,13 +160,10 @@ class MakeDesign(Step[Design], name="design", version=4):
         reporter.say(
             f"{self.out}: {counted(certificate.trials, 'trial')} for "
             f"{counted(settings.groups, 'group')}, {certificate.trials_per_group:,} for each "
-            f"participant, about {counted(minutes, 'minute')}; {certificate.method}, "
-            f"{certificate.status}. Read {self.out}.summary.md before you preregister."
+            f"participant, about {counted(minutes, 'minute')}; {certificate.status}. "
+            f"Read {self.out}.summary.md before you preregister."
         )
-        tell_stayed(certificate, "trial", reporter)
-        if stood.stimuli:
-            changed = listed(f"{row['row']} (group {row['group']})" for row in changes) or "none"
-            reporter.say(f"  {counted(len(changes), 'row')} changed: {changed}.")
+        report_changes(design.changed, "trial", reporter)
         for note in filter(None, (summary.told["shared"], summary.told["catch"])):
             reporter.say(note)
         return Outcome(design, facts)
@@ -202,19 +186,6 @@ def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:
     return rows
 
 
-def _changes(before: Sequence[Trial], now: Sequence[Trial]) -> list[dict[str, object]]:
-    """Changed rows of a table of trials, each before and now; row 1 is the first trial's."""
-    return [
-        {"row": row, "group": (new or old).group, "before": _sides(old), "now": _sides(new)}
-        for row, (old, new) in enumerate(zip_longest(before, now), start=1)
-        if before and old != new
-    ]
-
-
-def _sides(trial: Trial | None) -> str:
-    return "" if trial is None else f"{trial.sentence_1.text} / {trial.sentence_2.text}"
-
-
 def word_frequencies(
     text: Path | None, natural: Sequence[Sentence], trials: Sequence[Trial]
 ) -> WordFrequencies:
@@ -229,17 +200,3 @@ def word_frequencies(
         return WordFrequencies.of(natural, "the natural sentences")
     of_trials = [sentence for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)]
     return WordFrequencies.of(of_trials, "the trials")
-
-
-def _warn_of_other_numbers(
-    trials: Collection[ReviewedItem], settings: DesignSettings, reporter: Reporter
-) -> None:
-    """A design of other numbers than the reviewed one is allowed, but seldom meant."""
-    of_group_1 = [trial.condition for trial in trials if trial.group == 1]
-    drawn = (Condition.RANDOM_NATURAL, Condition.CATCH)
-    before = [max((t.group for t in trials), default=0), *map(of_group_1.count, drawn)]
-    names = ("groups", "random_per_group", "catch_per_group")
-    now = [getattr(settings, name) for name in names]
-    if trials and before != now:
-        as_before = ", ".join(f"`{n}` {number}" for n, number in zip(names, before, strict=True))
-        reporter.warn(f"the reviewed trials are of another design; to leave it so: {as_before}.")

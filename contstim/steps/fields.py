@@ -47,16 +47,14 @@ ReportFolder = Annotated[
     Path, Writes("The folder to write.", beside=("/report.md", "/report.html"), stem=True)
 ]
 
-# What reviewers decided
 Reviews = Annotated[
     tuple[Path, ...],
     Reads(
-        "Reviews of what stood before: all that is not rejected stays.",
+        "Reviews, in the order of rounds: what nobody rejects stays.",
         flag="--review",
         content="reviews",
     ),
 ]
-Earlier = Annotated[tuple[Path, ...], Aside("With --review: the tables that stood before.")]
 
 OfferedWords = Annotated[
     Path | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import fsum
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from contstim.english.tags import tag_table
-from contstim.errors import InputError, VerificationError
+from contstim.errors import InputError
 from contstim.experiments.analysis.reliability import reliabilities_of
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.table import read_responses
-from contstim.files.files import checksum, write_text
+from contstim.files.files import write_text
 from contstim.items.item_flags import FlagSettings, flag_items
 from contstim.items.reviews import Decision, Review, naturals_of, read_reviews, undecided
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Pair, Trial, Triplet, read_stimulus_table, repeated_item
+from contstim.items.stimuli import Pair, Trial, Triplet, read_stimulus_table
 from contstim.models.catalog import load_models
 from contstim.models.scoring import token_terms
 from contstim.options import AnswerScale, Help, Models, Reads, Writes
@@ -30,11 +30,12 @@ from contstim.words.frequencies import read_frequencies
 from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from contstim.items.item_flags import FlaggedItems
-    from contstim.items.reviews import ItemKind, ReviewedItem, Stimulus
+    from contstim.items.reviews import ItemKind, Stimulus
     from contstim.items.scale import Scale
+    from contstim.optimization.selection.reviewed import ChangedItem
     from contstim.reporter import Reporter
     from contstim.words.sentence import Sentence
 
@@ -111,10 +112,8 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
     responses: Annotated[Path | None, Reads("Answers to these trials: how sure people are.")] = None
     scale: AnswerScale = None
     review: Annotated[
-        tuple[Path, ...], Reads("A review to show on its items.", content="reviews")
-    ] = ()
-    earlier_rounds: Annotated[
-        tuple[Path, ...], Reads("A review of what stood before.", content="reviews")
+        tuple[Path, ...],
+        Reads("Reviews to show on their items, in the order of rounds.", content="reviews"),
     ] = ()
     reviewer: Annotated[str, Help("Who reviews; by default to be filled in on the page.")] = ""
     settings: ReviewSettings = ReviewSettings()
@@ -123,13 +122,7 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
         """Write the page."""
         stimuli = read_stimulus_table(self.table)
         reviewer = " ".join(self.reviewer.split())
-        review = read_reviews(self.review) if self.review else None
-        if review is not None:
-            review.require_items_of(stimuli, self.table)
-        earlier = review
-        if self.earlier_rounds:
-            before = read_reviews(self.earlier_rounds).about(stimuli)
-            earlier = before if review is None else Review((*review.decisions, *before.decisions))
+        review = read_reviews(self.review).about(stimuli) if self.review else None
         scores = None if self.scores is None else ScoreTable.read(self.scores)
         judge = self.settings.judge
         judged = {} if judge is None else _judged(stimuli, judge)
@@ -140,15 +133,13 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
             f"Review of {self.table.name}",
             flags,
             scores=scores,
-            review=earlier,
+            review=review,
             reviewer=reviewer,
             answers={}
             if self.responses is None
             else _answers(self.table, self.responses, self.scale, reporter),
         )
         kind, n_items = content.items[0].kind, len(content.items)
-        if review is not None and earlier is not None and not earlier.of_kind(kind):
-            raise InputError(f"{self.table} holds {kind}s, and no {kind} was reviewed in `review`.")
         write_text(self.out, content.html())
         reporter.say(f"{self.out}: open it in a browser. {flags.text}")
         shown = () if review is None else _decided(review, n_items, kind)
@@ -169,18 +160,15 @@ def _judged(stimuli: Iterable[Stimulus], judge: str) -> dict[Sentence, list[floa
 
 
 def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
-    """The decisions of reviewers about items of a kind, in a few lines."""
-    # A file may hold decisions about pairs, triplets and trials
-    decisions = [item for item in review.decisions if item.kind is kind]
-    for name in dict.fromkeys(item.reviewer for item in decisions):
-        # By item, not by row: files may repeat each other's rows
-        own = {i.item_id: i.decision for i in decisions if i.reviewer == name and i.decision}
-        rejected = [*own.values()].count(Decision.REJECT)
+    """Yield lines with the numbers of each reviewer's last decisions about items of a kind."""
+    last = [item for items in review.last_decisions.values() for item in items]
+    for name in dict.fromkeys(item.reviewer for item in review.decisions):
+        own = [item.decision for item in last if item.reviewer == name]
+        rejected = own.count(Decision.REJECT)
         yield f"{name}: {len(own):,} of {counted(n_items, kind)} decided, {rejected:,} rejected"
-    names = {item.item_id for item in decisions}
     yield (
-        f"rejected by anybody: {len(review.rejected & names):,}; reviewers disagree: "
-        f"{len(review.disagreements.keys() & names):,}"
+        f"rejected by anybody: {len(review.rejected & review.by_item.keys()):,}; "
+        f"reviewers disagree: {len(review.disagreements):,}"
     )
 
 
@@ -224,122 +212,11 @@ def _answers(
     return answers
 
 
-@dataclass(frozen=True)
-class EarlierStimuli:
-    """Earlier tables, and what reviewers decided.
-
-    Attributes:
-        stimuli: those of the tables, in order.
-        reviews: what reviewers decided, of all rounds.
-        files: the checksum of each table, by its name.
-    """
-
-    stimuli: tuple[Stimulus, ...]
-    reviews: Review | None
-    files: dict[str, str]
-
-    @classmethod
-    def read(cls, review: Sequence[Path], earlier: Sequence[Path]) -> EarlierStimuli:
-        """Read tables of pairs, triplets or trials, and reviews.
-
-        Raises:
-            InputError: a file cannot be read, or is something else; two tables hold the same item.
-        """
-        stimuli = tuple(stimulus for path in earlier for stimulus in read_stimulus_table(path))
-        if twice := repeated_item(stimuli):
-            raise InputError(
-                f"`earlier` must name each item once, and {twice} occurs twice. Of several rounds "
-                "name the table of the last round only."
-            )
-        return cls(
-            stimuli,
-            read_reviews(review) if review else None,
-            {path.as_posix(): checksum(path) for path in earlier},
-        )
-
-    def review(self, holds: Callable[[ReviewedItem], bool] = lambda _: True) -> Review | None:
-        """Decisions about the earlier stimuli, with those that nobody decided about.
-
-        Where there are earlier tables, what stood is what they hold: of reviews of rounds before
-        them only the rejections count.
-
-        Args:
-            holds: whether a stimulus can still stay, for all that reviewers say.
-        """
-        if self.reviews is None and not self.stimuli:
-            return None
-        decided = Review(()) if self.reviews is None else self.reviews
-        if not self.stimuli:
-            return decided
-        rejections = tuple(item for item in decided.decisions if decided.rejects(item))
-        return Review(
-            (*rejections, *(i for i in undecided(self.stimuli) if decided.rejects(i) or holds(i)))
-        )
-
-    def of_kind(self, kind: type[_Item]) -> list[_Item]:
-        """The pairs, the triplets or the trials."""
-        return [stimulus for stimulus in self.stimuli if isinstance(stimulus, kind)]
-
-
-def in_place(
-    before: Sequence[_Item],
-    now: Sequence[_Item],
-    name: Callable[[_Item], Hashable],
-    kind: Callable[[_Item], Hashable],
-    placed: Callable[[_Item, _Item], _Item] = lambda now, _before: now,
-) -> list[_Item]:
-    """Stimuli in the rows in which they stood, and new ones in the rows of what is gone.
-
-    Args:
-        before: the earlier table.
-        now: all stimuli of the new table.
-        name: by which a stimulus is known again.
-        kind: a new stimulus stands in the row of one of its kind; the rest is appended.
-        placed: the stimulus of a row, given the one that stood there.
-
-    Raises:
-        VerificationError: the rows are not the stimuli of the new table, once each.
-    """
-    by_name = {name(stimulus): stimulus for stimulus in now}
-    stood = {name(stimulus) for stimulus in before}
-    new: dict[Hashable, deque[_Item]] = defaultdict(deque)
-    for stimulus in now:
-        if name(stimulus) not in stood:
-            new[kind(stimulus)].append(stimulus)
-    rows: list[_Item] = []
-    for stimulus in before:
-        if name(stimulus) in by_name:
-            rows.append(placed(by_name[name(stimulus)], stimulus))
-        elif waiting := new[kind(stimulus)]:
-            rows.append(placed(waiting.popleft(), stimulus))
-    for waiting in new.values():
-        rows += waiting
-    if Counter(map(name, rows)) != Counter(map(name, now)):
-        raise VerificationError("The table would lack or repeat items: do not use it.")
-    return rows
-
-
-def trials_in_place(before: Sequence[Trial], now: Sequence[Trial]) -> list[Trial]:
-    """Trials in their rows, see `in_place`, with the turns and sides of those that stood there."""
-
-    def placed(trial: Trial, stood: Trial) -> Trial:
-        gone = "" if trial.trial_id == stood.trial_id else stood.trial_id
-        return replace(trial, instead_of=stood.instead_of or gone)
-
-    return in_place(
-        before,
-        now,
-        lambda trial: (trial.trial_id, trial.group),
-        lambda trial: (trial.group, trial.condition, trial.model_1, trial.model_2, trial.kind_2),
-        placed,
-    )
-
-
-def tell_stayed(certificate: Any, what: str, reporter: Reporter) -> None:
-    """Say how many reviewed pairs, triplets or trials stay; nothing where none was reviewed."""
-    if certificate.reviewed:
-        reporter.say(
-            f"  {certificate.kept:,} of {counted(certificate.reviewed, f'reviewed {what}')} stay, "
-            f"{certificate.rejected:,} rejected; more than {certificate.kept_bound:,} cannot "
-            f"stay (proven)."
+def report_changes(changed: Sequence[ChangedItem], what: str, reporter: Reporter) -> None:
+    """Warn about reviewed items that were not rejected and change all the same."""
+    if changed:
+        reporter.warn(
+            f"{counted(len(changed), f'reviewed {what}')} that nobody rejected cannot stay. "
+            + "; ".join(map(str, changed))
+            + ". Give more candidates to keep more."
         )

@@ -1,23 +1,21 @@
-"""The most controversial natural pairs, and the most readable of the triplets searched."""
+"""Steps that select natural pairs, triplets and minimal pairs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from itertools import chain, combinations
-from operator import attrgetter
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from contstim.english.tags import tag_table
 from contstim.errors import InputError
-from contstim.files.documents import read_json_object
 from contstim.files.tables import columns_of, listed, write_table
 from contstim.items.counts import read_pair_counts, read_token_counts
 from contstim.items.matching import figures_of
 from contstim.items.minimal_pair_scores import MinimalPairScores
-from contstim.items.reviews import ItemKind, read_reviews
+from contstim.items.reviews import read_reviews
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import (
     ControversialMinimalPair,
@@ -35,19 +33,17 @@ from contstim.optimization.selection.question import (
     NaturalQuestion,
     NaturalRules,
     NaturalSelection,
-    TripletCertificate,
     TripletQuestion,
     TripletRules,
     TripletSelection,
 )
-from contstim.optimization.selection.reviewed import rejected_words
 from contstim.optimization.selection.triplet_rules import has_enough
 from contstim.optimization.selection.triplets import select_triplets
 from contstim.options import Reads, WritesTable
 from contstim.reporting.report import Table
 from contstim.reporting.stimuli_page import figures_table
-from contstim.steps.fields import Earlier, Reviews, Uncapped, uncapped_words
-from contstim.steps.review import EarlierStimuli, flags_of, in_place, tell_stayed
+from contstim.steps.fields import Reviews, Uncapped, uncapped_words
+from contstim.steps.review import flags_of, report_changes
 from contstim.steps.step import Outcome, Step
 from contstim.wording import counted
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, read_repeatable
@@ -55,11 +51,8 @@ from contstim.words.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.items.reviews import ReviewedItem
-    from contstim.optimization.selection.question import SelectionCertificate
     from contstim.reporter import Reporter
 
-_BY_MODELS = attrgetter("model_1", "model_2")
 GivenCounts = Annotated[
     Path | None,
     Reads(
@@ -90,18 +83,18 @@ class PairSettings(NaturalRules):
             raise InputError("`repeatable` names the exceptions of `no_repeats`: give both.")
 
 
-class SelectPairs(Step[NaturalSelection], name="select natural", version=2):
+class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
     """Select natural sentence pairs on which each pair of models disagrees most (2023, Eq. 5).
 
-    Exact: the certificate beside the table holds the objective and its proven bound.
+    Exact: the certificate next to the table has the objective and its proven bound.
 
-    After a review, pairs that were not rejected stay as they are; no sentence of a rejected one is
-    chosen again, neither of the two.
+    After a review, no sentence of a rejected item is selected. As many other reviewed pairs as
+    possible stay; a warning names the others, and the rule that forces each change.
 
     Examples: `contstim select natural --scores scores.csv --per-pair 10 --out pairs.csv`
 
     `contstim select natural --scores scores.csv --per-pair 10 --review review.csv
-    --earlier pairs.csv --earlier trials.csv --out pairs-2.csv`
+    --out pairs-2.csv`
     """
 
     scores: Annotated[
@@ -110,7 +103,6 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=2):
     out: Annotated[Path, WritesTable("The table of pairs to write.", beside=(".certificate.json",))]
     settings: PairSettings = PairSettings()
     review: Reviews = ()
-    earlier: Earlier = ()
 
     def work(self, reporter: Reporter) -> Outcome[NaturalSelection]:
         """Select the pairs, and write them with a certificate."""
@@ -121,41 +113,25 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=2):
             repeatable=REPEATABLE_ENGLISH if exempt is None else read_repeatable(exempt),
         )
         table = ScoreTable.read(self.scores)
-        stood = EarlierStimuli.read(self.review, self.earlier)
-
-        def holds(item: ReviewedItem) -> bool:
-            return item.about is not ItemKind.PAIR or (
-                (item.model_1, item.model_2) in combinations(table.models, 2)
-                and table.rows.keys() >= {*item.sentences}
-            )
-
         selection = select_natural(
             table,
             question,
             excluded=[each for path in settings.exclude for each in read_stimuli(path)],
-            review=stood.review(holds),
+            review=read_reviews(self.review) if self.review else None,
         )
-        certificate = selection.certificate
-        pairs = in_place(stood.of_kind(Pair), selection.pairs, attrgetter("trial_id"), _BY_MODELS)
+        pairs = selection.pairs
         write_table(self.out, columns_of(Pair, pairs))
         selected = [s for p in pairs for s in (p.sentence_1, p.sentence_2) if s is not None]
         seen = read_contamination(self.scores, table.models, selected)
         contamination = tell_contamination(seen, reporter, "selected sentences")
         agreed = [pair.trial_id for pair in pairs if not pair.controversial]
         _tell_pairs(pairs, agreed, reporter)
-        _tell_proof(self.out, certificate, len(pairs), "pair", reporter)
-        # By far the most common reason why no set is found later
-        reject, accept, fewest = min(certificate.admissible, key=lambda each: each[2])
-        reporter.say(
-            f"  Of {counted(certificate.n_sentences, 'sentence')} each pair of models may use "
-            f"{fewest:,} or more: so many {reject} rejects and {accept} accepts."
-        )
-        facts = {"not_controversial": agreed, "earlier": stood.files, **contamination}
-        return Outcome(selection, facts)
+        report_selection(self.out, selection, len(pairs), "pair", reporter)
+        return Outcome(selection, {"not_controversial": agreed, **contamination})
 
 
 def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter) -> None:
-    """Tell of pairs that differ in form or length, and of those whose models agree."""
+    """Report pairs that differ in form or length, and those whose models agree."""
     of_all = f"of {counted(len(pairs), 'pair')}"
     sides = [(p.sentence_1, p.sentence_2) for p in pairs if p.sentence_1 and p.sentence_2]
     unequal = sum(len(a) != len(b) for a, b in sides)
@@ -193,7 +169,7 @@ class SelectionSettings(TripletRules):
             raise InputError("`tokens` are the numbers that `token_balance` is about: give both.")
 
 
-class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
+class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     """Select triplets of a natural and two synthetic sentences, those with the fewest new words.
 
     Of the triplets in which each model finds the sentence that it rejects less likely by enough
@@ -201,16 +177,16 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
     words. Triplets with less, and those whose three sentences are not all different, because a
     search found nothing better than the natural sentence, are left out and counted.
 
-    Exact: the certificate beside the table holds the objective and its proven bound.
+    Exact: the certificate next to the table has the objective and its proven bound.
 
-    After a review no rejected triplet is chosen again. Of the others as many stay as the rules
-    allow, and of the sets that keep so many the best is chosen.
+    After a review, no rejected triplet is selected. As many other reviewed triplets as possible
+    stay; a warning names the others, and the rule that forces each change.
 
     Examples: `contstim select triplets --triplets triplets.csv --per-pair 10 --enough 5
     --out selected.csv`
 
     `contstim select triplets --triplets triplets.csv --per-pair 10 --review review.csv
-    --earlier selected.csv --earlier trials.csv --out selected-2.csv`
+    --out selected-2.csv`
     """
 
     triplets: Annotated[
@@ -219,7 +195,6 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
     out: Annotated[Path, WritesTable("The table to write.", beside=(".certificate.json",))]
     settings: SelectionSettings = SelectionSettings()
     review: Reviews = ()
-    earlier: Earlier = ()
 
     def work(self, reporter: Reporter) -> Outcome[TripletSelection]:
         """Select the triplets, and write them with a certificate."""
@@ -228,7 +203,6 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
             **{each.name: getattr(settings, each.name) for each in fields(TripletRules)},
             uncapped=uncapped_words(settings.uncapped, settings.word_cap),
             counts=_counts(settings.counts),
-            edges=_edges(self.earlier, settings.quantiles),
         )
         candidates = read_triplets(self.triplets)
         # Left out here and not refused: searches that found nothing belong to any study
@@ -238,45 +212,25 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=2):
                 f"Left out: {len(candidates) - len(distinct):,} of {len(candidates):,} triplets, "
                 "whose sentences are not all different."
             )
-        stood = EarlierStimuli.read(self.review, self.earlier)
-        known = {triplet.triplet_id for triplet in distinct}
-
-        def holds(item: ReviewedItem) -> bool:
-            # A trial made of a triplet names it as its source
-            return item.about is not ItemKind.TRIPLET or (item.source_id or item.item_id) in known
-
         selection = select_triplets(
             distinct,
             question,
             tokens=None if tokens is None else read_token_counts(tokens),
-            review=stood.review(holds),
+            review=read_reviews(self.review) if self.review else None,
         )
-        certificate = selection.certificate
-        name, triplets = attrgetter("triplet_id"), selection.triplets
-        chosen = in_place(stood.of_kind(Triplet), triplets, name, _BY_MODELS)
+        chosen = selection.triplets
         write_table(self.out, columns_of(Triplet, chosen))
-        _remark_objective(certificate, distinct, reporter)
-        _tell_proof(self.out, certificate, len(chosen), "triplet", reporter)
+        _remark_objective(question, distinct, reporter)
+        report_selection(self.out, selection, len(chosen), "triplet", reporter)
         flagged = flags_of(chosen, tags=question.tags)
         figures = figures_of(chosen, flagged.share, flagged.table, max(question.floor, 0.0))
-        facts = {"earlier": stood.files, "figures": figures}
-        return Outcome(selection, facts, shown=[figures_table(figures)])
-
-
-def _edges(earlier: Sequence[Path], quantiles: int) -> Any:
-    """The edges of quantile groups as they were, in certificates beside earlier tables."""
-    beside = (Path(f"{path}.certificate.json") for path in earlier)
-    of_triplets = (p for p in beside if p.is_file() and "price_bound" in read_json_object(p))
-    certificates = map(TripletCertificate.load, of_triplets)
-    groups = (each.edges for each in certificates if each.question.quantiles == quantiles)
-    return tuple(chain.from_iterable(groups))
+        return Outcome(selection, {"figures": figures}, shown=[figures_table(figures)])
 
 
 def _remark_objective(
-    certificate: TripletCertificate, triplets: Sequence[Triplet], reporter: Reporter
+    question: TripletQuestion, triplets: Sequence[Triplet], reporter: Reporter
 ) -> None:
-    """Say how many triplets have too few nats, or why not to choose by nats."""
-    question = certificate.question
+    """Report how many triplets have too few nats, or why not to choose by nats."""
     if question.objective != "readable":
         by_nats = {
             "controversiality": "names the better of two models less often than drawing triplets "
@@ -302,16 +256,19 @@ def _remark_objective(
         )
 
 
-class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs", version=3):
+class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs", version=4):
     """Select minimal pairs on which two models prefer different sentences.
 
     For every two models, each alone prefers the acceptable sentence in half of the pairs. A share
     is the number of pairs of one paradigm in one half. Shares are as even as possible: the fewest
     are 0, then the fewest are 1, and so on. Of all such sets, the chosen one has the best
-    objective. No sentence is in two of the chosen pairs, and none is from a pair that a review
-    rejects. A second table (`….verdicts.csv`) counts the verdicts in each paradigm.
+    objective. No sentence is in two of the chosen pairs. A second table (`….verdicts.csv`) counts
+    the verdicts in each paradigm.
 
-    Exact: the certificate beside the table holds the objective and its proven bound.
+    After a review, no sentence of a rejected item is selected. As many other reviewed minimal pairs
+    as possible stay; a warning names the others, and the rule that forces each change.
+
+    Exact: the certificate next to the table has the objective and its proven bound.
 
     Example: `contstim select minimal-pairs --pairs results/pairs.csv --per-pair 20
     --out minimal_pairs.csv`
@@ -327,23 +284,16 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         Path, WritesTable("The table to write.", beside=(".certificate.json", ".verdicts.csv"))
     ]
     settings: MinimalPairQuestion = MinimalPairQuestion()
-    review: Annotated[
-        tuple[Path, ...],
-        Reads(
-            "Reviews: what was rejected is not chosen again; others may be.",
-            flag="--review",
-            content="reviews",
-        ),
-    ] = ()
+    review: Reviews = ()
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairSelection]:
         """Select the pairs, and write them with the verdicts and a certificate."""
         scores = MinimalPairScores.read(self.pairs)
-        rejected = rejected_words(read_reviews(self.review)) if self.review else ()
-        selection = select_minimal_pairs(scores, self.settings, excluded=rejected)
+        review = read_reviews(self.review) if self.review else None
+        selection = select_minimal_pairs(scores, self.settings, review=review)
         write_table(self.out, columns_of(ControversialMinimalPair, selection.pairs))
         write_table(Path(f"{self.out}.verdicts.csv"), selection.verdicts)
-        _tell_proof(self.out, selection.certificate, len(selection.pairs), "minimal pair", reporter)
+        report_selection(self.out, selection, len(selection.pairs), "minimal pair", reporter)
         # Verdicts stand by models, then by paradigm; (n_model_pairs, n_paradigms, 2)
         alone = np.array([selection.verdicts[f"model_{number}_right"] for number in (1, 2)]).T
         by_models = alone.reshape(-1, len({pair.paradigm for pair in scores.pairs}), 2)
@@ -354,26 +304,25 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         ]
         alone_prefers = [f"only model {number} prefers the {better} one" for number in (1, 2)]
         header = ("model 1", "model 2", "pairs", *alone_prefers, "paradigms without a difference")
-        return Outcome(selection, {"verdicts": len(alone)}, shown=[Table(header, rows, texts=2)])
+        return Outcome(
+            selection,
+            {"verdicts": len(alone), "minimal_pairs": n_pairs},
+            shown=[Table(header, rows, texts=2)],
+        )
 
 
-def _tell_proof(
-    out: Path, certificate: SelectionCertificate, number: int, what: str, reporter: Reporter
+def report_selection(
+    out: Path,
+    selection: NaturalSelection | TripletSelection | MinimalPairSelection,
+    number: int,
+    what: str,
+    reporter: Reporter,
 ) -> None:
-    """Write the certificate beside a table; say what it proves, and how many stay."""
+    """Write the certificate next to a table; report its value, and kept items that change."""
+    certificate = selection.certificate
     certificate.save(Path(f"{out}.certificate.json"))
     reporter.say(
         f"{out}: {counted(number, what)}; objective {certificate.objective:.6f}, proven bound "
         f"{certificate.bound:.6f} ({certificate.status})."
     )
-    tell_stayed(certificate, what, reporter)
-    if certificate.against:
-        rules = "; ".join(f"{name} (by {by})" for name, by in certificate.against)
-        reporter.warn(
-            f"more {what}s change than were rejected, as few as can be: with all others in their "
-            f"places the nearest set would lack or break {rules}. Give more to choose from."
-        )
-    if certificate.shared:
-        reporter.warn(
-            f"a new {what} has a sentence of a trial that stays: other trials may change."
-        )
+    report_changes(selection.changed, what, reporter)

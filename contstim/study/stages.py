@@ -212,8 +212,7 @@ def _items(files: StudyFiles) -> Iterator[StudyStage]:
     sections = files.study.sections
     if "pairs" in sections:
         given: dict[str, Any] = {"scores": places.SCORES, "out": places.PAIRS}
-        given["review"] = _decisions_about(ItemKind.PAIR, files.decisions)
-        given["earlier"] = _earlier(files, places.PAIRS, places.TRIALS)
+        given["review"] = files.decisions
         yield _stage(files, "pairs", "select natural pairs", SelectPairs, **given)
     review = _decisions_about(ItemKind.TRIPLET, files.decisions)
     if "triplets" in sections and files.natural is not None:
@@ -226,8 +225,8 @@ def _items(files: StudyFiles) -> Iterator[StudyStage]:
             frontier=places.FRONTIER if sections["triplets"].nats else None,
         )
     if "selection" in sections:
-        given = {"triplets": places.TRIPLETS, "review": review, "out": places.SELECTED}
-        given["earlier"] = _earlier(files, places.SELECTED, places.TRIALS)
+        given = {"triplets": places.TRIPLETS, "out": places.SELECTED}
+        given["review"] = files.decisions
         selection, search = sections["selection"], sections.get("triplets")
         if search is not None:
             given["tags"] = selection.tags or search.tags
@@ -262,7 +261,6 @@ def _design(files: StudyFiles) -> Iterator[StudyStage]:
             # Frequencies of words come from the largest text there is
             text=sections["design"].text or files.training_text,
             review=files.decisions,
-            earlier=_earlier(files, places.TRIALS),
         )
     trials = places.TRIALS if "design" in sections else None
     for what, table in (("pairs", pairs), ("triplets", files.triplets), ("trials", trials)):
@@ -276,7 +274,7 @@ def _design(files: StudyFiles) -> Iterator[StudyStage]:
                 out=places.REVIEW / f"{what}.html",
                 text=sections["review"].text or files.training_text,
                 scores=places.SCORES if what == "pairs" else None,  # of natural sentences only
-                earlier_rounds=files.decisions,
+                review=files.decisions,
             )
 
 

@@ -22,7 +22,6 @@ from contstim.items.reviews import (
     write_review,
 )
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
-from contstim.optimization.selection.reviewed import rejected_words
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def test_a_rejected_trial_rejects_the_triplet_that_it_was_made_of() -> None:
     assert review.rejected == {trials[0].item_id, "triplet-2"}
     of_synthetic = Review((*trials[:2], replace(trials[2], decision=Decision.REJECT)))
     sentences = (TRIPLETS[2].natural, TRIPLETS[2].synthetic_1, TRIPLETS[2].synthetic_2)
-    assert rejected_words(of_synthetic) == {sentence.words for sentence in sentences}
+    assert of_synthetic.rejected_words == {sentence.words for sentence in sentences}
 
 
 def test_a_pair_may_be_reviewed_itself_and_as_a_trial() -> None:
@@ -116,7 +115,6 @@ def test_a_review_saved_with_semicolons_is_read(tmp_path: Path) -> None:
         ('"reject"', '"perhaps"', "under decision is not a decision"),
         ('"triplet-2"', '""', "row 2: the item_id is empty"),
         ('"Nothing stands at place 2."', '""', "row 2: a triplet has three sentences"),
-        ('"reject"', '""', "holds no decision"),
         ('"decision"', '"judgement"', "it lacks decision"),
     ],
 )
@@ -129,9 +127,41 @@ def test_damaged_reviews_are_named(tmp_path: Path, old: str, new: str, message: 
         read_reviews([path])
 
 
-def test_contradictory_decisions_of_a_reviewer_are_named() -> None:
-    with pytest.raises(InputError, match="'Ann' both keeps and rejects triplet-1"):
-        Review((*decided("Ann", "", "keep", "", ""), *decided("Ann", "", "reject", "", "")))
+@pytest.mark.parametrize(
+    ("rounds", "rejected"),
+    [
+        ([("Ann", "reject"), ("Ann", "keep")], False),
+        ([("Ann", "keep"), ("Ann", "reject")], True),
+        ([("Ann", "reject"), ("Ann", "")], True),
+        ([("Ann", "reject"), ("Bea", "keep")], True),
+        ([("Ann", "reject"), ("Bea", "reject"), ("Ann", "keep")], True),
+        ([("Ann", "reject"), ("Bea", "reject"), ("Ann", "keep"), ("Bea", "keep")], False),
+        ([("Ann", "reject"), ("Ann", "keep"), ("Ann", "reject")], True),
+        ([("Ann", ""), ("Bea", "")], False),
+    ],
+)
+def test_the_last_decision_of_a_reviewer_counts_then_one_rejection_suffices(
+    tmp_path: Path, rounds: list[tuple[str, str]], rejected: bool
+) -> None:
+    paths = [tmp_path / f"review-{number}.csv" for number in range(len(rounds))]
+    for path, (reviewer, decision) in zip(paths, rounds, strict=True):
+        write_review(path, decided(reviewer, "", decision, "", ""))
+    review = read_reviews(paths)
+    assert review.rejected == ({"triplet-1"} if rejected else set())
+    assert review.first_rows == tuple(range(0, 4 * len(rounds), 4))
+
+
+def test_kept_items_belong_to_the_last_file_that_lists_them() -> None:
+    trials = undecided(replace(trial, group=1) for trial in triplet_trials(TRIPLETS[3], twins=True))
+    rows = (*decided("Ann", "keep", "", "reject", "")[:3], *undecided(TRIPLETS[:1], "Bea"), *trials)
+    review = Review(rows, (0, 3, 4))
+    assert [[*items] for items in review.kept(ItemKind.TRIPLET)] == [
+        ["triplet-3"],
+        ["triplet-0"],
+        ["triplet-1"],
+    ]
+    assert [*review.kept(ItemKind.TRIAL)[0]] == [trial.item_id for trial in trials]
+    assert review.shown_words == {s.words for s in TRIPLETS[3].sentences}
 
 
 def test_items_that_differ_between_reviewers_are_named() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,11 +21,11 @@ from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair
 from contstim.items.reviews import Decision, undecided, write_review
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import (
+    Condition,
     Pair,
     Triplet,
     read_controversial_minimal_pairs,
     read_pairs,
-    read_stimulus_table,
     read_trials,
     read_triplets,
 )
@@ -40,6 +41,7 @@ from contstim.steps.selection import (
     SelectTriplets,
 )
 from contstim.steps.simulation import PowerSettings, SimulatePower
+from contstim.steps.step import Step
 from contstim.words.sentence import Sentence
 from tests.experiments.stimuli import MODELS, some_pairs, some_triplets
 from tests.optimization.selection.tables import random_table
@@ -186,66 +188,44 @@ def test_trials_without_scores_are_not_simulated(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("unpainted")
-def test_one_row_of_a_review_changes_one_row(tmp_path: Path) -> None:
-    """Reviews name what they reject alone; the tables before and after are compared row by row."""
-    scores, pairs, triplets, natural, review = (
-        tmp_path / name for name in ("s.csv", "pairs.csv", "t.csv", "natural.csv", "review.csv")
+def test_one_rejection_changes_the_trials_that_showed_the_item(tmp_path: Path) -> None:
+    """Three rounds on the trials; tables before and after are compared row by row."""
+    scores, pairs, triplets, natural = (
+        tmp_path / name for name in ("s.csv", "pairs.csv", "t.csv", "natural.csv")
     )
     random_table(160).write(scores)
     random_table(160).write(natural)
-    select = SelectPairs(scores=scores, out=pairs, settings=PairSettings(per_pair=4))
-    select.run()
-    write_table(triplets, columns_of(Triplet, some_triplets(6, MODELS[:2])))
+    write_table(triplets, columns_of(Triplet, some_triplets(8, MODELS[:2])))
     chosen, trials = tmp_path / "chosen.csv", tmp_path / "trials.csv"
     selecting = SelectionSettings(per_pair=4, quantiles=0)
-    choose = SelectTriplets(triplets=triplets, out=chosen, settings=selecting)
-    choose.run()
     designing = DesignSettings(groups=4, random_per_group=2, catch_per_group=1, twins=True)
-    design = MakeDesign(
-        out=trials, pairs=pairs, triplets=chosen, sentences=natural, settings=designing, seed=1
+    steps: tuple[Step[Any], ...] = (
+        SelectPairs(scores=scores, out=pairs, settings=PairSettings(per_pair=4)),
+        SelectTriplets(triplets=triplets, out=chosen, settings=selecting),
+        MakeDesign(
+            out=trials, pairs=pairs, triplets=chosen, sentences=natural, settings=designing, seed=1
+        ),
     )
-    design.run()
-    # Tables of two rounds hold what stayed twice
-    for step, table in ((select, pairs), (choose, chosen), (design, trials)):
-        again = tmp_path / "again.csv"
-        again.write_bytes(table.read_bytes())
-        with pytest.raises(InputError, match="`earlier` must name each item once"):
-            replace(step, out=tmp_path / "refused.csv", earlier=(table, again)).run()
-        assert not (tmp_path / "refused.csv").exists()
-    for table, row in ((pairs, 1), (chosen, 2)):
-        stimuli = (*read_pairs(pairs), *read_triplets(chosen))
-        (item,) = undecided([read_stimulus_table(table)[row]])
-        write_review(review, [replace(item, reviewer="Ann", decision=Decision.REJECT)])
-        before = read_trials(trials)
-        new_pairs, new_chosen, new_trials = (
-            tmp_path / f"new-{path.name}" for path in (pairs, chosen, trials)
-        )
-        if table == pairs:
-            earlier = (pairs, trials)
-            replace(select, out=new_pairs, review=(review,), earlier=earlier).run()
-            new_chosen.write_bytes(chosen.read_bytes())
-        else:
-            earlier = (chosen, trials)
-            replace(choose, out=new_chosen, review=(review,), earlier=earlier).run()
-            new_pairs.write_bytes(pairs.read_bytes())
-        given = {"pairs": new_pairs, "triplets": new_chosen, "review": (review,), "seed": 9}
-        replace(design, out=new_trials, earlier=(trials,), **given).run()  # type: ignore[arg-type]
-        after = (*read_pairs(new_pairs), *read_triplets(new_chosen))
-        place = row if table == pairs else len(read_pairs(pairs)) + row
-        assert [a == b for a, b in zip(stimuli, after, strict=True)].index(False) == place
-        assert sum(a != b for a, b in zip(stimuli, after, strict=True)) == 1
-        changed = [
-            (old, new) for old, new in zip(before, read_trials(new_trials), strict=True)
-            if old != new
-        ]  # fmt: skip
-        assert len(changed) == (1 if table == pairs else 3)
-        for old, new in changed:
-            assert item.item_id in (old.trial_id, old.source_id)
-            assert (old.group, old.condition, old.kind_2) == (new.group, new.condition, new.kind_2)
-        rows = json.loads(Path(f"{new_trials}.meta.json").read_text())["changed"]
-        assert [each["now"] for each in rows] == [
-            f"{new.sentence_1.text} / {new.sentence_2.text}" for _, new in changed
-        ]
+    reviews: tuple[Path, ...] = ()
+    for condition in (None, *list(Condition)[:2], Condition.RANDOM_NATURAL):
+        before = read_trials(trials) if condition else ()
+        gone: set[str] = set()
+        if condition:
+            first = next(t for t in before if t.condition == condition and t.source_id not in gone)
+            gone = {first.trial_id, first.source_id or first.trial_id}
+            reviews = (*reviews, tmp_path / f"review-{len(reviews)}.csv")
+            rows = (
+                replace(item, decision=Decision("reject" if item.item_id == first.trial_id else ""))
+                for item in undecided(before, "Ann")
+            )
+            write_review(reviews[-1], rows)
+        for step in steps:
+            replace(step, review=reviews).run()  # type: ignore[call-arg]
+        after = read_trials(trials)
+        stay = {t for t in before if not gone & {t.trial_id, t.source_id}}
+        assert stay <= {*after}
+        assert not gone & {name for t in after for name in (t.trial_id, t.source_id)}
+        assert not before or len(after) == len(before)
 
 
 class Told(Reporter):

@@ -21,6 +21,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.families import SINGLE_TESTS
 from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
 from contstim.experiments.analysis.ratings import scope_mask, scopes_of, subset
+from contstim.optimization.selection.solver import linear_minimum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -177,11 +178,11 @@ def separating(rows: FloatArray) -> FloatArray:
     Args:
         rows: (n_rows, n_predictors), how much each observation contradicts a predictor.
     """
-    from scipy.optimize import linprog
-
     rows = np.unique(rows, axis=0)
-    program = linprog(rows.sum(axis=0), A_ub=rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1))
-    return program.x if program.fun < -1e-9 else np.zeros(rows.shape[1])
+    # The program's values are 0 to 1, those of a direction -1 to 1
+    direction = 2 * linear_minimum(rows.sum(axis=0), rows, rows.sum(axis=1) / 2) - 1
+    separates = (rows @ direction).sum() < -1e-9
+    return direction if separates else np.zeros(rows.shape[1])
 
 
 def regressions(ratings: Ratings, level: float) -> Iterator[Row]:

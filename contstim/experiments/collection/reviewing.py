@@ -85,7 +85,7 @@ class ReviewFile:
         written = _digest(path)
         if written is not None:
             try:
-                earlier = read_reviews([path], may_be_undecided=True)
+                earlier = read_reviews([path])
                 earlier.require_items_of(content.stimuli, table)
                 kinds = {item.kind for item in earlier.decisions} - {items[0].kind}
                 if kinds:

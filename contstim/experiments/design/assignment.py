@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
-from contstim.optimization.selection.flow import SOLVER, solver_version, transportation
-from contstim.optimization.selection.programs import ASSIGNMENT, Assignment, assign
+from contstim.optimization.selection.solver import SOLVER, LinearRule, Program, solve
 from contstim.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from contstim.files.arrays import IntArray
-
-_MAX_ORDERS = 20  # maximum number of random orders of shares before the search by CP-SAT
-
+    from contstim.files.arrays import FloatArray, IntArray
 
 Item: TypeAlias = tuple[str, tuple[str, ...]]
 """A share, which is distributed evenly, and texts, each at most once in a group."""
@@ -30,26 +26,22 @@ def assign_groups(
     *,
     seed: int = 0,
     seconds: float = 60.0,
-    before: Mapping[int, int] | None = None,
-) -> tuple[Assignment, dict[str, str]]:
+    before: Sequence[Mapping[int, int]] = (),
+) -> IntArray:
     """Distribute every share evenly over the groups, so that no group sees a text twice.
 
-    One share after the other is matched to groups that have none of its texts yet, otherwise at
-    random. If each text belongs to one source (a triplet's three trials), this always succeeds: the
-    remaining options of each share are a regular bipartite graph, which has a perfect matching
-    (König 1916). If texts are shared, an unlucky order may fail. After several orders CP-SAT
-    searches all assignments, or proves that there is none. If items were in groups before, as many
-    as possible stay there; CP-SAT searches for this and proves the maximum.
+    If items were in groups before, as many as possible stay there. Items and groups enter the
+    program in random order, which decides between the assignments.
 
     Args:
         items: items to assign.
         n_groups: number of groups, at least 1.
-        seed: seed of the choice among assignments.
-        seconds: time limit of CP-SAT.
-        before: index of an item → its previous 0-based group.
+        seed: seed of the order.
+        seconds: time limit of each search.
+        before: index of an item → its previous 0-based group; of several, the first has priority.
 
     Returns:
-        The assignment, and its `method`, `solver` and `version`.
+        (n_items,) the 0-based group of each item.
 
     Raises:
         InputError: if there is no group, or an item has a text twice.
@@ -57,28 +49,30 @@ def assign_groups(
         VerificationError: if the time limit is reached without a result.
     """
     _check(items, n_groups)
-    provenance = {"method": "one kind of trial after the other", "solver": SOLVER}
-    provenance["version"] = solver_version()
+    if not items:
+        return np.zeros(0, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    for _ in range(0 if before else _MAX_ORDERS):
-        groups = _deal(items, n_groups, rng)
-        if groups is not None:
-            return Assignment(groups, 0, 0), provenance
-    # If no order of shares worked, or items were in groups before: CP-SAT, with one group for each
-    # item, even shares, and different groups for items with a text in common.
-    assignment = assign(
-        n_groups,
-        list(_indices_by_key([share] for share, _ in items).values()),
-        [users for users in _items_by_text(items).values() if len(users) > 1],
-        n_items=len(items),
-        seed=seed,
-        seconds=seconds,
-        before=before,
-    )
-    if assignment is None:
+    # Candidates are pairs of an item and a group, in random order
+    candidate = rng.permutation(len(items) * n_groups).reshape(len(items), n_groups)
+
+    def rule(name: str, cells: IntArray, lower: int, upper: int) -> LinearRule:
+        return LinearRule(name, cells, np.ones(len(cells), dtype=np.int64), lower, upper)
+
+    rules = [rule("item", cells, 1, 1) for cells in candidate]
+    for members in _indices_by_key([share] for share, _ in items).values():
+        size = len(members) // n_groups
+        rules += [rule("share", cells, size, size) for cells in candidate[members].T]
+    for users in _items_by_text(items).values():
+        if len(users) > 1:
+            rules += [rule("text", cells, 0, 1) for cells in candidate[users].T]
+    goals: list[FloatArray] = [np.zeros(candidate.size) for _ in (*before, "any")]
+    for goal, groups in zip(goals, before, strict=False):
+        goal[[candidate[item, group] for item, group in groups.items()]] = -1
+    solution = solve(Program.of(goals, rules), seconds=seconds)
+    if solution is None:
         raise InfeasibleError(_explain(items, n_groups))
-    method = "left in place as far as possible" if before else "searched over all assignments"
-    return assignment, {**provenance, "method": method, "solver": ASSIGNMENT}
+    assigned: IntArray = solution.chosen[candidate].argmax(axis=1)
+    return assigned
 
 
 def _check(items: Sequence[Item], n_groups: int) -> None:
@@ -112,41 +106,6 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
         )
 
 
-def _deal(items: Sequence[Item], n_groups: int, rng: np.random.Generator) -> IntArray | None:
-    """Try one assignment: shares in random order, those with the most contested texts first."""
-    groups = np.full(len(items), -1)
-    groups_by_text: dict[str, set[int]] = defaultdict(set)
-    users = _items_by_text(items)
-    shares = list(_indices_by_key([share] for share, _ in items).values())  # indices of their items
-
-    def contested(share: list[int]) -> tuple[int, float]:
-        return -sum(len(users[text]) for i in share for text in items[i][1]), rng.random()
-
-    for share in sorted(shares, key=contested):
-        # A share is matched to as many slots, equally many in each group. An item may not have a
-        # slot in a group with one of its texts. closed: (n_share, n_groups). Random costs give a
-        # random matching.
-        slots = np.repeat(np.arange(n_groups), len(share) // n_groups)
-        closed = np.array(
-            [
-                [any(g in groups_by_text[text] for text in items[i][1]) for g in range(n_groups)]
-                for i in share
-            ]
-        )
-        rows, slot_indices = np.nonzero(~closed[:, slots])
-        costs = rng.integers(0, 1000, len(rows))
-        chosen, shortfall = transportation(np.ones(len(share), np.int64), rows, slot_indices, costs)
-        if shortfall.any():
-            return None
-        for i, group in zip(share, slots[slot_indices[chosen]].tolist(), strict=True):
-            groups[i] = group
-            for text in items[i][1]:
-                if group in groups_by_text[text]:
-                    return None  # two items of a share have the same text
-                groups_by_text[text].add(group)
-    return groups
-
-
 def _items_by_text(items: Sequence[Item]) -> dict[str, list[int]]:
     return _indices_by_key(texts for _, texts in items)
 
@@ -166,6 +125,6 @@ def _explain(items: Sequence[Item], n_groups: int) -> str:
     return (
         f"There is no way to deal {len(items):,} trials out to {n_groups} groups so that no group "
         f"sees a sentence twice and every group has the same number of each kind: proved by "
-        f"{ASSIGNMENT}. The most contested sentences: {top}. Use more groups, or sentences that "
+        f"{SOLVER}. The most contested sentences: {top}. Use more groups, or sentences that "
         "fewer pairs and triplets share."
     )

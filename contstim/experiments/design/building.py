@@ -27,7 +27,8 @@ from contstim.items.stimuli import (
     repeated_item,
     trial_columns,
 )
-from contstim.optimization.selection.reviewed import rejected_words
+from contstim.optimization.selection.reviewed import ChangedItem
+from contstim.optimization.selection.solver import SOLVER, solver_version
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -54,17 +55,10 @@ class DesignCertificate:
 
     Attributes:
         status: `verified`: every rule of the design was checked on the finished trials.
-        method: `one kind of trial after the other`, `searched over all assignments`, `left in place
-            as far as possible`, or `nothing to assign`.
         seconds: time from stimuli to the verified design.
-        reviewed: number of trials before a review; this and the next three are 0 without a review.
-        rejected: number of these that were rejected, or whose pair or triplet was.
-        kept: number of these that stay in their groups.
-        kept_bound: proven maximum of `kept`.
     """
 
     status: str
-    method: str
     solver: str
     version: str
     groups: int
@@ -72,10 +66,6 @@ class DesignCertificate:
     trials_per_group: int
     seed: int
     seconds: float
-    reviewed: int = 0
-    rejected: int = 0
-    kept: int = 0
-    kept_bound: int = 0
 
     def save(self, path: Path | str) -> None:
         """Write the certificate as JSON.
@@ -88,10 +78,17 @@ class DesignCertificate:
 
 @dataclass(frozen=True)
 class Design(ShownAsTable):
-    """The trials of all groups, by group, condition and models, with their certificate."""
+    """The trials of all groups.
+
+    Attributes:
+        trials: by group, condition and models.
+        certificate: solver, numbers and time.
+        changed: reviewed trials that were not rejected and are not in their group again.
+    """
 
     trials: tuple[Trial, ...]
     certificate: DesignCertificate
+    changed: tuple[ChangedItem, ...] = ()
 
     def to_frame(self) -> DataFrame:
         """Return the trials as a pandas table, with the columns of trials.csv."""
@@ -123,7 +120,7 @@ def build_design(
     its design. If the sentences of every pair have equal numbers of words, so do those of random
     pairs.
 
-    After a review of an earlier design, as many trials as possible stay in their groups. Random and
+    After a review of earlier designs, as many trials as possible stay in their groups. Random and
     catch trials that were not rejected stay too, if they still fit. The others are drawn again,
     without any rejected sentence.
 
@@ -138,14 +135,14 @@ def build_design(
         twins: whether the natural sentence of a triplet is compared with its synthetic ones.
         seed: seed of all random choices.
         seconds: time limit of the search for an assignment, if one is needed.
-        review: review of an earlier design; with several, the last one decides a trial's group.
+        review: review of earlier designs; the last file decides a trial's group.
         scale: response scale.
         attention: additional catch trials for every group whose texts state the correct answer, the
             first of each two.
 
     Raises:
-        InputError: if stimuli have no texts, occur twice, were rejected, or have changed since the
-            review; if a number is negative; or if an attention trial has one sentence twice.
+        InputError: if stimuli have no texts, occur twice or were rejected; if a number is negative;
+            or if an attention trial has one sentence twice.
         InfeasibleError: if there is no such design; the message gives the reason.
         VerificationError: if the time limit is reached without a result, or the design fails its
             check.
@@ -157,27 +154,23 @@ def build_design(
     unplaced.sort(key=lambda trial: trial.condition is Condition.MINIMAL_PAIR)
     numbers = {"random_per_group": random_per_group, "catch_per_group": catch_per_group}
     _check([*pairs, *triplets], numbers, groups if twins and triplets else None)
-    reviewed = {} if review is None else _reviewed_trials(review, unplaced)
-    accepted = {
-        name: item for name, item in reviewed.items() if review and not review.rejects(item)
-    }
+    kept = [] if review is None else _kept_trials(review, unplaced)
     # Trials of a condition, model pair and role are a share. Random and catch trials need no
     # assignment, because their sentences are in no other trial.
-    group_before = {
-        index: accepted[trial.trial_id].group - 1
-        for index, trial in enumerate(unplaced)
-        if trial.trial_id in accepted and accepted[trial.trial_id].group <= groups
-    }
-    items = [_item(trial) for trial in unplaced]
-    assignment, how = assign_groups(items, groups, seed=seed, seconds=seconds, before=group_before)
-    placed = [
-        replace(t, group=g + 1) for t, g in zip(unplaced, assignment.groups.tolist(), strict=True)
+    number = {trial.trial_id: index for index, trial in enumerate(unplaced)}
+    before = [
+        {number[i]: t.group - 1 for i, t in trials.items() if i in number and t.group <= groups}
+        for trials in kept
     ]
+    items = [_item(trial) for trial in unplaced]
+    assigned = assign_groups(items, groups, seed=seed, seconds=seconds, before=before)
+    placed = [replace(t, group=g + 1) for t, g in zip(unplaced, assigned.tolist(), strict=True)]
     fillers = {Condition.RANDOM_NATURAL: random_per_group, Condition.CATCH: catch_per_group}
     counts = Counter({(c, g): n for c, n in fillers.items() for g in range(1, groups + 1)})
-    unchanged = _unchanged_fillers(accepted.values(), natural, placed, counts)
+    accepted = [item for trials in kept for item in trials.values()]
+    unchanged = _unchanged_fillers(accepted, natural, placed, counts)
     rng = np.random.default_rng([seed, 1])  # independent of the assignment's stream
-    rejected = frozenset() if review is None else rejected_words(review)
+    rejected = frozenset() if review is None else review.rejected_words
     drawn = _draw_fillers(
         natural, [*placed, *unchanged], counts - Counter(map(_slot, unchanged)), rejected, rng
     )
@@ -188,18 +181,15 @@ def build_design(
     verify_design(trials, pairs, triplets, natural, twins=twins, groups=groups, **numbers)
     certificate = DesignCertificate(
         status="verified",
-        **(how if unplaced else {**how, "method": "nothing to assign"}),
+        solver=SOLVER,
+        version=solver_version(),
         groups=groups,
         trials=len(trials),
         trials_per_group=len(trials) // groups,
         seed=seed,
         seconds=perf_counter() - started,
-        reviewed=len(reviewed),
-        rejected=len(reviewed) - len(accepted),
-        kept=assignment.kept + len(unchanged),
-        kept_bound=assignment.kept_bound + len(unchanged),
     )
-    return Design(trials, certificate)
+    return Design(trials, certificate, _changed_trials(accepted, trials))
 
 
 def _check(
@@ -234,39 +224,55 @@ def _check(
         )
 
 
-def _reviewed_trials(review: Review, trials: Iterable[Trial]) -> dict[str, ReviewedItem]:
-    """Return the reviewed trials by identifier; with several reviews, the last one counts.
+def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, ReviewedItem]]:
+    """Return the trials that are not rejected, by identifier, for each file, the last one first.
 
     Args:
         review: review of trials, and possibly of their pairs and triplets.
         trials: trials of the pairs and triplets of the new design.
 
     Raises:
-        InputError: if pairs or triplets were rejected, or a trial has changed since the review.
+        InputError: if a pair or triplet of the new design was rejected.
     """
-    rejected, sources = review.rejected, defaultdict[str, dict[str, None]](dict)
+    sources = defaultdict[str, dict[str, None]](dict)
     for trial in trials:
         sources[_SELECT_COMMANDS.get(trial.condition, "triplets")][trial.source_id] = None
     for command, ids in sources.items():
-        if refused := [item_id for item_id in ids if item_id in rejected]:
+        if refused := [item_id for item_id in ids if item_id in review.rejected]:
             kind = command.replace("natural", "pairs").replace("-", " ")
             raise InputError(
                 f"{len(refused):,} of {len(ids):,} {kind} were rejected, such as {refused[0]}. Run "
                 f"'contstim select {command} --review FILE' first, and give the {kind} that it "
                 f"writes."
             )
-    # Later reviews come first: a trial may have changed its group between reviews, and random pairs
-    # of an earlier design may conflict with later ones.
-    reviewed = Review(review.decisions[::-1]).of_kind(ItemKind.TRIAL)
-    for trial in trials:
-        former = reviewed.get(trial.trial_id)
-        if former is not None and former.sentences != (trial.sentence_1, trial.sentence_2):
-            raise InputError(
-                f"{trial.trial_id} has changed since the review: it compared "
-                f"{former.sentence_1.text!r} with {former.sentence_2.text!r}. Review the trials "
-                f"again."
-            )
-    return reviewed
+    shown = {trial.trial_id: (trial.sentence_1, trial.sentence_2) for trial in trials}
+    return [
+        {i: item for i, item in items.items() if shown.get(i, item.sentences) == item.sentences}
+        for items in review.kept(ItemKind.TRIAL)
+    ]
+
+
+def _changed_trials(
+    kept: Iterable[ReviewedItem], trials: Sequence[Trial]
+) -> tuple[ChangedItem, ...]:
+    """Find the reasons why kept trials are not in their groups."""
+    groups = {trial.trial_id: trial.group for trial in trials}
+    texts = Counter(text for trial in trials for text in trial.bare)
+    changed = []
+    for item in kept:
+        group = groups.get(item.item_id)
+        if group == item.group:
+            continue
+        if group is not None:
+            rule = ChangedItem(item.item_id, "no group sees a sentence twice", "groups")
+        elif item.source_id:
+            rule = ChangedItem(item.item_id, f"{item.source_id} is not selected again")
+        elif any(sentence.bare in texts for sentence in item.sentences):
+            rule = ChangedItem(item.item_id, "another trial shows one of its sentences")
+        else:
+            rule = ChangedItem(item.item_id, "groups have fewer random or catch trials")
+        changed.append(rule)
+    return tuple(changed)
 
 
 def check_attention(attention: Iterable[tuple[Sentence, Sentence]], where: str) -> None:

@@ -50,7 +50,7 @@ def presentation(
     Raises:
         InputError: if the group has no trials, or a number is below 1.
     """
-    group_trials = sorted((t for t in trials if t.group == group), key=lambda trial: trial.turn)
+    group_trials = sorted((t for t in trials if t.group == group), key=lambda trial: trial.trial_id)
     if not group_trials or participant < 1:
         raise InputError(
             f"There is no participant {participant} of group {group}: participants count from 1, "

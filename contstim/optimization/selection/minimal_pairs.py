@@ -1,19 +1,19 @@
 """Exact selection of minimal pairs on which two models give different verdicts.
 
-A model's verdict is the sentence of a minimal pair that it finds likelier. Where two models differ,
-one agrees with the grammar and the other does not. Of all minimal pairs and pairs of models there
-may be a million such candidates. They are in cells: a cell is a paradigm and a half, the minimal
-pairs on which one model of two is right. Where the candidates of each half allow it, every count of
-a cell is one of two neighbouring numbers, which are rules of a linear program. Where halves need
-the same sentences or words, the most even counts are found first
-(`contstim.optimization.selection.shares`).
+A model's verdict is the sentence of a minimal pair that it finds likelier. If the verdicts of two
+models differ, one agrees with the grammar and the other does not. All minimal pairs and pairs of
+models give up to a million such candidates. They are in cells: a cell is a paradigm and a half, the
+minimal pairs on which one model of two is right.
+
+Counts of cells are as even as possible if the fewest cells have none, then the fewest have one, and
+so on (leximin). For each number k, a column of every cell says whether the cell has k candidates or
+more; the sum of these columns is maximised for k = 1, then for k = 2, and so on.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from importlib import metadata
 from itertools import combinations, permutations
 from math import fsum
 from time import perf_counter
@@ -22,27 +22,31 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.english.tags import tag_table
-from contstim.errors import InfeasibleError, InputError, VerificationError
+from contstim.errors import InfeasibleError, InputError
 from contstim.files.tables import listed
+from contstim.items.reviews import ItemKind
 from contstim.items.scores import doubled_ranks
 from contstim.items.stimuli import ControversialMinimalPair, Kind, content_id
 from contstim.optimization.selection.question import (
-    MinimalPairCertificate,
+    Certificate,
     MinimalPairQuestion,
     MinimalPairSelection,
 )
-from contstim.optimization.selection.shares import Program, solve, with_even_counts
-from contstim.optimization.selection.triplet_rules import EXACT
+from contstim.optimization.selection.reviewed import ChangedItem, changed_items, review_goals
+from contstim.optimization.selection.solver import Program, solve
 from contstim.optimization.selection.verification import verify_minimal_pairs
 from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from contstim.files.arrays import FloatArray, IntArray
+    from scipy.sparse import csr_array
+
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.items.minimal_pair_scores import MinimalPairScores
-    from contstim.optimization.selection.programs import Choice
+    from contstim.items.reviews import Review
     from contstim.optimization.selection.question import MinimalPairObjective
+    from contstim.optimization.selection.solver import Solution
 
 _SLOPE, _LIMIT = 0.055, 27.0  # a nat, and nats: people's choices between natural sentences in 2023
 
@@ -51,7 +55,7 @@ def select_minimal_pairs(
     scores: MinimalPairScores,
     question: MinimalPairQuestion | None = None,
     *,
-    excluded: Collection[tuple[str, ...]] = (),
+    review: Review | None = None,
 ) -> MinimalPairSelection:
     """Choose, for every two models, the minimal pairs on which their verdicts differ most.
 
@@ -60,70 +64,46 @@ def select_minimal_pairs(
     possible: the fewest are 0, then the fewest are 1, and so on. Of all such sets, the chosen one
     has the best objective.
 
+    After a review, sentences of rejected items are excluded. As many other reviewed minimal pairs
+    as possible are selected again, then shares are as even as possible.
+
     Args:
         scores: log-probabilities of both sentences of all minimal pairs under all models.
         question: what to choose.
-        excluded: words of sentences that no chosen pair may show.
+        review: review of earlier selections.
 
     Raises:
-        InputError: fewer than two models.
-        InfeasibleError: there are too few disagreements; says between which models.
-        VerificationError: no set was found in time, or the set breaks a rule.
+        InputError: if there are fewer than two models.
+        InfeasibleError: if there are too few disagreements; says between which models.
+        VerificationError: if the time limit was reached, or the set breaks a rule.
     """
     started = perf_counter()
     question = question or MinimalPairQuestion()
     if len(scores.models) < 2:
         raise InputError("Verdicts differ between models: give scores of two or more.")
-    candidates = _Candidates(scores, question, frozenset(excluded))
-    program, choice, columns, most_even = _solve(candidates)
-    by_prices = -program.exact_bound(choice.prices)
-    chosen = columns[columns < len(candidates.costs)]
+    candidates = _Candidates(scores, question, review)
+    program = candidates.program(candidates.even_share)
+    solution = solve(program)
+    if solution is not None and not candidates.is_even(solution):
+        program = candidates.program(question.per_paradigm or question.per_pair // 2)
+        solution = solve(program)
+    if solution is None:
+        raise candidates.infeasible("pairs of models need the same sentences or words")
+    chosen = np.flatnonzero(solution.chosen[: len(candidates.costs)])
     objective = fsum(-candidates.costs[chosen])
-    bound = min(by_prices, EXACT - choice.bound)
-    broken = [
-        rule.name
-        for rule in program.rules(columns)
-        if not rule.lower <= sum(rule.weights) <= rule.upper
-    ]
-    broken += ["its bound"] * (objective > bound + EXACT)
-    if broken:
-        raise VerificationError(f"The selection breaks its own rules: {listed(broken)}.")
-    certificate = MinimalPairCertificate(
-        objective=objective,
-        bound=bound,
-        status="optimal" if most_even and bound - objective <= 2 * EXACT else "gap",
-        solver=choice.solver,
-        version=metadata.version("scipy"),
-        tie_rule="among sets that are worth the same the solver's stands",
-        candidates=len(candidates.costs),
-        seconds=perf_counter() - started,
-        question=question,
-        models=scores.models,
-        n_pairs=len(scores.pairs),
-        shares=candidates.shares(chosen),
-        price_bound=by_prices,
-        prices=tuple(choice.prices.items()),
+    certificate = Certificate.of(
+        question,
+        (objective, max(objective, -solution.bound)),
+        len(candidates.costs),
+        "the solver chooses among sets of equal value",
+        solution.exact,
     )
     pairs = tuple(map(candidates.stimulus, chosen.tolist()))
-    selection = MinimalPairSelection(pairs, _verdicts(scores, pairs), certificate)
-    verify_minimal_pairs(scores, selection, excluded=excluded)
-    return selection
-
-
-def _solve(candidates: _Candidates) -> tuple[Program, Choice, IntArray, bool]:
-    """The program, the best choice, its columns, and whether no shares are more even."""
-    program, most_even = candidates.program(even=True), True
-    solved = solve(program, grow=False)
-    if solved is None:
-        with_levels = with_even_counts(
-            candidates.program(even=False), candidates.available, candidates.total
-        )
-        if with_levels is not None:
-            program, most_even = with_levels
-            solved = solve(program)
-    if solved is None:
-        raise candidates.infeasible("pairs of models need the same sentences or words")
-    return program, *solved, most_even
+    changed = candidates.lost + changed_items(program, candidates.kept, solution.chosen)
+    selection = MinimalPairSelection(pairs, _verdicts(scores, pairs), certificate, changed)
+    verify_minimal_pairs(scores, selection, review=review)
+    certificate = replace(certificate, seconds=perf_counter() - started)
+    return replace(selection, certificate=certificate)
 
 
 class _Candidates:
@@ -132,97 +112,178 @@ class _Candidates:
     A half is of two models and which of them is right, a cell of a half and a paradigm.
 
     Args:
-        scores: of all minimal pairs.
+        scores: scores of all minimal pairs.
         question: what to choose.
-        excluded: words of sentences that no chosen pair may show.
+        review: review of earlier selections.
 
     Attributes:
         groups: (model that is wrong, model that is right) of each half.
-        costs: (n_candidates,) worth, negated.
-        available: rule of a cell, by number → number of pairs that may be chosen.
-        total: number of pairs that are chosen.
+        costs: (n_candidates,) negated objective.
+        kept: identifier of a kept item → its candidate.
+        lost: kept items that are no candidates.
+        even_share: largest share if no half needs a sentence or word of another one.
 
     Raises:
-        InfeasibleError: a half has too few candidates.
+        InfeasibleError: if a half has too few candidates.
     """
 
     def __init__(
-        self,
-        scores: MinimalPairScores,
-        question: MinimalPairQuestion,
-        excluded: frozenset[tuple[str, ...]],
+        self, scores: MinimalPairScores, question: MinimalPairQuestion, review: Review | None
     ) -> None:
-        from scipy.sparse import csr_array, eye_array
-
-        self._scores, self._question = scores, question
+        self._scores, self._question, self._review = scores, question, review
         self.groups = list(permutations(scores.models, 2))
         wrong, right = np.array(list(permutations(range(len(scores.models)), 2))).T
-        verdicts = self._usable(question.floor, excluded)
+        verdicts = self._verdicts(question.floor)
         differ = (verdicts[:, wrong] < 0) & (verdicts[:, right] > 0)
+        kept = self._kept_places(differ)
+        if review is not None:
+            allowed = differ & ~self._shows(review.rejected_words)[:, None]
+            for row, group in kept.values():
+                allowed[row, group] = True
+            differ = allowed
         self._group, self._row = np.nonzero(differ.T)
-        self.costs = -self._worth(question.objective, wrong[self._group], right[self._group])
-        names, paradigm = np.unique([pair.paradigm for pair in scores.pairs], return_inverse=True)
-        self._cell = self._group * len(names) + paradigm[self._row]
-        need, n_cells = question.per_pair // 2, len(self.groups) * len(names)
-        cap = question.per_paradigm or need
-        sizes = np.bincount(self._cell, minlength=n_cells).clip(max=cap)
-        most = np.repeat(self._most(sizes.reshape(-1, len(names)), need), len(names))
-        self.available = {len(self.groups) + n: k for n, k in enumerate(sizes.tolist()) if k}
-        self.total = need * len(self.groups)
-        # Rules by number, of halves, cells, sentences and words; which of them concern a candidate
-        limits = {
-            f"{right} prefers the {self._scores.good_name} one, {wrong} the other": (need, need)
-            for wrong, right in self.groups
+        self.kept = {
+            name: int(np.flatnonzero((self._row == row) & (self._group == group))[0])
+            for name, (row, group) in kept.items()
         }
-        cells = [f"{group}, {name}" for group in limits for name in names.tolist()]
-        even = zip(cells, np.minimum(sizes, most - 1).tolist(), most.tolist(), strict=True)
-        self._even = {cell: (least, largest) for cell, least, largest in even}
-        limits |= dict.fromkeys(cells, (0, cap))
-        rows, shared, upper = zip(*_shared(scores, question), strict=True)
-        limits |= {name: (0, largest) for name, largest in zip(shared, upper, strict=True)}
-        numbers = {name: number for number, name in enumerate(limits)}
-        entries = np.ones(len(rows)), (rows, [numbers[rule] for rule in shared])
-        of_pairs = csr_array(entries, shape=(len(scores.pairs), len(limits)))
-        each = eye_array(len(limits), format="csr")
-        own = each[self._group] + each[len(self.groups) + self._cell]
+        self.costs = -self._value(question.objective, wrong[self._group], right[self._group])
+        self._names, paradigm = np.unique([p.paradigm for p in scores.pairs], return_inverse=True)
+        self._cell = self._group * len(self._names) + paradigm[self._row]
+        need, n_cells = question.per_pair // 2, len(self.groups) * len(self._names)
+        self._cap = question.per_paradigm or need
+        sizes = np.bincount(self._cell, minlength=n_cells).clip(max=self._cap)
+        most = self._most(sizes.reshape(-1, len(self._names)), need)
+        self._sizes, self.even_share = sizes, int(most.max())
         order = np.lexsort((self.costs, self._cell))
         in_order = self._cell[order]
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order)) - np.searchsorted(in_order, in_order)
-        place -= most[self._cell]
-        self._program = Program(self.costs, csr_array(own + of_pairs[self._row]), limits, place)
+        # Place of a candidate in its cell by cost, less the number that may be needed
+        self._order = np.empty_like(order)
+        self._order[order] = np.arange(len(order)) - np.searchsorted(in_order, in_order)
+        self._order -= np.repeat(most, len(self._names))[self._cell]
+        self._order[[*self.kept.values()]] = -1
 
-    def program(self, *, even: bool) -> Program:
-        """All rules.
+    def _kept_places(self, differ: BoolArray) -> dict[str, tuple[int, int]]:
+        """Find row and half of each kept item on which the models differ; sets `lost`."""
+        self._all_kept = [] if self._review is None else self._review.kept(ItemKind.MINIMAL_PAIR)
+        items = {name: item for kept in self._all_kept for name, item in kept.items()}
+        pairs = self._scores.pairs if items else ()
+        rows = {(pair.good, pair.bad): row for row, pair in enumerate(pairs)}
+        groups = {models: number for number, models in enumerate(self.groups)}
+        places, lost = {}, []
+        for name, item in items.items():
+            row = rows.get((item.sentence_1, item.sentence_2))
+            group = groups.get((item.model_1, item.model_2))
+            if row is None or group is None:
+                lost.append(ChangedItem(name, "the scores lack its sentences or models"))
+            elif not differ[row, group]:
+                rule = "its models prefer the same sentence, or one is below the floor"
+                lost.append(ChangedItem(name, rule, "floor"))
+            else:
+                places[name] = (row, group)
+        self.lost = tuple(lost)
+        return places
+
+    def _shows(self, words: Collection[tuple[str, ...]]) -> BoolArray:
+        """Return whether minimal pairs have a sentence of certain words, (n_pairs,)."""
+        pairs = self._scores.pairs
+        return np.array([pair.good.words in words or pair.bad.words in words for pair in pairs])
+
+    def program(self, n_levels: int) -> Program:
+        """Build the program with columns for candidates, and for levels of cells.
 
         Args:
-            even: whether each share is one of two neighbouring numbers, or all that is available.
+            n_levels: number of levels; a cell has a level if it has as many candidates.
         """
-        own = self._program
-        return replace(own, limits={**own.limits, **self._even}) if even else own
+        from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
-    def shares(self, chosen: IntArray) -> tuple[int, ...]:
-        """How many shares are 1 or more, 2 or more, and so on."""
-        sizes = np.unique(self._cell[chosen], return_counts=True)[1]
-        return tuple(int((sizes >= k).sum()) for k in range(1, sizes.max(initial=0) + 1))
+        n_groups, n_candidates = len(self.groups), len(self.costs)
+        names, keys, upper, of_pairs = self._rules()
+        every = eye_array(len(names), format="csr")
+        own = every[self._group] + every[n_groups + self._cell]
+        rules = csr_array(own + of_pairs[self._row]).T.tocsc()
+        # Columns of levels: 1 only if a cell has as many candidates
+        cells = np.flatnonzero(self._sizes)
+        levels = [
+            (cell, k) for k in range(1, n_levels + 1) for cell in cells[self._sizes[cells] >= k]
+        ]
+        of_cell = np.searchsorted(cells, [cell for cell, _ in levels])
+        shape = (len(cells), len(levels))
+        has_level = csc_array(
+            (-np.ones(len(levels)), (of_cell, np.arange(len(levels)))), shape=shape
+        )
+        none = csc_array((len(names), len(levels)))
+        counts = hstack([rules.tocsr()[n_groups + cells], has_level])
+        matrix = vstack([hstack([rules, none]), counts]).tocsc()
+        need = self._question.per_pair // 2
+        lower = np.zeros(len(names) + len(cells))
+        lower[:n_groups] = need
+        n_columns = n_candidates + len(levels)
+        goals = [np.zeros(n_columns) for _ in range(n_levels)]
+        for column, (_, k) in enumerate(levels, start=n_candidates):
+            goals[k - 1][column] = -1
+        return Program(
+            [*self._review_goals(n_columns), *goals, np.append(self.costs, np.zeros(len(levels)))],
+            matrix,
+            lower,
+            np.concatenate([upper, np.full(len(cells), np.inf)]),
+            [*names, *(f"{names[n_groups + cell]}, levels" for cell in cells)],
+            [*keys, *[""] * len(cells)],
+            np.append(self._order, np.full(len(levels), -1)),
+        )
 
-    def _usable(self, floor: float | None, excluded: frozenset[tuple[str, ...]]) -> FloatArray:
-        """(n_pairs, n_models) 1 for the acceptable sentence, -1 for the other; 0 if not usable."""
+    def _review_goals(self, n_columns: int) -> list[FloatArray]:
+        kept = [[self.kept[i] for i in items if i in self.kept] for items in self._all_kept]
+        shows = np.zeros(n_columns, dtype=np.bool_)
+        if self._review is not None:
+            shows[: len(self._row)] = self._shows(self._review.shown_words)[self._row]
+        return review_goals(kept, shows)
+
+    def _rules(self) -> tuple[list[str], list[str], FloatArray, csr_array]:
+        """Return names, keys and maxima of rules, and which of them concern a minimal pair.
+
+        Rules are of halves, cells, sentences and words. The matrix is (n_pairs, n_rules).
+        """
+        from scipy.sparse import csr_array
+
+        good, need = self._scores.good_name, self._question.per_pair // 2
+        halves = [
+            f"{right} prefers the {good} one, {wrong} the other" for wrong, right in self.groups
+        ]
+        cells = [f"{half}, {name}" for half in halves for name in self._names.tolist()]
+        rows, shared, limits = zip(*_shared(self._scores, self._question), strict=True)
+        upper = dict(zip(shared, limits, strict=True))
+        first = len(halves) + len(cells)
+        numbers = {name: number for number, name in enumerate(upper, start=first)}
+        names = [*halves, *cells, *upper]
+        entries = np.ones(len(rows)), (rows, [numbers[rule] for rule in shared])
+        of_pairs = csr_array(entries, shape=(len(self._scores.pairs), len(names)))
+        keys = ["per_pair"] * len(halves) + ["per_paradigm"] * len(cells)
+        keys += ["word_cap" if name.startswith("word ") else "" for name in upper]
+        maxima = [need] * len(halves) + [self._cap] * len(cells) + [*upper.values()]
+        return names, keys, np.array(maxima, dtype=np.float64), of_pairs
+
+    def is_even(self, solution: Solution) -> bool:
+        """Return whether no share is larger than `even_share`, the number of levels."""
+        chosen = solution.chosen[: len(self.costs)]
+        return int(np.bincount(self._cell[chosen]).max(initial=0)) <= self.even_share
+
+    def _verdicts(self, floor: float | None) -> FloatArray:
+        """Return 1 for the acceptable sentence, -1 for the other and 0 for neither.
+
+        Its shape is (n_pairs, n_models).
+        """
         scores = self._scores
         sides = [(pair.good, pair.bad) for pair in scores.pairs]
         # Sentences that look alike to people can be no item, whatever models say
-        shown = [
-            good.bare.lower() != bad.bare.lower() and excluded.isdisjoint((good.words, bad.words))
-            for good, bad in sides
-        ]
-        usable = np.isfinite(scores.margins) & np.array(shown)[:, None]
+        differs = [good.bare.lower() != bad.bare.lower() for good, bad in sides]
+        usable = np.isfinite(scores.margins) & np.array(differs)[:, None]
         if floor is not None:
             lengths = np.array([[len(s) for s in both] for both in sides])
             usable &= (scores.log_probs >= floor * lengths[:, :, None]).all(axis=1)
         return np.where(usable, np.sign(scores.margins), 0.0)
 
-    def _worth(self, objective: MinimalPairObjective, *models: IntArray) -> FloatArray:
-        """Worth of candidates, (n_candidates,), with the numbers of their two models."""
+    def _value(self, objective: MinimalPairObjective, *models: IntArray) -> FloatArray:
+        """Compute the objective of candidates, (n_candidates,), from their two models' numbers."""
         margins = self._scores.margins
         if objective == "evidence":
             logits = _SLOPE * np.clip(margins, -_LIMIT, _LIMIT)

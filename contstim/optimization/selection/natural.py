@@ -1,50 +1,47 @@
-"""Exact selection of controversial natural pairs (2023, Eqs. 5-6), with a proof of optimality."""
+"""Exact selection of controversial natural pairs (2023, Eqs. 5-6)."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, permutations
-from math import floor
 from time import perf_counter
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from contstim.errors import InfeasibleError
-from contstim.optimization.selection import flow
-from contstim.optimization.selection.programs import LinearRule, best_choice
+from contstim.errors import InfeasibleError, InputError
+from contstim.items.reviews import ItemKind
 from contstim.optimization.selection.question import (
-    NaturalCertificate,
+    Certificate,
     NaturalQuestion,
     NaturalSelection,
 )
-from contstim.optimization.selection.reviewed import reviewed_pairs, unfree_words
-from contstim.optimization.selection.strata import rank_sums, strata
+from contstim.optimization.selection.reviewed import ChangedItem, changed_items, review_goals
+from contstim.optimization.selection.solver import Program, least_violations, solve
+from contstim.optimization.selection.strata import strata
 from contstim.optimization.selection.verification import verify_natural
 from contstim.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from contstim.files.arrays import BoolArray, IntArray
-    from contstim.items.reviews import Review
+    from contstim.files.arrays import BoolArray, FloatArray, IntArray
+    from contstim.items.reviews import Review, ReviewedItem
     from contstim.items.scores import ScoreTable
     from contstim.items.stimuli import Pair
     from contstim.optimization.selection.strata import Stratum
     from contstim.words.sentence import Sentence
 
-    Arcs: TypeAlias = tuple[IntArray, IntArray, IntArray]
-
-_SECONDS = 60.0  # to find which reviewed pairs stay where not all can
-_ROUNDING = 1e-6  # of the solver's whole numbers
+    KeptItems: TypeAlias = Sequence[dict[str, ReviewedItem]]
 
 TIE_RULE = (
-    "tied log-probabilities share their mean rank; among sentences of equal rank lower row numbers "
-    "are candidates first; among selections of equal cost the solver's stands; inside a model pair "
-    "sentences meet in this order: statements before questions, then length, then row number"
+    "tied log-probabilities share their mean rank; of sentences of equal rank those with lower row "
+    "numbers are candidates first; the solver chooses among selections of equal cost; inside a "
+    "model pair sentences are matched in this order: statements before questions, then length, "
+    "then row number"
 )
 
 
@@ -59,209 +56,246 @@ def select_natural(
 
     Minimises the sum of r(s1|m1) + r(s2|m2) over all chosen pairs, where r(s1|m1) < 0.5 <= r(s1|m2)
     and r(s2|m2) < 0.5 <= r(s2|m1) and no sentence is used twice; r is the fractional rank among all
-    sentences. So each model prefers the sentence that the other rejects. Which s1 meets which s2
-    inside a model pair does not change that sum; they are matched so that as few
-    questions as can be meet statements, and then by length (characters, without end marks).
+    sentences. So each model prefers the sentence that the other rejects. Which s1 is matched with
+    which s2 inside a model pair does not change that sum; as few questions as possible are matched
+    with statements, and then lengths are as similar as possible (characters without end marks).
 
-    This is a transportation problem: every ordered pair (reject, accept) is a source that needs so
-    many sentences, every sentence serves once. With D the total demand, a source never needs more
-    than its D cheapest admissible sentences: were it served by another, the remaining D - 1 units
-    would leave one of these free, and no dearer. So a min-cost flow over few sentences is exact for
-    all, and the certificate proves it over all of them. With the same length asked for, each number
-    of words is such a problem of its own.
+    Every ordered pair (reject, accept) needs so many sentences, and every sentence is used once.
+    With D the total demand, an ordered pair needs only its D cheapest admissible sentences: if it
+    used another one, the other D - 1 units would leave one of these free, and it would cost no
+    more. With `same_length`, each number of words is such a problem of its own.
 
-    After a review, all pairs that were not rejected stay as they are, as far as the question still
-    allows them: they share no sentence. The rest is the best choice among the sentences left. Where
-    these are too few, as few others change as can (a program in whole numbers, with its bound).
+    After a review, sentences of rejected items are excluded. As many other reviewed pairs as
+    possible stay as they are, then the sum of ranks is minimised.
 
     Args:
         table: scores of all sentences; without texts, lengths are unknown and row numbers decide.
-            Of sentences that look alike to people, whatever their end marks, only the first row
-            can be chosen.
+            Of sentences that differ only in their end mark, only the first row can be chosen.
         question: what to choose; by default ten pairs for each model pair.
         excluded: sentences that are not chosen, whatever their end mark, and keep their ranks.
-        review: of an earlier selection; both sentences of a rejected pair are chosen no more, and
-            keep their ranks. Where fewer pairs are asked for than stood, the best of them stay.
+        review: review of earlier selections.
 
     Raises:
-        InputError: fewer than two models, counts for a pair that is not there, a rule about words
-            or sentences or a review without texts, or a review of something else.
-        InfeasibleError: too few sentences; names the model pairs that fail, and how many pairs can
-            be had.
-        VerificationError: the result failed its check (`verify_natural`).
+        InputError: if there are fewer than two models, a count is for models that are no pair, or a
+            rule about words or sentences or a review needs texts that the table lacks.
+        InfeasibleError: if there are too few sentences; names the model pairs, and how many pairs
+            can be selected.
+        VerificationError: if the time limit was reached, or the result failed `verify_natural`.
     """
     started = perf_counter()
     question = question or NaturalQuestion()
-    reviewed = {} if review is None else reviewed_pairs(review, table)
-    rejected = frozenset[str]() if review is None else review.rejected
-
-    def answer(question: NaturalQuestion, *, shared: bool, fewest: bool = False) -> list[_Part]:
-        taken = frozenset() if review is None else unfree_words(review, shared=shared)
-        solve = _fewest_changes if fewest else _best
-        return [
-            solve(stratum, stratum.standing(reviewed, rejected), taken)
-            for stratum in strata(table, question, excluded)
-        ]
-
-    # After a review, sentences of other trials and other changes only where need be
-    ways = ((False, False), (True, False), (True, True))
-    for shared, fewest in ways if review is not None else ways[:1]:
-        parts = answer(question, shared=shared, fewest=fewest)
-        if not _lacks(parts):
-            break
-    else:
-        raise _infeasible(question, parts, lambda fewer: _lacks(answer(fewer, shared=True)))
-    # Pairs stand in the order of the models, then of rows, whatever their stratum.
+    if review is not None and table.sentences is None:
+        raise InputError(
+            "A review identifies sentences by their texts, and this table has scores only: add the "
+            "column 'sentence'."
+        )
+    kept = [] if review is None else review.kept(ItemKind.PAIR)
+    parts = [_Part(part, review, kept) for part in strata(table, question, excluded)]
+    solutions = [solve(part.program) for part in parts]
+    if None in solutions:
+        raise _infeasible(table, question, parts, excluded)
+    solved = [(p, s) for p, s in zip(parts, solutions, strict=True) if s is not None]
+    # Ordered by models, then by row, in all strata
     order = {models: number for number, models in enumerate(combinations(table.models, 2))}
     pairs = sorted(
-        (pair for part in parts for pair in part.pairs),
+        (pair for part, solution in solved for pair in part.pairs(solution.chosen)),
         key=lambda pair: (order[pair.model_1, pair.model_2], pair.row_1),
     )
-    certificate = replace(
-        _certify(table, question, parts),
-        excluded=len({sentence.words for sentence in excluded}),
-        reviewed=len(reviewed),
-        rejected=len(rejected & reviewed.keys()),
-        shared=shared,
+    objective, bound = (
+        float(sum(Fraction(round(cost), 2 * len(part.stratum.rows)) for part, cost in costs))
+        for costs in (
+            [(part, solution.objective) for part, solution in solved],
+            [(part, solution.bound) for part, solution in solved],
+        )
     )
-    selection = NaturalSelection(tuple(pairs), certificate)
+    exact = all(solution.exact for _, solution in solved)
+    certificate = Certificate.of(
+        question, (objective, bound), sum(p.stratum.n_candidates() for p in parts), TIE_RULE, exact
+    )
+    changed = [item for part, solution in solved for item in part.changed(solution.chosen)]
+    candidates = {item_id for part in parts for item_id in part.kept}
+    lost = (items[i] for items in kept for i in items if i not in candidates)
+    changed += [_why_lost(item, table, question, excluded) for item in lost]
+    selection = NaturalSelection(tuple(pairs), certificate, tuple(changed))
     verify_natural(table, selection, excluded=excluded, review=review)
     return replace(selection, certificate=replace(certificate, seconds=perf_counter() - started))
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The answer to one stratum's question.
+    """The program of a stratum: kept pairs, then one candidate for a sentence of a model pair.
 
     Attributes:
-        stratum: which sentences, and how many pairs of them.
-        standing: reviewed pairs that stay.
-        taken: words of sentences that may not be chosen.
-        needs: (n_sources,) sentences that each source needs beside those that stay.
-        reachable: (n_sources,) sentences that it may use, as far as they were looked at.
-        shortfall: (n_sources,) sentences that it lacks.
-        lacked: (n_sources,) sentences that it lacks where all that may do stay.
-        kept_bound: no more reviewed pairs can stay.
-        chosen: the indices of the sentences of each source, in turn; where one lacks any, none.
-        prices: (n_sources,), likewise.
+        stratum: sentences, and number of pairs to select from them.
+        review: what was decided.
+        all_kept: kept items, for each file, the last one first.
     """
 
     stratum: Stratum
-    standing: list[Pair]
-    taken: frozenset[tuple[str, ...]]
-    needs: IntArray
-    reachable: IntArray
-    shortfall: IntArray
-    lacked: IntArray
-    kept_bound: int
-    chosen: Sequence[IntArray] = ()
-    prices: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    review: Review | None
+    all_kept: KeptItems
 
     @cached_property
-    def pairs(self) -> list[Pair]:
-        """The pairs that stay, by their names, and the new ones, matched."""
-        table, rows = self.stratum.table, self.stratum.rows
-        of_source = dict(zip(permutations(table.models, 2), self.chosen, strict=True))
-        new = []
-        for models in combinations(table.models, 2):
-            # Sentence 1 is rejected by model 1, so it is of the source (model 1, model 2).
-            sides = (rows[of_source[source]].tolist() for source in (models, models[::-1]))
-            matches = match_sentences(table.sentences, *sides)
-            new += [self.stratum.pair(models, rows) for rows in matches]
-        return [*self.standing, *new]
+    def kept(self) -> dict[str, Pair]:
+        """Kept pairs that can be selected from this stratum, by identifier."""
+        pairs: dict[str, Pair] = {}
+        if not any(self.all_kept):
+            return pairs
+        usable = {*self.stratum.rows[self.stratum.usable].tolist()}
+        rows_of = self.stratum.table.rows
+        for item_id, item in (entry for items in self.all_kept for entry in items.items()):
+            rows = tuple(rows_of.get(sentence, -1) for sentence in item.sentences)
+            models = (item.model_1, item.model_2)
+            if usable.issuperset(rows) and models in self.stratum.counts:
+                pair = replace(self.stratum.pair(models, (rows[0], rows[1])), trial_id=item_id)
+                accepted = min(pair.rank_1_model_2, pair.rank_2_model_1) >= 0.5
+                below = max(pair.rank_1_model_1, pair.rank_2_model_2) < 0.5
+                if accepted and (below or self.stratum.agreeing):
+                    pairs[item_id] = pair
+        return pairs
+
+    @cached_property
+    def free(self) -> tuple[BoolArray, BoolArray]:
+        """(n,) sentences that no reviewer rejects, and those that a trial shows that stays."""
+        sentences, usable = self.stratum.table.sentences, self.stratum.usable
+        if self.review is None or sentences is None:
+            return usable, np.zeros_like(usable)
+        rejected, shown = (
+            np.array([sentences[row].words in words for row in self.stratum.rows.tolist()])
+            if words
+            else np.zeros_like(usable)
+            for words in (self.review.rejected_words, self.review.shown_words)
+        )
+        return usable & ~rejected, shown
+
+    @cached_property
+    def arcs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Number of the source, index of the sentence and doubled rank of each candidate sentence.
+
+        A source is an ordered model pair (reject, accept). It has as many of its cheapest
+        admissible sentences as all sources need, those first that no trial shows.
+        """
+        doubled, (free, shown) = self.stratum.doubled, self.free
+        # Sort keys: trials' sentences last, then by rank
+        keys = doubled + shown * (2 * doubled.shape[1] + 1)
+        demand = sum(count for *_, count in self.stratum.sources)
+        indices, costs = [], []
+        for reject, accept in permutations(range(len(doubled)), 2):
+            admitted = np.flatnonzero(free & self.stratum.admits(doubled[reject], doubled[accept]))
+            key = keys[reject, admitted]
+            if len(key) > demand:
+                # Of sentences that tie, those with lower row numbers come first
+                near = key <= np.partition(key, demand - 1)[demand - 1]
+                admitted, key = admitted[near], key[near]
+            cheapest = admitted[np.argsort(key, kind="stable")[:demand]]
+            indices.append(cheapest)
+            costs.append(doubled[reject, cheapest])
+        sources = np.repeat(np.arange(len(indices)), list(map(len, indices)))
+        return sources, np.concatenate(indices), np.concatenate(costs)
+
+    @cached_property
+    def program(self) -> Program:
+        """The program."""
+        from scipy.sparse import csr_array
+
+        sources, indices, ranks = self.arcs
+        stratum, pairs, n_kept = self.stratum, [*self.kept.values()], len(self.kept)
+        rows = np.array([(p.row_1, p.row_2) for p in pairs], dtype=np.int64).reshape(-1, 2)
+        of_kept = np.searchsorted(stratum.rows, rows)
+        used, places = np.unique(np.concatenate([of_kept.ravel(), indices]), return_inverse=True)
+        number = {source[:2]: k for k, source in enumerate(stratum.sources)}
+        both = [(number[p.model_1, p.model_2], number[p.model_2, p.model_1]) for p in pairs]
+        columns = np.concatenate([np.repeat(np.arange(n_kept), 2), n_kept + np.arange(len(ranks))])
+        # Rules: how many sentences each source gets, then that no sentence is used twice
+        kept_sources = np.array(both, dtype=np.int64).reshape(-1)
+        of_rules = [np.concatenate([kept_sources, sources]), len(stratum.sources) + places]
+        shape = (len(stratum.sources) + len(used), n_kept + len(ranks))
+        entries = (np.ones(2 * len(columns)), (np.concatenate(of_rules), np.tile(columns, 2)))
+        of_length = f" of {stratum.words} words" if stratum.words else ""
+        need = np.array([count for *_, count in stratum.sources])
+        texts = stratum.table.sentences
+        return Program(
+            [*self._goals(indices), np.concatenate([self._kept_costs(of_kept), ranks])],
+            csr_array(entries, shape=shape).tocsc(),
+            np.concatenate([need, np.zeros(len(used))]).astype(float),
+            np.concatenate([need, np.ones(len(used))]).astype(float),
+            [
+                *(
+                    f"sentences{of_length} that {r} rejects and {a} accepts"
+                    for r, a, _ in stratum.sources
+                ),
+                *(
+                    f"a sentence is in one pair ({row if texts is None else texts[row].text!r})"
+                    for row in stratum.rows[used].tolist()
+                ),
+            ],
+            ["per_pair"] * len(stratum.sources) + [""] * len(used),
+        )
+
+    def _goals(self, indices: IntArray) -> list[FloatArray]:
+        number = {item_id: k for k, item_id in enumerate(self.kept)}
+        kept = [[number[i] for i in items if i in number] for items in self.all_kept]
+        return review_goals(kept, np.append(np.zeros(len(number), bool), self.free[1][indices]))
+
+    def _kept_costs(self, indices: IntArray) -> FloatArray:
+        """Doubled ranks of both sentences under the models that reject them, summed, (n_kept,)."""
+        models = [
+            [self.stratum.table.models.index(m) for m in (p.model_1, p.model_2)]
+            for p in self.kept.values()
+        ]
+        rejecting = np.array(models, dtype=np.int64).reshape(-1, 2)
+        costs: FloatArray = self.stratum.doubled[rejecting, indices].sum(axis=1)
+        return costs
+
+    def pairs(self, chosen: BoolArray) -> list[Pair]:
+        """Make the chosen pairs: kept ones as they are, and the other sentences matched."""
+        stratum, (sources, indices, _), n_kept = self.stratum, self.arcs, len(self.kept)
+        pairs = [pair for pair, stays in zip(self.kept.values(), chosen, strict=False) if stays]
+        used = np.flatnonzero(chosen[n_kept:])
+        number = {source[:2]: k for k, source in enumerate(stratum.sources)}
+        for models in stratum.counts:
+            # model_1 rejects sentence 1
+            sides = (
+                stratum.rows[indices[used[sources[used] == number[source]]]].tolist()
+                for source in (models, models[::-1])
+            )
+            matches = match_sentences(stratum.table.sentences, *sides)
+            pairs += [stratum.pair(models, rows) for rows in matches]
+        return pairs
+
+    def changed(self, chosen: BoolArray) -> tuple[ChangedItem, ...]:
+        """Find the reasons why kept pairs are not chosen."""
+        kept = {item_id: number for number, item_id in enumerate(self.kept)}
+        return changed_items(self.program, kept, chosen, hard=self.of_sentences)
+
+    @property
+    def of_sentences(self) -> range:
+        """Rules that no sentence is used twice, by number."""
+        return range(len(self.stratum.sources), len(self.program.names))
 
 
-def _best(stratum: Stratum, standing: list[Pair], taken: frozenset[tuple[str, ...]]) -> _Part:
-    """Pairs of a stratum that stay, and the best choice of the rest.
-
-    Args:
-        stratum: what to choose from.
-        standing: pairs that stay.
-        taken: words of sentences that may not be chosen.
-    """
-    needs = stratum.needs(standing)
-    # One sentence more than the total demand: so each source's cheapest idle one is among them.
-    arcs = _cheapest_arcs(stratum, stratum.free(taken, standing), int(needs.sum()) + 1)
-    source, sentence, _ = arcs
-    used, shortfall = flow.transportation(needs, *arcs)
-    reachable = np.bincount(source, minlength=len(needs))
-    stay = len(standing)
-    part = _Part(stratum, standing, taken, needs, reachable, shortfall, shortfall, stay)
-    if shortfall.any():
-        return part
-    # Arcs are sorted by source, and `used` ascends: the indices of each source, in turn.
-    chosen = np.split(sentence[used], np.cumsum(needs)[:-1])
-    return replace(part, chosen=chosen, prices=_prices(stratum, arcs, used, needs))
-
-
-def _fewest_changes(
-    stratum: Stratum, standing: list[Pair], taken: frozenset[tuple[str, ...]]
-) -> _Part:
-    """The same where not all reviewed pairs can stay: as many as can, by a whole-number program."""
-    every = _best(stratum, standing, taken)
-    if not every.shortfall.any() or not standing:
-        return every
-    needs = stratum.needs(())
-    source, sentence, _ = _cheapest_arcs(stratum, stratum.free(taken, ()), int(needs.sum()) + 1)
-    # Candidates are the reviewed pairs, then the arcs
-    n = len(standing)
-    uses: dict[int, list[int]] = defaultdict(list)  # row → candidates
-    for k, pair in enumerate(standing):
-        for row in (pair.row_1, pair.row_2):
-            uses[row].append(k)
-    for k, row in enumerate(stratum.rows[sentence].tolist(), start=n):
-        uses[row].append(k)
-    rules = [LinearRule(f"row {row}", who, [1] * len(who), 0, 1) for row, who in uses.items()]
-    for number, models in enumerate(permutations(stratum.table.models, 2)):
-        stay = [k for k, p in enumerate(standing) if {p.model_1, p.model_2} == {*models}]
-        members = [*stay, *(n + np.flatnonzero(source == number)).tolist()]
-        need = int(needs[number])
-        rules.append(LinearRule(f"source {number}", members, [1] * len(members), need, need))
-    choice = best_choice(np.repeat([-1.0, 0.0], [n, len(source)]), rules, seconds=_SECONDS)
-    if choice.chosen is None:
-        return every
-    kept = [pair for pair, stays in zip(standing, choice.chosen[:n], strict=True) if stays]
-    part = _best(stratum, kept, taken)
-    return replace(part, kept_bound=floor(_ROUNDING - choice.bound), lacked=every.shortfall)
-
-
-def _cheapest_arcs(stratum: Stratum, free: BoolArray, count: int) -> Arcs:
-    """Arcs of each source to its `count` cheapest admissible sentences, or to all there are.
-
-    The number of (reject, accept) among the models' permutations, by which they are sorted, the
-    index of a sentence in the stratum, and its doubled rank under the reject model; (n_arcs,) each.
-    """
-    doubled = stratum.doubled
-    # Free sentences by rank, one order for each reject model.
-    orders = [np.argsort(ranks, kind="stable") for ranks in doubled]
-    orders = [order[free[order]] for order in orders]
-    indices, costs = [], []  # of each source
-    for reject, accept in permutations(range(len(doubled)), 2):
-        order = orders[reject]
-        admissible = stratum.admits(doubled[reject], doubled[accept])
-        cheapest = order[admissible[order]][:count]
-        indices.append(cheapest)
-        costs.append(doubled[reject, cheapest])
-    source = np.repeat(np.arange(len(indices)), list(map(len, indices)))
-    return source, np.concatenate(indices), np.concatenate(costs)
-
-
-def _prices(stratum: Stratum, arcs: Arcs, chosen: IntArray, needs: IntArray) -> IntArray:
-    """Dual prices of a plan over all sentences, (n_sources,); 0 where nothing is needed."""
-    # Costs of every chosen sentence to every source, (n_sources, n_chosen), and of each source's
-    # cheapest sentence that is not chosen, (n_sources,): one more than was needed has been looked
-    # at, so that there is one, or none at all.
-    source, sentence, cost = arcs
-    n_models, n_sentences = stratum.doubled.shape
-    reject, accept = np.array(list(permutations(range(n_models), 2))).T
-    ranks = stratum.doubled[:, sentence[chosen]]  # (n_models, n_chosen)
-    costs = np.where(stratum.admits(ranks[reject], ranks[accept]), ranks[reject], flow.NEVER)
-    # No rearrangement saves as much as this: it stands for "no sentence is idle".
-    cheapest = np.full(len(needs), (len(needs) + 1) * 2 * n_sentences + 1)
-    idle = ~np.isin(sentence, sentence[chosen])
-    np.minimum.at(cheapest, source[idle], cost[idle])
-    cheapest[needs == 0] = 0
-    return flow.dual_prices(costs, source[chosen], cheapest)
+def _why_lost(
+    item: ReviewedItem, table: ScoreTable, question: NaturalQuestion, excluded: Collection[Sentence]
+) -> ChangedItem:
+    """Find the rule by which a kept pair cannot be selected from any stratum."""
+    name, models = item.source_id or item.item_id, (item.model_1, item.model_2)
+    if models not in combinations(table.models, 2):
+        return ChangedItem(name, f"the scores do not compare {models[0]} with {models[1]}")
+    if not table.rows.keys() >= {*item.sentences}:
+        return ChangedItem(name, "the scores lack one of its sentences")
+    without = replace(question, no_repeats=False, same_length=False, agreeing=True)
+    looser = {
+        "exclude": (question, ()),
+        "no_repeats": (replace(question, no_repeats=False), excluded),
+        "same_length": (replace(question, same_length=False), excluded),
+        "agreeing": (replace(question, agreeing=True), excluded),
+        "": (without, ()),
+    }
+    for key, (loosened, left_out) in looser.items():
+        parts = strata(table, loosened, left_out)
+        if any(_Part(part, None, [{name: item}]).kept for part in parts):
+            return ChangedItem(name, f"the rule `{key}`" if key else "several rules", key)
+    return ChangedItem(name, "a model does not prefer the sentence that it should")
 
 
 def match_sentences(
@@ -284,84 +318,43 @@ def match_sentences(
     return list(zip(sorted(rows_1, key=key), sorted(rows_2, key=key), strict=True))
 
 
-def _certify(
-    table: ScoreTable, question: NaturalQuestion, parts: Sequence[_Part]
-) -> NaturalCertificate:
-    sources = list(permutations(table.models, 2))
-    candidates = 0
-    for stratum in (part.stratum for part in parts):
-        # (n_models, n_sentences): ranks from the median on
-        accepted = stratum.doubled >= len(stratum.rows)
-        candidates += int((accepted.any(axis=0) & ~accepted.all(axis=0) & stratum.usable).sum())
-    totals = tuple(p.stratum.totals(p.pairs, p.standing, p.taken, p.prices) for p in parts)
-    objective, bound = rank_sums(totals)
-    admissible = np.sum([part.stratum.admissible() for part in parts], axis=0).tolist()
-    lacked = np.sum([part.lacked for part in parts], axis=0).tolist()
-    return NaturalCertificate(
-        objective=objective,
-        bound=bound,
-        status="optimal",  # verified, like all the rest, before anybody sees it
-        solver=flow.SOLVER,
-        version=flow.solver_version(),
-        tie_rule=TIE_RULE,
-        candidates=candidates,
-        kept=sum(len(part.standing) for part in parts),
-        kept_bound=sum(part.kept_bound for part in parts),
-        against=tuple(
-            (f"sentences for {reject} against {accept}", n)
-            for (reject, accept), n in zip(sources, lacked, strict=True)
-            if n
-        ),
-        question=question,
-        models=table.models,
-        n_sentences=len(table.log_probs),
-        excluded=0,
-        strata=totals,
-        prices=tuple(
-            (part.stratum.words, *source, price)
-            for part in parts
-            for source, price in zip(sources, part.prices.tolist(), strict=True)
-        ),
-        admissible=tuple((*source, n) for source, n in zip(sources, admissible, strict=True)),
-    )
-
-
-def _lacks(parts: Iterable[_Part]) -> bool:
-    """True if there are too few sentences."""
-    return any(part.shortfall.any() for part in parts)
-
-
 def _infeasible(
-    question: NaturalQuestion, parts: Sequence[_Part], lacks: Callable[[NaturalQuestion], bool]
+    table: ScoreTable,
+    question: NaturalQuestion,
+    parts: Sequence[_Part],
+    excluded: Collection[Sentence],
 ) -> InfeasibleError:
-    # Too few admissible sentences explain a lack by themselves; else other sources need the same.
+    """Name the ordered model pairs with too few sentences, and how many pairs can be selected."""
     below = "" if question.agreeing else "below 0.5 under {} and "
     reasons = []
     for part in parts:
         of_length = f" of {part.stratum.words} words" if part.stratum.words else ""
-        sources = permutations(part.stratum.table.models, 2)
-        numbers = zip(sources, part.needs, part.reachable, part.shortfall, strict=True)
-        for (reject, accept), needs, has, short in numbers:
-            lacks_so_many, why = short, "others need the same ones"
-            if has < needs:
+        reachable = np.bincount(part.arcs[0], minlength=len(part.stratum.sources)).tolist()
+        lacking = least_violations(part.program, hard=part.of_sentences)
+        sources = part.stratum.sources
+        for number, (reject, accept, needs) in enumerate(sources):
+            lacks, why = lacking.get(number, 0), "others need the same ones"
+            if reachable[number] < needs:
                 rank = f"rank {below.format(reject)}at least 0.5 under {accept}"
-                lacks_so_many, why = needs - has, f"only {has} usable ones {rank}"
-            if lacks_so_many:
-                which = f"{lacks_so_many} of {needs} sentences{of_length}"
+                lacks = needs - reachable[number]
+                why = f"only {reachable[number]} usable ones {rank}"
+            if lacks:
+                which = f"{lacks} of {needs} sentences{of_length}"
                 reasons.append(f"{reject} against {accept} lacks {which}: {why}")
-    stay = sum(len(part.standing) for part in parts)
-    beside = f" beside the {counted(stay, 'reviewed pair')} that stay" if stay else ""
 
-    def at_most(number: int) -> NaturalQuestion:
+    def is_too_many(number: int) -> bool:
         counts = tuple((a, b, min(count, number)) for a, b, count in question.counts)
-        return replace(question, per_pair=min(question.per_pair, number), counts=counts)
+        fewer = replace(question, per_pair=min(question.per_pair, number), counts=counts)
+        review = parts[0].review
+        programs = (_Part(part, review, ()).program for part in strata(table, fewer, excluded))
+        return any(solve(program) is None for program in programs)
 
-    # The largest number that can be had: a bisection, since fewer pairs need fewer sentences
+    # The largest number that can be selected: a bisection, since fewer pairs need fewer sentences
     asked = max(question.per_pair, *(count for *_, count in question.counts), 0)
-    most = bisect_left(range(1, asked), True, key=lambda number: lacks(at_most(number)))
+    most = bisect_left(range(1, asked), True, key=is_too_many)
     agree = "" if question.agreeing else ", allow pairs that both models order alike (agreeing)"
     return InfeasibleError(
-        f"There is no set of {counted(question.per_pair, 'pair')} for every model pair{beside}: "
+        f"There is no set of {counted(question.per_pair, 'pair')} for every model pair: "
         f"{counted(most, 'pair')} for every model pair can be had. By reject against accept model: "
         f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs{agree}, or leave models "
         f"out."

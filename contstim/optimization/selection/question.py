@@ -1,18 +1,18 @@
-"""Questions that a selection answers, and its answers: stimuli, and the proof of their worth."""
+"""Questions to a selection, and its answers: stimuli with a certificate of their value."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from contstim.errors import InputError
-from contstim.files.documents import FORMAT, read_json_object, refuse_other_format, write_json
+from contstim.files.documents import FORMAT, write_json
 from contstim.files.tables import ShownAsTable, columns_of, frame_of
 from contstim.items.matching import ENOUGH
 from contstim.items.stimuli import ControversialMinimalPair, Pair, Triplet
+from contstim.optimization.selection.solver import EXACT, SOLVER, solver_version
 from contstim.options import Help, Reads, check_ranges
 from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pandas import DataFrame
+
+    from contstim.optimization.selection.reviewed import ChangedItem
 
 ModelPair = tuple[str, str]
 PairCounts = tuple[tuple[str, str, int], ...]
@@ -29,7 +31,7 @@ MinimalPairObjective = Literal["margin", "evidence", "rank"]
 
 @dataclass(frozen=True, kw_only=True)
 class NaturalRules:
-    """Controversial pairs of natural sentences: how many, and the rules that they keep."""
+    """Number of controversial natural pairs, and their rules."""
 
     per_pair: Annotated[int, Help("Sentence pairs for each pair of models.", at_least=0)] = 10
     no_repeats: Annotated[bool, Help("Leave out sentences in which a word repeats.")] = False
@@ -51,15 +53,15 @@ class NaturalRules:
 
 @dataclass(frozen=True, kw_only=True)
 class NaturalQuestion(NaturalRules):
-    """The same with the files that say more read.
+    """The rules, with counts and word lists loaded from their files.
 
     Attributes:
         counts: (model_1, model_2, pairs) for model pairs, in the order of the scores, that need
-            another number than `per_pair`; 0 leaves one out.
+            another number than `per_pair`; 0 leaves a pair out.
         repeatable: words that `no_repeats` exempts; case does not count.
 
     Raises:
-        InputError: a number is out of range.
+        InputError: if a number is out of range.
     """
 
     counts: PairCounts = ()
@@ -71,7 +73,7 @@ class NaturalQuestion(NaturalRules):
 
 @dataclass(frozen=True, kw_only=True)
 class TripletRules:
-    """Triplets: how many, what they are worth, and the rules that they keep.
+    """Number of triplets, their objective and their rules.
 
     Attributes:
         objective: `readable` requires enough nats on each side, and minimises the new words of
@@ -95,8 +97,8 @@ class TripletRules:
     enough: Annotated[
         float | None,
         Help(
-            "With readable: the least nats that either model takes from the sentence that it "
-            "rejects. By default 5; in a study, what its searches look for.",
+            "With readable: minimum difference in nats between the natural sentence and the one "
+            "that a model rejects. By default 5; in a study, that of the searches.",
             at_least=0.0,
         ),
     ] = None
@@ -106,13 +108,13 @@ class TripletRules:
     quantiles: Annotated[
         int,
         Help(
-            "Spread natural sentences evenly over this many quantiles of either model's "
-            "probability; 0: no matter which.",
+            "Spread natural sentences evenly over this many quantiles of each model's "
+            "probability; 0: do not.",
             at_least=0,
         ),
     ] = 10
-    natural_once: Annotated[bool, Help("No natural sentence serves two model pairs.")] = False
-    word_cap: Annotated[int | None, Help("How often a word may stand in all.", at_least=1)] = None
+    natural_once: Annotated[bool, Help("Use a natural sentence only once.")] = False
+    word_cap: Annotated[int | None, Help("Maximum number of uses of a word.", at_least=1)] = None
     token_balance: Annotated[
         float | None,
         Help(
@@ -121,9 +123,9 @@ class TripletRules:
             at_least=0.0,
         ),
     ] = None
-    seconds: Annotated[
-        float, Help("How long a search may take; the rest is in the bound.", at_least=0.0)
-    ] = 60.0
+    seconds: Annotated[float, Help("Time limit of the search for the optimum.", at_least=0.0)] = (
+        60.0
+    )
 
     def __post_init__(self) -> None:
         check_ranges(self)
@@ -132,7 +134,7 @@ class TripletRules:
 
     @property
     def floor(self) -> float:
-        """Nats that each side of a triplet must have; -inf where nats are what is chosen by."""
+        """Minimum of nats on each side of a triplet; -inf if the objective is about nats."""
         if self.objective != "readable":
             return -inf
         return ENOUGH if self.enough is None else self.enough
@@ -140,22 +142,19 @@ class TripletRules:
 
 @dataclass(frozen=True, kw_only=True)
 class TripletQuestion(TripletRules):
-    """The same with the files that say more read.
+    """The rules, with counts and word lists loaded from their files.
 
     Attributes:
-        counts: (model_1, model_2, triplets) for model pairs, as they stand in the triplets, that
-            need another number than `per_pair`; 0 leaves one out.
+        counts: (model_1, model_2, triplets) for model pairs, in the order of the triplets, that
+            need another number than `per_pair`; 0 leaves a pair out.
         uncapped: words for which `word_cap` does not count.
-        edges: (model_1, model_2, model, edges) of quantile groups, nats, as they were in an earlier
-            selection; others are those of the triplets that have enough nats.
 
     Raises:
-        InputError: a number is out of range.
+        InputError: if a number is out of range.
     """
 
     counts: PairCounts = ()
     uncapped: frozenset[str] = REPEATABLE_ENGLISH
-    edges: tuple[tuple[str, str, str, tuple[float, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -166,10 +165,10 @@ class TripletQuestion(TripletRules):
 def demand(
     question: NaturalQuestion | TripletQuestion, pairs: Iterable[ModelPair]
 ) -> dict[ModelPair, int]:
-    """Number of stimuli that each model pair needs.
+    """Return the number of stimuli for each model pair.
 
     Raises:
-        InputError: a count is negative or of other models, or no pair needs any.
+        InputError: if a count is negative or for other models, or no pair needs any.
     """
     needed = dict.fromkeys(pairs, question.per_pair)
     for first, second, count in question.counts:
@@ -189,179 +188,8 @@ def demand(
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelectionCertificate:
-    """Statements common to all certificates, and how these are written and read.
-
-    Attributes:
-        objective: what the chosen set is worth.
-        bound: what no other set can exceed or fall below.
-        status: how far apart these are.
-        solver: the method that found the set.
-        version: of the solver.
-        tie_rule: what decides between sets that are worth the same.
-        candidates: how many stimuli there were to choose from.
-        seconds: from loaded input to the verified selection.
-        reviewed: how many stimuli of this kind stood before, all 0 where there was no review.
-        rejected: how many of these were rejected.
-        kept: how many of these stay; the objective is the best that is possible with so many.
-        kept_bound: more than so many cannot stay.
-        against: (rule, by how much) that the nearest set breaks in which all stay that may; none
-            where they do.
-        shared: whether new stimuli may show sentences of trials that stay, since there is no set
-            without any.
-        format: of the file.
-    """
-
-    objective: float
-    bound: float
-    status: str
-    solver: str
-    version: str
-    tie_rule: str
-    candidates: int
-    seconds: float = 0.0
-    reviewed: int = 0
-    rejected: int = 0
-    kept: int = 0
-    kept_bound: int = 0
-    against: tuple[tuple[str, int], ...] = ()
-    shared: bool = False
-    format: int = FORMAT
-
-    @property
-    def text(self) -> str:
-        """Objective and bound, in words."""
-        return f"{self.status}: objective {self.objective:g}, bound {self.bound:g}"
-
-    def save(self, path: Path | str) -> None:
-        """Write the certificate as JSON.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
-
-        def in_json(value: Path | frozenset[str]) -> str | list[str]:
-            return str(value) if isinstance(value, Path) else sorted(value)
-
-        content = {**asdict(self), "gap": abs(self.objective - self.bound)}
-        write_json(path, content, default=in_json)
-
-    @classmethod
-    def load(cls, path: Path | str) -> Self:
-        """Read a certificate of this kind back.
-
-        Raises:
-            InputError: the file cannot be read or is not such a certificate.
-        """
-        from pydantic import TypeAdapter, ValidationError
-
-        try:
-            content = read_json_object(path)
-            refuse_other_format(path, content)
-            content.pop("gap", None)  # follows from objective and bound
-            text = json.dumps(content)
-            return TypeAdapter(cls).validate_json(text, strict=True, extra="forbid")
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise InputError(f"{path} is not a {cls.__name__}: {where}: {first['msg']}.") from None
-
-
-@dataclass(frozen=True, kw_only=True)
-class NaturalCertificate(SelectionCertificate):
-    """The answer to a question about natural pairs, and a bound that anybody can recompute.
-
-    `objective` is Eq. 5 of the 2023 study: the fractional ranks of all chosen sentences under the
-    models that reject them, summed. `bound` is what no selection can fall below. Ranks are among
-    the sentences of a stratum: of all, or where `question.same_length`, of those of one length.
-
-    Attributes:
-        status: `optimal`: objective and bound are the same integers.
-        candidates: usable sentences on which two models disagree: below the median rank of one, at
-            or above that of another.
-        models: of the scores.
-        n_sentences: of the scores.
-        excluded: how many distinct sentences were not to be chosen.
-        strata: (words, sentences, objective, bound) of each stratum; words are 0 where lengths do
-            not count, objective and bound are numerators over twice the number of sentences.
-        prices: (words, reject model, accept model, dual price), in doubled ranks, for every ordered
-            pair of each stratum.
-        admissible: (reject model, accept model, usable sentences that this pair may use).
-    """
-
-    question: NaturalQuestion
-    models: tuple[str, ...]
-    n_sentences: int
-    excluded: int
-    strata: tuple[tuple[int, int, int, int], ...]
-    prices: tuple[tuple[int, str, str, int], ...]
-    admissible: tuple[tuple[str, str, int], ...]
-
-
-@dataclass(frozen=True, repr=False)
-class NaturalSelection(ShownAsTable):
-    """Controversial natural pairs, as many as asked for each model pair, and their certificate.
-
-    Model pairs stand in the order of the score table's columns, pairs within by `row_1`.
-    """
-
-    pairs: tuple[Pair, ...]
-    certificate: NaturalCertificate
-
-    def __repr__(self) -> str:
-        return f"<NaturalSelection: {len(self.pairs):,} pairs, {self.certificate.text}>"
-
-    def to_frame(self) -> DataFrame:
-        """The pairs as a table of pandas, in the columns of pairs.csv."""
-        return frame_of(columns_of(Pair, self.pairs))
-
-
-@dataclass(frozen=True, kw_only=True)
-class TripletCertificate(SelectionCertificate):
-    """The answer to a question about triplets, and a bound on every other answer.
-
-    Anybody can recompute `price_bound` from `prices`; where `bound` is tighter, branch and bound
-    was needed, and `bound` is its own account.
-
-    Attributes:
-        objective: of the chosen triplets all new words of another part of speech and, behind the
-            decimal point, all new words (2.034: 2 and 34); summed Eq. 4 (nats); or summed ranks.
-        bound: what no set can exceed (controversiality) or fall below (all others): the tighter of
-            `price_bound` and the solver's own account.
-        status: `optimal`: objective and bound differ by at most 2e-6; `gap`: the time ended before.
-        price_bound: what `prices` prove (`contstim.optimization.selection.programs`).
-        prices: (rule, price), zeros left out.
-        kept_price_bound: what `kept_prices` prove of `kept`; `kept_bound` may be the solver's own.
-        kept_prices: (rule, price), zeros left out, of the search for as many kept as possible.
-        edges: (model_1, model_2, model, edges) of the quantile groups of p(n|model), nats.
-    """
-
-    question: TripletQuestion
-    price_bound: float
-    prices: tuple[tuple[str, float], ...]
-    kept_price_bound: int = 0
-    kept_prices: tuple[tuple[str, float], ...] = ()
-    edges: tuple[tuple[str, str, str, tuple[float, ...]], ...] = ()
-
-
-@dataclass(frozen=True, repr=False)
-class TripletSelection(ShownAsTable):
-    """The chosen triplets, in the order in which they were given, and their certificate."""
-
-    triplets: tuple[Triplet, ...]
-    certificate: TripletCertificate
-
-    def __repr__(self) -> str:
-        return f"<TripletSelection: {len(self.triplets):,} triplets, {self.certificate.text}>"
-
-    def to_frame(self) -> DataFrame:
-        """The triplets as a table of pandas, in the columns of triplets.csv."""
-        return frame_of(columns_of(Triplet, self.triplets))
-
-
-@dataclass(frozen=True, kw_only=True)
 class MinimalPairQuestion:
-    """Controversial minimal pairs: how many, what they are worth, and the rules that they keep.
+    """Number of controversial minimal pairs, their objective and their rules.
 
     Attributes:
         objective: with d the log-probability of the acceptable sentence less that of the other,
@@ -373,7 +201,7 @@ class MinimalPairQuestion:
         floor: of both sentences under both models.
 
     Raises:
-        InputError: a number is out of range, or `per_pair` is odd.
+        InputError: if a number is out of range, or `per_pair` is odd.
     """
 
     per_pair: Annotated[
@@ -408,48 +236,154 @@ class MinimalPairQuestion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MinimalPairCertificate(SelectionCertificate):
-    """The answer to a question about minimal pairs, and a bound on every other answer.
+class Certificate:
+    """What was asked, the value of the selection, and the proven bound on every other selection.
 
     Attributes:
-        objective: summed worth of the chosen pairs.
-        bound: what no set can exceed.
-        models: of the scores.
-        n_pairs: of the scores.
-        status: `optimal`: no shares are more even, and objective and bound differ by at most 2e-6;
-            `gap`: the time ended before one of these was proven.
-        shares: how many shares are 1 or more, 2 or more, and so on. A share is the number of chosen
-            pairs of one paradigm in one half, in which one model of two is right.
-        price_bound: what `prices` prove.
-        prices: (rule, price), zeros left out.
+        question: what was asked.
+        objective: value of the selection. Natural pairs: Eq. 5 of the 2023 study, the summed
+            fractional ranks of all sentences under the models that reject them. Triplets: all new
+            words of another part of speech and, behind the decimal point, all new words (2.034: 2
+            and 34); summed Eq. 4 (nats); or summed ranks. Minimal pairs: summed objective.
+        bound: proven bound: no selection that keeps as many reviewed items is better.
+        status: `optimal` if objective and bound are equal (within 2e-6) and all earlier goals of
+            the program are proven; `gap` if the time limit was reached before.
+        solver: program that found the selection.
+        version: version of the solver.
+        tie_rule: rule that decides between selections of equal value.
+        candidates: number of candidates.
+        seconds: time from loaded input to the checked selection.
+        format: version of the file format.
     """
 
-    question: MinimalPairQuestion
-    models: tuple[str, ...]
-    n_pairs: int
-    shares: tuple[int, ...]
-    price_bound: float
-    prices: tuple[tuple[str, float], ...]
+    question: NaturalQuestion | TripletQuestion | MinimalPairQuestion
+    objective: float
+    bound: float
+    status: str
+    solver: str
+    version: str
+    tie_rule: str
+    candidates: int
+    seconds: float = 0.0
+    format: int = FORMAT
+
+    @classmethod
+    def of(
+        cls,
+        question: NaturalQuestion | TripletQuestion | MinimalPairQuestion,
+        values: tuple[float, float],
+        candidates: int,
+        tie_rule: str,
+        exact: bool,
+    ) -> Self:
+        """Make the certificate of a solved program.
+
+        Args:
+            question: what was asked.
+            values: objective and bound.
+            candidates: number of candidates.
+            tie_rule: see the class.
+            exact: whether the values of all earlier goals are proven.
+        """
+        objective, bound = values
+        return cls(
+            question=question,
+            objective=objective,
+            bound=bound,
+            status="optimal" if exact and abs(objective - bound) <= 2 * EXACT else "gap",
+            solver=SOLVER,
+            version=solver_version(),
+            tie_rule=tie_rule,
+            candidates=candidates,
+        )
+
+    @property
+    def gap(self) -> float:
+        """Difference between objective and bound."""
+        return abs(self.objective - self.bound)
+
+    @property
+    def text(self) -> str:
+        """Objective and bound, in words."""
+        return f"{self.status}: objective {self.objective:g}, bound {self.bound:g}"
+
+    def save(self, path: Path | str) -> None:
+        """Write the certificate as JSON.
+
+        Raises:
+            InputError: if the file cannot be written.
+        """
+
+        def in_json(value: Path | frozenset[str]) -> str | list[str]:
+            return str(value) if isinstance(value, Path) else sorted(value)
+
+        write_json(path, {**asdict(self), "gap": self.gap}, default=in_json)
+
+
+@dataclass(frozen=True, repr=False)
+class NaturalSelection(ShownAsTable):
+    """Controversial natural pairs, as many as asked for each model pair.
+
+    Attributes:
+        pairs: by models in the order of the scores, then by `row_1`.
+        certificate: their value and its bound.
+        changed: reviewed pairs that were not rejected and are not selected again.
+    """
+
+    pairs: tuple[Pair, ...]
+    certificate: Certificate
+    changed: tuple[ChangedItem, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<NaturalSelection: {len(self.pairs):,} pairs, {self.certificate.text}>"
+
+    def to_frame(self) -> DataFrame:
+        """Return the pairs as a pandas table, with the columns of pairs.csv."""
+        return frame_of(columns_of(Pair, self.pairs))
+
+
+@dataclass(frozen=True, repr=False)
+class TripletSelection(ShownAsTable):
+    """The chosen triplets.
+
+    Attributes:
+        triplets: in the order of the candidates.
+        certificate: their value and its bound.
+        changed: reviewed triplets that were not rejected and are not selected again.
+    """
+
+    triplets: tuple[Triplet, ...]
+    certificate: Certificate
+    changed: tuple[ChangedItem, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<TripletSelection: {len(self.triplets):,} triplets, {self.certificate.text}>"
+
+    def to_frame(self) -> DataFrame:
+        """Return the triplets as a pandas table, with the columns of triplets.csv."""
+        return frame_of(columns_of(Triplet, self.triplets))
 
 
 @dataclass(frozen=True, repr=False)
 class MinimalPairSelection(ShownAsTable):
-    """Controversial minimal pairs, and their certificate.
+    """Controversial minimal pairs.
 
     Attributes:
         pairs: by models, then in the order of the scores.
-        verdicts: a row for each paradigm and two models: of its minimal pairs, those in which both,
-            one, the other and neither is right (a tie is not), and how many were chosen.
-        certificate: the proof of their worth.
+        verdicts: a row for each paradigm and two models: numbers of its minimal pairs in which
+            both, one, the other and neither is right (a tie is not), and of chosen ones.
+        certificate: their value and its bound.
+        changed: reviewed pairs that were not rejected and are not selected again.
     """
 
     pairs: tuple[ControversialMinimalPair, ...]
     verdicts: dict[str, list[object]]
-    certificate: MinimalPairCertificate
+    certificate: Certificate
+    changed: tuple[ChangedItem, ...] = ()
 
     def __repr__(self) -> str:
         return f"<MinimalPairSelection: {len(self.pairs):,} pairs, {self.certificate.text}>"
 
     def to_frame(self) -> DataFrame:
-        """The pairs as a table of pandas."""
+        """Return the pairs as a pandas table."""
         return frame_of(columns_of(ControversialMinimalPair, self.pairs))

@@ -1,14 +1,11 @@
-"""Sentences that are ranked among each other, and pairs that are to be made of them: strata.
+"""Sentences that are ranked among each other, and the pairs to select from them: strata.
 
-Where both sentences of a pair are to have the same number of words, the question falls into one
-for each length, with ranks, sentences and pairs of its own.
+With `same_length` each number of words is a stratum with its own ranks, sentences and pairs.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
@@ -18,33 +15,29 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.items.scores import doubled_ranks
 from contstim.items.stimuli import Pair, content_id
-from contstim.optimization.selection.flow import sentence_prices
 from contstim.optimization.selection.question import demand
 from contstim.words.sentence import repeats
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
     from contstim.files.arrays import BoolArray, IntArray
-    from contstim.items.reviews import ReviewedItem
     from contstim.items.scores import ScoreTable
     from contstim.optimization.selection.question import ModelPair, NaturalQuestion
     from contstim.words.sentence import Sentence
 
-    Totals = tuple[int, int, int, int]
-
 
 @dataclass(frozen=True, eq=False)
 class Stratum:
-    """Sentences that are ranked among each other, and the pairs that are to be made of them.
+    """Sentences that are ranked among each other, and the number of pairs to select from them.
 
     Attributes:
-        table: the scores that the sentences are of.
-        words: of each sentence; 0 where lengths may differ.
-        rows: (n,) of the table, ascending; an index is one into these.
-        usable: (n,) sentences that the rules about words leave.
-        counts: pairs for each unordered model pair, in the models' order.
-        agreeing: whether a sentence need not be below the median of the model that rejects it.
+        table: scores of all sentences.
+        words: number of words of each sentence; 0 if lengths may differ.
+        rows: (n,) rows of the table, ascending; other arrays are indexed like these.
+        usable: (n,) whether the rules about words admit a sentence.
+        counts: number of pairs for each unordered model pair, in the order of the models.
+        agreeing: whether a sentence may rank above the median of the model that rejects it.
     """
 
     table: ScoreTable
@@ -56,120 +49,51 @@ class Stratum:
 
     @cached_property
     def doubled(self) -> IntArray:
-        """(n_models, n) doubled ranks, 2 … 2n, which makes mean ranks of ties whole."""
+        """Doubled ranks, 2 … 2n, (n_models, n); mean ranks of ties are whole numbers."""
         return np.stack([doubled_ranks(column) for column in self.table.log_probs[self.rows].T])
 
-    @property
-    def below(self) -> int:
-        """Number that doubled ranks under the model that rejects are below: n, the median's."""
-        return 2 * len(self.rows) + 1 if self.agreeing else len(self.rows)
+    @cached_property
+    def sources(self) -> list[tuple[str, str, int]]:
+        """Reject model, accept model and number of sentences, for each ordered model pair."""
+        counts = {frozenset(models): count for models, count in self.counts.items()}
+        return [(*pair, counts[frozenset(pair)]) for pair in permutations(self.table.models, 2)]
 
     def admits(self, rejecting: IntArray, accepting: IntArray) -> BoolArray:
-        """Sentences that one model may reject and the other accept, by their doubled ranks.
+        """Return whether one model may reject sentences and the other accept them, by their ranks.
 
         Every rank of a sentence below the median is less than every one at or above it, tied or
         not. So each of two models prefers the sentence that the other rejects.
         """
-        return (rejecting < self.below) & (accepting >= len(self.rows))
+        below = 2 * len(self.rows) + 1 if self.agreeing else len(self.rows)
+        return (rejecting < below) & (accepting >= len(self.rows))
 
     def admissible(self) -> IntArray:
-        """Usable sentences that each (reject, accept) may use, (n_sources,), as `permutations`."""
+        """Return the number of usable sentences for each ordered model pair, (n_sources,)."""
         ranks = self.doubled[:, self.usable]
         return np.array([self.admits(*pair).sum() for pair in permutations(ranks, 2)])
 
-    def free(self, taken: Collection[tuple[str, ...]], standing: Iterable[Pair]) -> BoolArray:
-        """(n,) usable sentences but for those of certain words, and those of pairs that stay."""
-        sentences = self.table.sentences
-        shown = (s.words for pair in standing for s in (pair.sentence_1, pair.sentence_2) if s)
-        words = {*taken, *shown}
-        if not words or sentences is None:
-            return self.usable
-        return self.usable & [sentences[row].words not in words for row in self.rows.tolist()]
+    def n_candidates(self) -> int:
+        """Return the number of usable sentences that some models accept and others reject."""
+        accepted = self.doubled[:, self.usable] >= len(self.rows)
+        return int((accepted.any(axis=0) & ~accepted.all(axis=0)).sum())
 
-    def pair(self, models: ModelPair, rows: tuple[int, int], trial_id: str = "") -> Pair:
-        """The pair of two rows of the table, by default named by its content."""
+    def pair(self, models: ModelPair, rows: tuple[int, int]) -> Pair:
+        """Make the pair of two rows of the table."""
         indices = np.searchsorted(self.rows, rows)
         columns = [self.table.models.index(model) for model in models]
-        # Rows × models, so that raveled they are r(s1|m1), r(s1|m2), r(s2|m1), r(s2|m2).
+        # Sentences × models, so that raveled they are r(s1|m1), r(s1|m2), r(s2|m1), r(s2|m2)
         ranks = self.doubled[np.ix_(np.array(columns), indices)].T / (2 * len(self.rows))
-        every = self.table.sentences
-        first, second = (None if every is None else every[row] for row in rows)
-        name = trial_id or content_id(
-            "pair", *models, *(rows if every is None else (first, second))
-        )
+        sentences = self.table.sentences
+        first, second = (None if sentences is None else sentences[row] for row in rows)
+        content = rows if sentences is None else (first, second)
+        name = content_id("pair", *models, *content)
         return Pair(name, *models, first, second, *rows, *ranks.ravel().tolist())
-
-    def needs(self, standing: Iterable[Pair]) -> IntArray:
-        """(n_sources,) sentences that each (reject, accept) needs beside pairs that stay."""
-        stay = Counter(frozenset((pair.model_1, pair.model_2)) for pair in standing)
-        counts = {frozenset(models): count for models, count in self.counts.items()}
-        sources = map(frozenset, permutations(self.table.models, 2))
-        return np.array([counts[source] - stay[source] for source in sources])
-
-    def cost(self, pair: Pair) -> int:
-        """The ranks of a pair that Eq. 5 sums, doubled: of each sentence under who rejects it."""
-        models = [self.table.models.index(model) for model in (pair.model_1, pair.model_2)]
-        return int(self.doubled[models, np.searchsorted(self.rows, (pair.row_1, pair.row_2))].sum())
-
-    def totals(
-        self,
-        pairs: Iterable[Pair],
-        standing: Collection[Pair],
-        taken: Collection[tuple[str, ...]],
-        prices: IntArray,
-    ) -> Totals:
-        """Words, sentences, cost of pairs in doubled ranks, and what no others cost less than.
-
-        That is, as prices prove, what the sources pay less what the sentences earn, the dual
-        objective, beside pairs that stay; see `flow`.
-
-        Args:
-            pairs: all of them.
-            standing: those that stay.
-            taken: words of sentences that may not be used.
-            prices: (n_sources,) of one sentence.
-        """
-        free = self.free(taken, standing)
-        earned = sentence_prices(self.doubled, prices, self.below)[free].sum()
-        bound = sum(map(self.cost, standing)) + int(self.needs(standing) @ prices) - int(earned)
-        return self.words, len(self.rows), sum(map(self.cost, pairs)), bound
-
-    def standing(
-        self, reviewed: Mapping[str, ReviewedItem], rejected: Collection[str]
-    ) -> list[Pair]:
-        """Reviewed pairs that can stay, the best where more stood than are asked for.
-
-        A pair stays that was not rejected and still is what is asked for: the rules about words
-        leave its sentences, they are of this stratum, and either is admissible.
-        """
-        stands: dict[ModelPair, list[Pair]] = defaultdict(list)
-        own = {*self.rows[self.usable].tolist()}
-        for item_id, item in reviewed.items():
-            if item_id in rejected:
-                continue
-            one, two = (self.table.rows[sentence] for sentence in item.sentences)
-            if one not in own or two not in own:
-                continue
-            models = (item.model_1, item.model_2)
-            first, second = np.searchsorted(self.rows, (one, two))
-            ranks = self.doubled[[self.table.models.index(model) for model in models]]
-            if self.admits(ranks[0, first], ranks[1, first]) and self.admits(
-                ranks[1, second], ranks[0, second]
-            ):
-                stands[models].append(self.pair(models, (one, two), item_id))
-        return [
-            pair
-            for models, pairs in stands.items()
-            for pair in sorted(pairs, key=lambda p: (self.cost(p), p.trial_id))[
-                : self.counts[models]
-            ]
-        ]
 
 
 def strata(
     table: ScoreTable, question: NaturalQuestion, excluded: Collection[Sentence] = ()
 ) -> list[Stratum]:
-    """The parts that the question falls into: one, or one for each length that gets pairs.
+    """Split a question into independent parts: one, or one for each length that gets pairs.
 
     Each length's share of every model pair's pairs is its share of the table's sentences.
 
@@ -199,9 +123,9 @@ def strata(
 
 
 def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
-    """Number of pairs of each length, in proportion to how many sentences have it.
+    """Return the number of pairs of each length, in proportion to the sentences of that length.
 
-    The largest remainders are rounded up (Hamilton's method); of equal ones the shorter length's.
+    The largest remainders are rounded up (Hamilton's method), the shorter length's if they tie.
     """
     total = sum(sizes.values())
     shares = {words: count * size // total for words, size in sizes.items()}
@@ -214,7 +138,7 @@ def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
 def _usable_rows(
     table: ScoreTable, question: NaturalQuestion, excluded: Collection[Sentence]
 ) -> BoolArray:
-    """Rows that may be chosen at all: of several that look alike to people, the first only."""
+    """Return which rows may be chosen: of several that look alike to people, only the first."""
     if table.sentences is None:
         if excluded or question.no_repeats or question.same_length:
             raise InputError(
@@ -234,13 +158,3 @@ def _usable_rows(
         exempt = frozenset(map(str.lower, question.repeatable))
         usable &= ~np.array([repeats(sentence.words, exempt) for sentence in table.sentences])
     return usable
-
-
-def rank_sums(totals: Iterable[Totals]) -> tuple[float, float]:
-    """Objective and bound as fractional ranks, summed without rounding.
-
-    Args:
-        totals: of each stratum, which has a scale of its own.
-    """
-    parts = [(Fraction(cost, 2 * n), Fraction(bound, 2 * n)) for _, n, cost, bound in totals]
-    return float(sum(cost for cost, _ in parts)), float(sum(bound for _, bound in parts))

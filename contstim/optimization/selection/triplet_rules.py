@@ -14,20 +14,16 @@ from contstim.errors import InputError
 from contstim.items.matching import match
 from contstim.items.scores import doubled_ranks
 from contstim.items.stimuli import repeated_item
-from contstim.optimization.selection.programs import LinearRule
+from contstim.optimization.selection.solver import EXACT, LinearRule
 from contstim.words.sentence import all_but_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from fractions import Fraction
 
     from contstim.files.arrays import FloatArray, IntArray
     from contstim.items.stimuli import Triplet
     from contstim.optimization.selection.question import ModelPair, Objective, TripletQuestion
 
-    Edges = Mapping[tuple[str, str, str], tuple[float, ...]]
-
-EXACT = 1e-6  # nats or ranks: objective and bound that differ by less are called equal
 _ROUNDING = 1e-5  # of Eq. 4, as a share of the largest log-probability: float32 rounds each
 _QUANTILES = {4: "quartile", 5: "quintile", 10: "decile", 100: "percentile"}
 
@@ -135,10 +131,17 @@ def triplet_costs(
     return ranks - above / (2 * n_chosen * above.max(initial=1.0)), ranks
 
 
-def as_bound(cost: Fraction | float, objective: Objective) -> float:
-    """A lower bound on summed costs as a bound on summed values; rank sums are whole."""
-    bound = -float(cost) if objective == "controversiality" else float(cost)
-    return float(ceil(cost)) if objective == "worst-rank" and np.isfinite(bound) else bound
+def as_bound(cost: float, value: float, objective: Objective) -> float:
+    """Convert a lower bound on summed costs to a bound on summed values; rank sums are whole.
+
+    Args:
+        cost: lower bound on summed costs.
+        value: of the chosen set, which the bound may be beyond only by rounding.
+        objective: what is optimised.
+    """
+    if objective == "controversiality":
+        return max(-cost, value)
+    return min(float(ceil(cost - EXACT)) if objective == "worst-rank" else cost, value)
 
 
 def build_rules(
@@ -159,14 +162,13 @@ def build_rules(
         InputError: triplets cannot be spread evenly over quantiles, or tokens are not given.
     """
     rules: list[LinearRule] = []
-    edges = edges_of(triplets, question)
     pairs = by_model_pair(triplets)
     for pair, count in needs.items():
         able = [index for index in pairs[pair] if has_enough(triplets[index], question)]
         if low := sorted({*pairs[pair]} - {*able}):
             name = f"{'-'.join(pair)} triplets of less than {question.floor:g} nats on a side"
-            rules.append(LinearRule(name, low, [1] * len(low), 0, 0))
-        rules.extend(_spread(triplets, able, pair, count, question.quantiles, edges))
+            rules.append(LinearRule(name, low, [1] * len(low), 0, 0, "enough"))
+        rules.extend(_spread(triplets, able, pair, count, question.quantiles))
         if question.token_balance is not None:
             # Mean lengths differ by at most the balance, so summed ones by as much for every
             # triplet; 1e-9 is for products such as 0.1 * 30 that fall short of a whole number.
@@ -174,26 +176,25 @@ def build_rules(
             for model in pair:
                 surplus = [surplus_tokens(triplets[index], model, tokens) for index in pairs[pair]]
                 name = f"balance of {model}'s tokens for {'-'.join(pair)}"
-                rules.append(
-                    LinearRule(name, pairs[pair], surplus, -surplus_most, surplus_most, rank=1)
-                )
+                limits = (-surplus_most, surplus_most, "token_balance")
+                rules.append(LinearRule(name, pairs[pair], surplus, *limits))
     exempt = frozenset(map(str.lower, question.uncapped))
-    # name and most → triplet → how often
-    uses: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
+    # Name, maximum and key → triplet → number of uses
+    uses: dict[tuple[str, int, str], dict[int, int]] = defaultdict(dict)
     if question.natural_once:
         for index, triplet in enumerate(triplets):
-            uses[f"natural sentence {triplet.natural.bare!r}", 1][index] = 1
+            uses[f"natural sentence {triplet.natural.bare!r}", 1, "natural_once"][index] = 1
     if question.word_cap is not None:
         lemma = tag_table(question.tags).lemma
         for index, triplet in enumerate(triplets):
             shown = (word.lower() for sentence in triplet.sentences for word in sentence.words)
             counting = Counter(lemma(word) for word in shown if word not in exempt)
             for word, times in counting.items():
-                uses[f"word {word!r}", question.word_cap][index] = times
-    # What is too rare to reach its limit, were all its triplets chosen, needs no rule.
+                uses[f"word {word!r}", question.word_cap, "word_cap"][index] = times
+    # A word or sentence that cannot reach its limit needs no rule
     rules += [
-        LinearRule(name, list(times), list(times.values()), 0, most, rank=1)
-        for (name, most), times in uses.items()
+        LinearRule(name, list(times), list(times.values()), 0, most, key)
+        for (name, most, key), times in uses.items()
         if sum(times.values()) > most
     ]
     return [*rules, *_apart(triplets)]
@@ -220,36 +221,39 @@ def _apart(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
     for (first, rest), name in alike.items():
         most = max(1, len(rest))
         weights = [most] * len(first) + [1] * len(rest)
-        yield LinearRule(name, [*sorted(first), *sorted(rest)], weights, 0, most, rank=1)
+        yield LinearRule(name, [*sorted(first), *sorted(rest)], weights, 0, most)
 
 
 def _spread(
-    triplets: Sequence[Triplet],
-    indices: list[int],
-    pair: ModelPair,
-    count: int,
-    quantiles: int,
-    edges: Edges,
+    triplets: Sequence[Triplet], indices: list[int], pair: ModelPair, count: int, quantiles: int
 ) -> Iterator[LinearRule]:
-    """Rules on the number of a pair's triplets: in all, or in each quantile group."""
-    ones = [1] * len(indices)
+    """Make the rules on the number of a pair's triplets: in all, or in each quantile group.
+
+    Args:
+        triplets: all candidates.
+        indices: those of the pair that have enough nats.
+        pair: the models.
+        count: number of triplets to choose.
+        quantiles: number of groups; 0 for one rule on all.
+    """
     if not quantiles or not count:
-        yield LinearRule(f"triplets for {'-'.join(pair)}", indices, ones, count, count)
+        name = f"triplets for {'-'.join(pair)}"
+        yield LinearRule(name, indices, [1] * len(indices), count, count, "per_pair")
         return
-    each, left = divmod(count, quantiles)
+    share, left = divmod(count, quantiles)
     if left:
         raise InputError(
             f"{count} triplets for {'-'.join(pair)} cannot be spread evenly over {quantiles} "
             f"{quantile_name(quantiles)}s: ask for a multiple, for other quantiles, or for none."
         )
-    # `indices` are those of the pair's triplets among all; `i` counts among the pair's own.
     values = _natural_log_probs([triplets[index] for index in indices])
     for model, column in zip(pair, values, strict=True):
-        groups = quantile_groups(column, np.array(edges[*pair, model]))
+        edges = quantile_edges(column, quantiles) if indices else np.zeros(quantiles + 1)
+        groups = quantile_groups(column, edges)
         for group in range(quantiles):
             members = [indices[i] for i in np.flatnonzero(groups == group)]
             name = f"{quantile_name(quantiles)} {group + 1} of p(n|{model}) for {'-'.join(pair)}"
-            yield LinearRule(name, members, ones[: len(members)], each, each)
+            yield LinearRule(name, members, [1] * len(members), share, share, "quantiles")
 
 
 def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
@@ -268,24 +272,6 @@ def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str]
             )
     first, second = (tokens[text, model] for text in texts)
     return first - second if model == triplet.model_1 else second - first
-
-
-def edges_of(triplets: Sequence[Triplet], question: TripletQuestion) -> Edges:
-    """The edges of all quantile groups, nats, by (model_1, model_2, model).
-
-    They are of the triplets that have enough nats, of which each group has equally many.
-    """
-    if not question.quantiles:
-        return {}
-    earlier = {(one, two, model): edges for one, two, model, edges in question.edges}
-    edges = {}
-    for pair, indices in by_model_pair(triplets).items():
-        every = [triplets[index] for index in indices]
-        values = _natural_log_probs([t for t in every if has_enough(t, question)] or every)
-        for model, column in zip(pair, values, strict=True):
-            own = tuple(quantile_edges(column, question.quantiles).tolist())
-            edges[*pair, model] = earlier.get((*pair, model), own)
-    return edges
 
 
 def _natural_log_probs(triplets: Sequence[Triplet]) -> FloatArray:

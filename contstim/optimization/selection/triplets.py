@@ -1,11 +1,10 @@
-"""Exact selection of triplets, with a bound that proves how good the set is."""
+"""Exact selection of triplets."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from importlib import metadata
-from math import floor, fsum
+from math import fsum
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -13,27 +12,23 @@ import numpy as np
 
 from contstim.errors import InfeasibleError
 from contstim.files.tables import listed
+from contstim.items.reviews import ItemKind
 from contstim.optimization.selection import triplet_rules
-from contstim.optimization.selection.programs import best_choice, priced_bound, violations
 from contstim.optimization.selection.question import (
-    TripletCertificate,
+    Certificate,
     TripletQuestion,
     TripletSelection,
     demand,
 )
-from contstim.optimization.selection.reviewed import ReviewedTriplets
+from contstim.optimization.selection.reviewed import ChangedItem, changed_items, review_goals
+from contstim.optimization.selection.solver import LinearRule, Program, least_violations, solve
 from contstim.optimization.selection.verification import verify_triplets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
-    from contstim.items.reviews import Review
+    from contstim.items.reviews import Review, ReviewedItem
     from contstim.items.stimuli import Triplet
-    from contstim.optimization.selection.programs import Choice, LinearRule
-    from contstim.optimization.selection.question import ModelPair
-
-_EXPLAIN = 10.0  # seconds to look for the rules that fail
 
 
 def select_triplets(
@@ -46,149 +41,88 @@ def select_triplets(
     """Choose the best triplets for every model pair under the rules of a question.
 
     All rules are linear, so this is a linear program in whole numbers. With quantiles alone it is
-    an assignment of deciles to deciles, whose relaxation is whole at every vertex: the dual simplex
-    solves it, and its prices prove the optimum on the costs as they are, with no rounding to
-    integers. Rules that tie model pairs together may need branch and bound; then the certificate
-    states the bound that was proved.
+    an assignment of deciles to deciles, whose relaxation is whole at every vertex. Rules that
+    concern several model pairs may need branch and bound.
 
-    After a review there are two such programs: the first chooses as many as possible of those that
-    stood before and were not rejected, the second the best set among those that keep so many.
-    Rejected triplets keep their places in the quantiles and their ranks, so that these do not move.
+    After a review, rejected triplets are excluded. As many other reviewed triplets as possible are
+    selected again, then the objective is optimised. Rejected triplets keep their places in the
+    quantiles and their ranks, so that those of others do not change.
 
     Args:
-        triplets: candidates for all model pairs. What they state as controversiality may differ
-            from what their log-probabilities make by the rounding of float32; it is computed anew.
+        triplets: candidates for all model pairs. Their controversiality may differ from that of
+            their log-probabilities by the rounding of float32; it is computed again.
         question: what to choose; by default the most readable ten a model pair, one per decile.
         tokens: (sentence's text, model) → number of tokens, for `token_balance`.
-        review: of an earlier selection from these triplets or some of them; what was rejected is
-            chosen no more.
+        review: review of earlier selections.
 
     Raises:
-        InputError: triplets or question cannot be used, or the review is of other triplets.
-        InfeasibleError: no set keeps the rules; names the deciles, words or sentences that fail,
-            how many triplets of each model pair have enough nats, and after a review how many each
-            lacks.
-        VerificationError: the time ended before any set was found, or the result failed its check
-            (`verify_triplets`).
+        InputError: if triplets or question cannot be used.
+        InfeasibleError: if no set satisfies the rules; names the deciles, words or sentences that
+            fail, and how many triplets of each model pair have enough nats.
+        VerificationError: if the time limit was reached without any set, or the result failed
+            `verify_triplets`.
     """
     started = perf_counter()
     question = question or TripletQuestion()
     if question.objective == "readable":
-        question = replace(question, enough=question.floor)  # which the certificate is to say
+        question = replace(question, enough=question.floor)  # stated in the certificate
     triplets = triplet_rules.usable_triplets(triplets)
     needs = demand(question, triplet_rules.by_model_pair(triplets))
     rules = triplet_rules.build_rules(triplets, question, needs, tokens or {})
     costs, values = triplet_rules.triplet_costs(triplets, question, sum(needs.values()))
-    after = None if review is None else ReviewedTriplets.of(review, triplets)
-    most_kept, shared = None, False
-    if after is not None:
-        rules, most_kept, shared = after.keeping_most(rules, question.seconds)
-    choice = best_choice(costs, rules, seconds=question.seconds)
-    if choice.chosen is None:
-        raise _infeasible(triplets, question, needs, rules, after)
-    chosen = tuple(triplets[index] for index in np.flatnonzero(choice.chosen).tolist())
-    # Two bounds: one that anybody can recompute from the prices, and the solver's own, less its
-    # tolerance; after branch and bound the second is often tighter.
-    proved = priced_bound(costs.tolist(), rules, choice.prices)
-    by_prices = triplet_rules.as_bound(proved, question.objective)
-    by_solver = triplet_rules.as_bound(choice.bound - triplet_rules.EXACT, question.objective)
-    bound = (min if question.objective == "controversiality" else max)(by_prices, by_solver)
-    objective = fsum(values[choice.chosen])
-    kept: dict[str, Any] = {}
-    if after is not None and most_kept is not None:
-        kept = _kept(after, choice, most_kept, rules[:-1]) | {"shared": shared}
-    optimal = abs(bound - objective) <= 2 * triplet_rules.EXACT and kept.get("kept") == kept.get(
-        "kept_bound"
+    index = {triplet.triplet_id: number for number, triplet in enumerate(triplets)}
+    kept: list[dict[str, ReviewedItem]] = []
+    shows = np.zeros(len(triplets), dtype=np.bool_)
+    if review is not None:
+        kept = review.kept(ItemKind.TRIPLET)
+        rejected = [number for name, number in index.items() if name in review.rejected]
+        rules.append(LinearRule("a triplet was rejected", rejected, [1] * len(rejected), 0, 0))
+        words = review.shown_words
+        shows[:] = [any(s.words in words for s in t.sentences) for t in triplets]
+    goals = review_goals([[index[i] for i in items if i in index] for items in kept], shows)
+    program = Program.of([*goals, costs], rules)
+    solution = solve(program, seconds=question.seconds)
+    if solution is None:
+        raise _infeasible(triplets, question, program)
+    chosen = tuple(triplets[number] for number in np.flatnonzero(solution.chosen).tolist())
+    objective = fsum(values[solution.chosen])
+    bound = triplet_rules.as_bound(solution.bound, objective, question.objective)
+    certificate = Certificate.of(
+        question,
+        (objective, bound),
+        len(triplets),
+        triplet_rules.TIE_RULES[question.objective],
+        solution.exact,
     )
-    certificate = TripletCertificate(
-        objective=objective,
-        bound=bound,
-        status="optimal" if optimal else "gap",
-        solver=choice.solver,
-        version=metadata.version("scipy"),  # which brings HiGHS
-        tie_rule=triplet_rules.TIE_RULES[question.objective],
-        candidates=len(triplets),
-        question=question,
-        price_bound=by_prices,
-        prices=tuple(choice.prices.items()),
-        edges=tuple(
-            (*names, edges) for names, edges in triplet_rules.edges_of(triplets, question).items()
-        ),
-        **kept,
-    )
-    selection = TripletSelection(chosen, certificate)
+    names = [name for items in kept for name in items]
+    changed = [ChangedItem(n, "it is not among the triplets") for n in names if n not in index]
+    members = {name: index[name] for name in names if name in index}
+    changed += changed_items(program, members, solution.chosen)
+    selection = TripletSelection(chosen, certificate, tuple(changed))
     verify_triplets(triplets, selection, tokens=tokens, review=review)
     certificate = replace(certificate, seconds=perf_counter() - started)
     return replace(selection, certificate=certificate)
 
 
-def _kept(
-    after: ReviewedTriplets, choice: Choice, most_kept: Choice, rules: Sequence[LinearRule]
-) -> dict[str, Any]:
-    """Statements of the certificate about reviewed triplets.
-
-    Args:
-        after: what a review leaves.
-        choice: the set.
-        most_kept: a set that keeps most.
-        rules: of the question and of the review.
-    """
-    by_prices = after.proved(rules, most_kept.prices)
-    kept = 0 if choice.chosen is None else int(choice.chosen[list(after.able)].sum())
-    broken = {}
-    if kept < len(after.able):
-        # The rules that stand against it that all stay
-        every = [*rules, after.keeping(len(after.able), rank=-1)]
-        broken = violations(every, after.n, seconds=_EXPLAIN)
-    return {
-        "reviewed": after.reviewed,
-        "rejected": after.rejected,
-        "kept": kept,
-        "kept_bound": min(by_prices, floor(triplet_rules.EXACT - most_kept.bound)),
-        "kept_price_bound": by_prices,
-        "kept_prices": tuple(most_kept.prices.items()),
-        "against": tuple(broken.items()),
-    }
-
-
 def _infeasible(
-    triplets: Sequence[Triplet],
-    question: TripletQuestion,
-    needs: Mapping[ModelPair, int],
-    rules: Sequence[LinearRule],
-    after: ReviewedTriplets | None,
+    triplets: Sequence[Triplet], question: TripletQuestion, program: Program
 ) -> InfeasibleError:
-    broken = violations(rules, len(triplets), seconds=_EXPLAIN)
-    worst_first = sorted(broken.items(), key=lambda named: -named[1])
-    named = "; ".join(f"{name} ({by})" for name, by in worst_first[:10])
+    broken = least_violations(program)
+    worst_first = sorted(broken.items(), key=lambda item: -item[1])[:10]
+    named = "; ".join(f"{program.names[rule]} ({by})" for rule, by in worst_first)
+    keys = dict.fromkeys(f"`{program.keys[rule]}`" for rule, _ in worst_first if program.keys[rule])
+    loosen = f", or loosen {listed([*keys])}" if keys else ""
     message = (
-        f"No set of triplets keeps all rules. The nearest one found breaks {len(broken):,} of "
-        f"them, each by the number in brackets, such as {named}. Give more triplets, ask for "
-        "fewer, or relax a rule."
+        f"No set of triplets satisfies all rules. The nearest one breaks {len(broken):,} of them, "
+        f"each by the number in brackets: {named}. Give more triplets, ask for fewer{loosen}."
     )
     able = Counter(
         (t.model_1, t.model_2) for t in triplets if triplet_rules.has_enough(t, question)
     )
-    every = Counter((t.model_1, t.model_2) for t in triplets)
-    if enough := [f"{'-'.join(p)} {able[p]} of {n}" for p, n in every.items() if able[p] < n]:
+    total = Counter((t.model_1, t.model_2) for t in triplets)
+    if enough := [f"{'-'.join(p)} {able[p]} of {n}" for p, n in total.items() if able[p] < n]:
         message += (
             f" Triplets with {question.floor:g} nats or more on each side: {listed(enough)}. "
             "Lower `enough` where these are too few."
         )
-    if after is None:
-        return InfeasibleError(message)
-    # As many triplets as go together where no rule asks for a least number
-    at_most = [replace(rule, lower=min(rule.lower, 0)) for rule in rules]
-    largest = best_choice(np.full(len(triplets), -1.0), at_most, seconds=_EXPLAIN).chosen
-    found = [] if largest is None else np.flatnonzero(largest).tolist()
-    has = Counter((triplets[index].model_1, triplets[index].model_2) for index in found)
-    lacking = [
-        f"{'-'.join(pair)} lacks {count - has[pair]} of {count}"
-        for pair, count in needs.items()
-        if has[pair] < count
-    ]
-    return InfeasibleError(
-        f"{message} After the review, of the largest set that keeps the other rules, "
-        f"{'; '.join(lacking)}. 'contstim triplets --review FILE' synthesizes others in the place "
-        f"of those that were rejected."
-    )
+    return InfeasibleError(message)

@@ -1,50 +1,46 @@
-"""Checks of finished selections: every rule, and the bound by the certificate's own prices.
+"""Independent checks of finished selections against what was asked.
 
-It does not matter how a selection came about: it is held against the question that its certificate
-says it answers.
+They are written from the definitions, and call no function that selects.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import permutations
+from collections import Counter, defaultdict
+from itertools import combinations, permutations
 from math import fsum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contstim.english.tags import tag_table
 from contstim.errors import VerificationError
-from contstim.items.stimuli import repeated_item
-from contstim.optimization.selection.programs import priced_bound
-from contstim.optimization.selection.question import demand
-from contstim.optimization.selection.reviewed import ReviewedTriplets, reviewed_pairs, unfree_words
-from contstim.optimization.selection.strata import rank_sums, strata
-from contstim.optimization.selection.triplet_rules import (
-    EXACT,
-    as_bound,
-    build_rules,
-    by_model_pair,
-    edges_of,
-    triplet_costs,
-    usable_triplets,
+from contstim.items.matching import match
+from contstim.items.reviews import ItemKind, Review
+from contstim.items.stimuli import Pair, repeated_item
+from contstim.optimization.selection.question import (
+    MinimalPairQuestion,
+    NaturalQuestion,
+    TripletQuestion,
 )
+from contstim.words.sentence import all_but_one, repeats
 from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from contstim.files.arrays import FloatArray
     from contstim.items.minimal_pair_scores import MinimalPairScores
-    from contstim.items.reviews import Review
     from contstim.items.scores import ScoreTable
     from contstim.items.stimuli import Triplet
     from contstim.optimization.selection.question import (
+        Certificate,
         MinimalPairSelection,
         NaturalSelection,
         TripletSelection,
     )
     from contstim.words.sentence import Sentence
 
+_ROUNDING = 1e-6  # of sums, and of bounds
 _SIDES = ("good", "bad")
 
 
@@ -55,73 +51,85 @@ def verify_natural(
     excluded: Collection[Sentence] = (),
     review: Review | None = None,
 ) -> None:
-    """Check natural pairs against the scores, and their optimality against the dual prices.
+    """Check natural pairs against the scores and every rule.
 
     Args:
-        table: the scores that the selection was made from.
-        selection: what `select_natural` returned, or what was read back from files.
+        table: scores from which the pairs were selected.
+        selection: result of `select_natural`.
         excluded: as in `select_natural`.
         review: as in `select_natural`.
 
     Raises:
-        VerificationError: says what is wrong, and with which pair.
+        VerificationError: if a pair or the certificate is wrong; says which and why.
     """
-    certificate, pairs = selection.certificate, selection.pairs
-    sources = list(permutations(table.models, 2))
-    parts = strata(table, certificate.question, excluded)
-    named = [(part.words, *source) for part in parts for source in sources]
-    _require(certificate.models == table.models, "its certificate is of other models")
-    _require([row[:3] for row in certificate.prices] == named, "its prices are of other models")
-    prices = np.array([row[3] for row in certificate.prices], dtype=object)
-    # Larger ones would overflow the sum over all sentences
-    small = all(abs(price) < 2**62 // len(table.log_probs) for price in prices)
-    _require(small, "a price is too large to compute with")
-    by_part = prices.astype(np.int64).reshape(len(parts), len(sources))
+    question, pairs = selection.certificate.question, selection.pairs
+    _require(isinstance(question, NaturalQuestion), "its certificate is of another question")
+    assert isinstance(question, NaturalQuestion)
+    _require(len({pair.trial_id for pair in pairs}) == len(pairs), "a pair is used twice")
+    has = Counter((pair.model_1, pair.model_2) for pair in pairs)
+    wanted = _counts(question, combinations(table.models, 2))
+    _require(has == wanted, f"it has {dict(has)} pairs, not {dict(wanted)}")
+    rows = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
+    inside = all(0 <= row < len(table.log_probs) for row in rows)
+    _require(inside and len({*rows}) == len(rows), "a sentence is used more than once")
+    ranks = _ranks(table, rows, same_length=question.same_length)
+    own_ranks = dict(zip(rows, ranks, strict=True))
+    total = []
+    for pair in pairs:
+        models = [table.models.index(pair.model_1), table.models.index(pair.model_2)]
+        own = np.stack([own_ranks[row][models] for row in (pair.row_1, pair.row_2)])
+        stated = [pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1]
+        same = np.allclose(own.ravel(), [*stated, pair.rank_2_model_2], rtol=0, atol=1e-12)
+        _require(same, f"{pair.trial_id} has other ranks in the scores")
+        accepted = min(own[0, 1], own[1, 0]) >= 0.5
+        below = question.agreeing or max(own[0, 0], own[1, 1]) < 0.5
+        _require(accepted and below, f"{pair.trial_id} is inadmissible")
+        total += [own[0, 0], own[1, 1]]
+    if table.sentences is not None:
+        _check_texts(table.sentences, pairs, question, excluded)
+    _check_review(review, ItemKind.PAIR, {p.trial_id: _texts(p) for p in pairs})
+    _check_value(selection.certificate, fsum(total), 1)
 
-    reviewed = {} if review is None else reviewed_pairs(review, table)
-    rejected = frozenset[str]() if review is None else review.rejected
-    banned = frozenset() if review is None else unfree_words(review, shared=certificate.shared)
-    by_name = {pair.trial_id: pair for pair in pairs}
-    able = kept = 0
-    totals, left = [], list(pairs)
-    for stratum, of_sources in zip(parts, by_part, strict=True):
-        usable = {*stratum.rows[stratum.usable].tolist()}
-        own = [pair for pair in left if {pair.row_1, pair.row_2} <= usable]
-        left = [pair for pair in left if pair not in own]
-        standing = stratum.standing(reviewed, rejected)
-        stay = [pair for pair in standing if by_name.get(pair.trial_id) == pair]
-        able, kept = able + len(standing), kept + len(stay)
-        new = [pair for pair in own if pair not in stay]
-        for pair in own:
-            named_by = pair.trial_id if pair in stay else ""
-            true = stratum.pair((pair.model_1, pair.model_2), (pair.row_1, pair.row_2), named_by)
-            _require(pair == true, f"{pair.trial_id} should be {true}")
-            accepted = min(pair.rank_1_model_2, pair.rank_2_model_1) >= 0.5
-            below = stratum.agreeing or max(pair.rank_1_model_1, pair.rank_2_model_2) < 0.5
-            _require(accepted and below, f"{pair.trial_id} is inadmissible")
-        taken = banned | {s.words for pair in stay for s in (pair.sentence_1, pair.sentence_2) if s}
-        shown = {s.words for pair in new for s in (pair.sentence_1, pair.sentence_2) if s}
-        _require(shown.isdisjoint(taken), "sentences of rejected or other items are chosen again")
-        counts = Counter((pair.model_1, pair.model_2) for pair in own)
-        wanted = Counter({models: count for models, count in stratum.counts.items() if count})
-        _require(counts == wanted, f"it has {dict(counts)} pairs, not {dict(wanted)}")
-        totals.append(stratum.totals(own, stay, banned, of_sources))
-    _require(not left, f"rows are not usable, or of two lengths: {left[:1]}")
-    rows = Counter(row for pair in pairs for row in (pair.row_1, pair.row_2))
-    _require(not any(n > 1 for n in rows.values()), "a sentence is used more than once")
-    claimed = (certificate.objective, certificate.bound)
-    _require(
-        certificate.strata == tuple(totals) and claimed == rank_sums(totals),
-        f"its strata are {certificate.strata}, counted {totals}",
-    )
-    optimal = all(objective == bound for _, _, objective, bound in totals)
-    _require(optimal and certificate.status == "optimal", "objective and bound differ")
-    _require(
-        certificate.reviewed == len(reviewed)
-        and certificate.kept == kept <= certificate.kept_bound <= able
-        and (kept == able or bool(certificate.against)),
-        f"of {len(reviewed)} reviewed pairs {kept} stay of {able} that can",
-    )
+
+def _ranks(table: ScoreTable, rows: Sequence[int], *, same_length: bool) -> FloatArray:
+    """Compute fractional ranks of rows, (n_rows, n_models), among all or those of one length."""
+    sentences = table.sentences if same_length and table.sentences is not None else None
+    lengths = np.array([len(s) for s in sentences]) if sentences else np.zeros(len(table.log_probs))
+    ranks, asked = np.empty((len(rows), len(table.models))), np.array(rows)
+    for length in np.unique(lengths[asked]):
+        own = lengths[asked] == length
+        for model, column in enumerate(table.log_probs[lengths == length].T):
+            ordered, scores = np.sort(column), table.log_probs[asked[own], model]
+            # Tied sentences share the mean of their ranks
+            below, to = (np.searchsorted(ordered, scores, side=s) for s in ("left", "right"))
+            ranks[own, model] = (below + to + 1) / (2 * len(column))
+    return ranks
+
+
+def _check_texts(
+    sentences: Sequence[Sentence],
+    pairs: Sequence[Pair],
+    question: NaturalQuestion,
+    excluded: Collection[Sentence],
+) -> None:
+    """Check the sentences of pairs against the table and the rules about words."""
+    banned = {sentence.words for sentence in excluded}
+    exempt = frozenset(map(str.lower, question.repeatable))
+    for pair in pairs:
+        texts = sentences[pair.row_1], sentences[pair.row_2]
+        _require((pair.sentence_1, pair.sentence_2) == texts, f"{pair.trial_id} has changed")
+        for sentence in texts:
+            _require(sentence.words not in banned, f"{pair.trial_id} has an excluded sentence")
+            repeated = question.no_repeats and repeats(sentence.words, exempt)
+            _require(not repeated, f"{pair.trial_id} has a word that repeats")
+        one_length = not question.same_length or len(texts[0]) == len(texts[1])
+        _require(one_length, f"{pair.trial_id} has sentences of two lengths")
+    words = Counter(s.words for pair in pairs for s in (pair.sentence_1, pair.sentence_2) if s)
+    _require(max(words.values(), default=0) <= 1, "two sentences differ in end marks only")
+
+
+def _texts(pair: Pair) -> set[tuple[str, ...]]:
+    return {s.words for s in (pair.sentence_1, pair.sentence_2) if s is not None}
 
 
 def verify_triplets(
@@ -131,92 +139,138 @@ def verify_triplets(
     tokens: Mapping[tuple[str, str], int] | None = None,
     review: Review | None = None,
 ) -> None:
-    """Check triplets against the rules that they keep, and their bound against its own prices.
-
-    What was chosen is counted against every rule, its worth is summed anew, and the bound is
-    computed from the prices without rounding. Where `bound` is tighter than `price_bound` it is the
-    solver's account, which cannot be checked.
+    """Check triplets against the candidates and every rule.
 
     Args:
-        triplets: what was chosen from.
-        selection: what `select_triplets` returned, or what was read back from files.
+        triplets: candidates.
+        selection: result of `select_triplets`.
         tokens: as in `select_triplets`.
         review: as in `select_triplets`.
 
     Raises:
-        VerificationError: says what is wrong.
+        VerificationError: if a triplet or the certificate is wrong; says which and why.
     """
-    certificate, chosen = selection.certificate, selection.triplets
-    question, objective = certificate.question, certificate.question.objective
-    triplets = usable_triplets(triplets)
-    needs = demand(question, by_model_pair(triplets))
-    index = {triplet.triplet_id: number for number, triplet in enumerate(triplets)}
+    question, chosen = selection.certificate.question, selection.triplets
+    _require(isinstance(question, TripletQuestion), "its certificate is of another question")
+    assert isinstance(question, TripletQuestion)
+    given = {triplet.triplet_id: triplet for triplet in triplets}
     for triplet in chosen:
-        given = triplets[index.get(triplet.triplet_id, 0)]
-        _require(given == triplet, f"{triplet.triplet_id} was not given, or has changed")
-    names = {index[triplet.triplet_id] for triplet in chosen}
-    _require(len(names) == len(chosen), "a triplet is used more than once")
-    edges = tuple((*names, each) for names, each in edges_of(triplets, question).items())
-    _require(certificate.edges == edges, "its certificate is for other edges of quantiles")
+        source = given.get(triplet.triplet_id)
+        same = source is not None and source.sentences == triplet.sentences
+        same = same and source is not None and source.drops == triplet.drops
+        same &= abs(triplet.controversiality - sum(triplet.drops)) <= _ROUNDING
+        _require(same, f"{triplet.triplet_id} was not given, or has changed")
+        _require(min(triplet.drops) >= question.floor, f"{triplet.triplet_id} has too few nats")
+    _require(not repeated_item(chosen), "a triplet is used more than once")
+    candidates: dict[tuple[str, str], list[Triplet]] = defaultdict(list)
+    for triplet in triplets:
+        candidates[triplet.model_1, triplet.model_2].append(triplet)
+    own = Counter((triplet.model_1, triplet.model_2) for triplet in chosen)
+    wanted = _counts(question, candidates)
+    _require(own == wanted, f"it has {dict(own)} triplets, not {dict(wanted)}")
+    for pair, of_pair in candidates.items():
+        some = [t for t in chosen if (t.model_1, t.model_2) == pair]
+        _check_spread(of_pair, some, question)
+        if question.token_balance is not None and tokens is not None:
+            limit = question.token_balance * len(some) + 1e-9
+            for model in pair:
+                surplus = [
+                    tokens[t.synthetic_1.text, model] - tokens[t.synthetic_2.text, model]
+                    for t in some
+                ]
+                _require(abs(sum(surplus)) <= limit, f"{model}'s tokens are not balanced")
+    _check_words(chosen, question)
+    _check_review(review, ItemKind.TRIPLET, {t.triplet_id: set() for t in chosen})
+    sign = -1 if question.objective == "controversiality" else 1
+    _check_value(selection.certificate, _value(candidates, chosen, question), sign)
 
-    rules = build_rules(triplets, question, needs, tokens or {})
-    counts = [0, 0, 0, 0]
-    if review is not None:
-        after = ReviewedTriplets.of(review, triplets)
-        rules += after.rules(shared=certificate.shared)
-        proved = after.proved(rules, dict(certificate.kept_prices))
-        kept = sum(number in names for number in after.able)
-        counts = [after.reviewed, after.rejected, kept, proved]
-        _require(kept <= certificate.kept_bound <= proved, f"{proved} or fewer can stay")
-        rules.append(after.keeping(kept))
-    claimed = [certificate.reviewed, certificate.rejected, certificate.kept]
-    claimed.append(certificate.kept_price_bound)
-    _require(claimed == counts, f"its certificate says reviewed {claimed}, counted {counts}")
-    for rule in rules:
-        weights = zip(rule.members, rule.weights, strict=True)
-        has = sum(weight for member, weight in weights if member in names)
-        allowed = f"{rule.lower} to {rule.upper}" if rule.lower < rule.upper else f"{rule.upper}"
-        _require(
-            rule.lower <= has <= rule.upper, f"{rule.name}: {has} in all, allowed is {allowed}"
-        )
 
-    costs, values = triplet_costs(triplets, question, sum(needs.values()))
-    value, bound = fsum(values[[*names]]), certificate.bound
-    _require(_same(certificate.objective, value), f"it is worth {value}")
-    prices = dict(certificate.prices)
-    unknown = sorted({*prices, *dict(certificate.kept_prices)} - {rule.name for rule in rules})
-    _require(not unknown, f"its prices are of other rules: {', '.join(unknown)}")
-    by_prices = as_bound(priced_bound(costs.tolist(), rules, prices), objective)
-    _require(_same(certificate.price_bound, by_prices), f"its prices prove the bound {by_prices}")
-    # The set is worth no more than the bound, and the bound is no looser than what prices prove.
-    sign = 1 if objective == "controversiality" else -1
-    _require(
-        sign * (value - bound) <= EXACT and sign * (bound - certificate.price_bound) <= 0,
-        f"the bound {bound} is beyond the objective {value}, or looser than {by_prices}",
+def _check_spread(
+    candidates: Sequence[Triplet], chosen: Sequence[Triplet], question: TripletQuestion
+) -> None:
+    """Check that natural sentences of a model pair are spread evenly over quantiles."""
+    number = question.quantiles
+    if not number or not chosen:
+        return
+    enough = [t for t in candidates if min(t.drops) >= question.floor]
+    for name in ("log_prob_natural_model_1", "log_prob_natural_model_2"):
+        ordered = np.sort([getattr(triplet, name) for triplet in enough])
+        # A value belongs to the first quantile whose upper edge is not below it
+        tops = ordered[[(len(ordered) - 1) * k // number for k in range(1, number + 1)]]
+        groups = Counter(np.searchsorted(tops, [getattr(t, name) for t in chosen]).tolist())
+        even = {*groups.values()} == {len(chosen) // number} and len(groups) == number
+        _require(even, f"quantiles of {name} have {dict(groups)} triplets")
+
+
+def _check_words(chosen: Sequence[Triplet], question: TripletQuestion) -> None:
+    """Check sentences in common, similar sentences and the limit on words."""
+    naturals = Counter(triplet.natural.bare for triplet in chosen)
+    once = not question.natural_once or max(naturals.values(), default=0) <= 1
+    _require(once, "a natural sentence is used more than once")
+    if question.word_cap is not None:
+        exempt = frozenset(map(str.lower, question.uncapped))
+        lemma = tag_table(question.tags).lemma
+        shown = (w.lower() for t in chosen for s in t.sentences for w in s.words)
+        words = Counter(lemma(word) for word in shown if word not in exempt)
+        _require(max(words.values(), default=0) <= question.word_cap, "a word is used too often")
+    similar: dict[Any, set[tuple[int, bool]]] = defaultdict(set)
+    for index, triplet in enumerate(chosen):
+        for number, sentence in enumerate(triplet.sentences):
+            for entry in all_but_one(tuple(map(str.lower, sentence.words))):
+                similar[entry].add((index, number > 0))
+    for users in similar.values():
+        made = {index for index, is_synthetic in users if is_synthetic}
+        alone = not made or len({index for index, _ in users}) == 1
+        _require(alone, "sentences of two triplets differ by less than two words")
+
+
+def _value(
+    candidates: Mapping[tuple[str, str], Sequence[Triplet]],
+    chosen: Sequence[Triplet],
+    question: TripletQuestion,
+) -> float:
+    """Compute the objective of triplets from its definition."""
+    from scipy.stats import rankdata
+
+    if question.objective == "controversiality":
+        return fsum(sum(triplet.drops) for triplet in chosen)
+    if question.objective == "worst-rank":
+        ranks: dict[str, float] = {}
+        for of_pair in candidates.values():
+            worse = rankdata([[-drop for drop in t.drops] for t in of_pair], axis=0).max(axis=1)
+            names = [triplet.triplet_id for triplet in of_pair]
+            ranks |= zip(names, rankdata(worse, method="ordinal").tolist(), strict=True)
+        return fsum(ranks[triplet.triplet_id] for triplet in chosen)
+    table, every = tag_table(question.tags), [t for some in candidates.values() for t in some]
+    pairs = [(t.natural, made) for t in chosen for made in t.sentences[1:]]
+    matches = [match(natural, made, table) for natural, made in pairs]
+    largest = max(
+        sum(a != b for made in t.sentences[1:] for a, b in _aligned(t.natural, made)) for t in every
     )
-    optimal = abs(bound - value) <= 2 * EXACT and certificate.kept == certificate.kept_bound
-    _require((certificate.status == "optimal") == optimal, f"its status is {certificate.status!r}")
+    unit: float = 10.0 ** -len(str(len(chosen) * largest))
+    return fsum(len(m.misfits) + unit * len(m.changed) for m in matches)
+
+
+def _aligned(first: Sentence, second: Sentence) -> Iterable[tuple[str, str]]:
+    return zip(first.words, second.words, strict=True) if len(first) == len(second) else ()
 
 
 def verify_minimal_pairs(
-    scores: MinimalPairScores,
-    selection: MinimalPairSelection,
-    *,
-    excluded: Collection[tuple[str, ...]] = (),
+    scores: MinimalPairScores, selection: MinimalPairSelection, *, review: Review | None = None
 ) -> None:
-    """Count chosen minimal pairs against the scores and every rule, one by one.
+    """Check minimal pairs against the scores and every rule.
 
     Args:
-        scores: the scores that the selection was made from.
-        selection: what `select_minimal_pairs` returned, or what was read back from files.
-        excluded: as in `select_minimal_pairs`.
+        scores: scores from which the pairs were selected.
+        selection: result of `select_minimal_pairs`.
+        review: as in `select_minimal_pairs`.
 
     Raises:
-        VerificationError: says what is wrong, and with which pair.
+        VerificationError: if a pair or the certificate is wrong; says which and why.
     """
-    certificate, pairs = selection.certificate, selection.pairs
-    question, models = certificate.question, scores.models
-    _require(certificate.models == models, "its certificate is of other models")
+    question, pairs, models = selection.certificate.question, selection.pairs, scores.models
+    _require(isinstance(question, MinimalPairQuestion), "its certificate is of another question")
+    assert isinstance(question, MinimalPairQuestion)
     twice = repeated_item(pairs)
     _require(not twice, f"the item {twice} is chosen twice")
     rows = {(pair.paradigm, pair.pair_id): row for row, pair in enumerate(scores.pairs)}
@@ -232,31 +286,71 @@ def verify_minimal_pairs(
         _require(same, f"{pair.trial_id} was not given, or has changed")
         wrong, right = scores.margins[row, columns]
         _require(wrong < 0 < right, f"the models of {pair.trial_id} prefer the same sentence")
-        a_word = scores.log_probs[row][:, columns] / np.array([[len(each)] for each in both])
+        lengths = np.array([[len(sentence)] for sentence in both])
+        a_word = scores.log_probs[row][:, columns] / lengths
         above = question.floor is None or bool((a_word >= question.floor).all())
         _require(above, f"{pair.trial_id} has a sentence below the floor")
-        shown = {sentence.words for sentence in both}
-        _require(shown.isdisjoint(excluded), f"{pair.trial_id} shows a rejected sentence")
         own = {word.lower() for sentence in both for word in sentence.words}
         words.update({*map(lemma, own - REPEATABLE_ENGLISH)})
+    texts = {pair.trial_id: {pair.good.words, pair.bad.words} for pair in pairs}
+    _check_review(review, ItemKind.MINIMAL_PAIR, texts)
     halves = Counter((pair.model_1, pair.model_2) for pair in pairs)
     wanted = dict.fromkeys(permutations(models, 2), question.per_pair // 2)
     _require(halves == wanted, f"its halves have {dict(halves)} pairs, not {wanted}")
-    texts = Counter(s.bare.lower() for pair in pairs for s in (pair.good, pair.bad))
-    _require(max(texts.values()) == 1, "a sentence is used more than once")
+    shown = Counter(s.bare.lower() for pair in pairs for s in (pair.good, pair.bad))
+    _require(max(shown.values()) == 1, "a sentence is used more than once")
     capped = question.word_cap is None or max(words.values(), default=0) <= question.word_cap
     _require(capped, "a word is in more pairs than word_cap allows")
-    sizes = Counter((pair.model_1, pair.model_2, pair.paradigm) for pair in pairs).values()
-    shares = tuple(sum(n >= k for n in sizes) for k in range(1, max(sizes) + 1))
-    _require(certificate.shares == shares, f"its shares are {certificate.shares}, counted {shares}")
+    shares = Counter((pair.model_1, pair.model_2, pair.paradigm) for pair in pairs).values()
     largest = question.per_paradigm or len(pairs)
-    _require(len(shares) <= largest, f"a share has {len(shares)} pairs, per_paradigm is {largest}")
+    _require(max(shares) <= largest, f"a share has {max(shares)} pairs, per_paradigm is {largest}")
+    certificate = selection.certificate
+    worse = certificate.objective > certificate.bound + _ROUNDING
+    _require(not worse, f"its objective {certificate.objective} is beyond its bound")
+
+
+def _counts(
+    question: NaturalQuestion | TripletQuestion, pairs: Iterable[tuple[str, str]]
+) -> Counter[tuple[str, str]]:
+    """Return the number of stimuli that each model pair must have."""
+    counts = dict.fromkeys(pairs, question.per_pair)
+    counts |= {(first, second): number for first, second, number in question.counts}
+    return Counter({pair: number for pair, number in counts.items() if number})
+
+
+def _check_review(
+    review: Review | None, kind: ItemKind, words: Mapping[str, set[tuple[str, ...]]]
+) -> None:
+    """Check that no item is rejected, and no new one shows a rejected sentence.
+
+    Args:
+        review: what was decided.
+        kind: kind of the items.
+        words: identifier of an item → words of its sentences.
+    """
+    if review is None:
+        return
+    kept = {item_id for items in review.kept(kind) for item_id in items}
+    for item_id, sentences in words.items():
+        _require(item_id not in review.rejected, f"{item_id} was rejected")
+        shows = item_id not in kept and not sentences.isdisjoint(review.rejected_words)
+        _require(not shows, f"{item_id} shows a rejected sentence")
+
+
+def _check_value(certificate: Certificate, value: float, sign: int) -> None:
+    """Check the objective of a certificate, and that it is not beyond its bound.
+
+    Args:
+        certificate: to check.
+        value: true objective.
+        sign: 1 if the objective was minimised, -1 if it was maximised.
+    """
+    tolerance = _ROUNDING + 1e-9 * abs(value)
+    _require(abs(certificate.objective - value) <= tolerance, f"it is worth {value}")
+    beyond = sign * (certificate.bound - certificate.objective) > tolerance
+    _require(not beyond, f"its bound {certificate.bound} is beyond its objective")
 
 
 def _require(holds: bool, failure: str) -> None:
     if not holds:
         raise VerificationError(f"The selection fails its check, do not use it: {failure}.")
-
-
-def _same(claimed: float, computed: float) -> bool:
-    return claimed == computed or abs(claimed - computed) <= 1e-9 * max(1.0, abs(computed))

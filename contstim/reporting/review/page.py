@@ -124,14 +124,13 @@ class ReviewPage:
             stimulus, self.scores, [m for m in own_models if m in scored] + [*scored]
         )
         rows = list(zip(*columns.values(), strict=True))
-        decisions = {} if self.review is None else self.review.by_item
-        decided = [decision for decision in decisions.get(item.item_id, ()) if decision.decision]
-        # Distinct, since files may repeat each other's rows
-        other_decisions = dict.fromkeys(
-            (decision.reviewer, str(decision.decision), decision.reason)
+        decisions = {} if self.review is None else self.review.last_decisions
+        decided = decisions.get(item.item_id, [])
+        other_decisions = [
+            [decision.reviewer, str(decision.decision), decision.reason]
             for decision in decided
             if decision.reviewer != self.reviewer
-        )
+        ]
         own_decision = [
             _decision(decision) for decision in decided if decision.reviewer == self.reviewer
         ]
@@ -158,7 +157,7 @@ class ReviewPage:
                 [kinds.index(flag.kind), flag.detail]
                 for flag in flags.by_item.get(item.item_id, ())
             ],
-            "others": [list(decision) for decision in other_decisions],
+            "others": other_decisions,
             "decision": own_decision[:1],
         }
 

@@ -407,13 +407,6 @@ class StudyFacts:
         rejected = (item for item in decisions if item.decision is Decision.REJECT)
         return Counter(item.reason.strip() or "(no reason given)" for item in rejected)
 
-    @cached_property
-    def reviewed(self) -> list[Row]:
-        """What certificates say of items that were reviewed."""
-        tables = {"pair": places.PAIRS, "triplet": places.SELECTED, "trial": places.TRIALS}
-        found = [{"what": what, **self.certificate(path)} for what, path in tables.items()]
-        return [certificate for certificate in found if certificate.get("reviewed")]
-
     # Trials
 
     @cached_property

@@ -114,6 +114,7 @@ def _filled(name: str, facts: StudyFacts, **more: Any) -> Report:
         search=search and settings,
         pairs_proof=facts.certificate(PAIRS),
         minimal_proof=facts.certificate(MINIMAL_PAIRS),
+        n_minimal_pairs=facts.record(MINIMAL_PAIRS).get("minimal_pairs", 0),
         minimal_data=Path(getattr(facts.study.sections.get("minimal_pairs"), "data", "")).name,
         selection_proof=facts.certificate(SELECTED),
         agreed=len(facts.record(PAIRS).get("not_controversial", [])),

@@ -86,7 +86,7 @@ def test_planted_models_predict_people_as_well_as_the_best_did_and_people_agree_
     Distant rivals alone: close ones take long, and have tests of their own.
     """
     monkeypatch.setattr(calibration, "_fit_close_rivals", calibration._fit_planted)
-    study = preferences_by_scope(DESIGN.trials, scores(4))
+    study = preferences_by_scope(DESIGN.trials, scores(5))
     kinds = {
         scope: replace(
             known, ceiling=CEILINGS[scope], accuracy=ACCURACIES[scope], raters=6, items=None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from tests.experiments.responses.experiment import make_trials
 
 PAIRS = 3  # of each of two groups
 TRIALS = [trial for trial in make_trials(2, catch=1) if int(trial.trial_id[-1]) < PAIRS]
-TRIALS[0] = replace(TRIALS[0], instead_of="z")  # since a review
 
 # Each window of Chromium otherwise loads pages for its address bar, more than ours cost; the others
 # are those that Playwright itself turns off, for the last list holds alone

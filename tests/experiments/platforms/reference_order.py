@@ -35,7 +35,7 @@ def presentation(trials: list[dict[str, Any]], seed: int) -> list[tuple[str, int
             items[last], items[other] = items[other], items[last]
         return items
 
-    by_name = sorted(trials, key=lambda trial: trial.get("instead_of", trial["trial_id"]))
+    by_name = sorted(trials, key=lambda trial: trial["trial_id"])
     left: dict[str, int] = {}
     for stratum in sorted({trial["stratum"] for trial in trials}):
         members = [t["trial_id"] for t in by_name if t["stratum"] == stratum]

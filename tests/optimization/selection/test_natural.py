@@ -193,7 +193,6 @@ def test_word_repetition_rule_drops_sentences_after_ranking(
     selection = choose(table, per_pair=2, agreeing=True, **rule)
     rows = {row for pair in selection.pairs for row in (pair.row_1, pair.row_2)}
     assert rows <= usable
-    assert selection.certificate.n_sentences == 24
     witness = exhaustive(table, 2, usable, agreeing=True)
     assert selection.certificate.objective == pytest.approx(witness)
 
@@ -320,7 +319,6 @@ def test_excluded_sentences_keep_their_ranks_and_are_not_chosen() -> None:
     selection = choose(table, per_pair=1, excluded=out)
     left = frozenset(range(12)) - {0, 3, 5}
     assert selection.certificate.objective == pytest.approx(exhaustive(table, 1, left))
-    assert selection.certificate.excluded == 3
     recount(table, selection, out)
 
 

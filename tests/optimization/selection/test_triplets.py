@@ -201,8 +201,6 @@ def test_optimum_is_the_one_of_exhaustive_search(
     assert certificate.objective == pytest.approx(best, abs=1e-6)
     assert certificate.status == "optimal"
     assert certificate.bound == pytest.approx(best, abs=3e-6)
-    sign = 1 if question.objective == "controversiality" else -1
-    assert sign * (certificate.price_bound - best) >= -1e-9, "the prices must prove a true bound"
 
 
 QUESTION = TripletQuestion(per_pair=4, quantiles=2, objective="controversiality")
@@ -214,12 +212,6 @@ def selected(
     triplets = some_triplets((20, 20), seed=3)
     question = replace(QUESTION, **rules)
     return triplets, select_triplets(triplets, question, tokens=COUNTED, review=review)
-
-
-def test_deciles_alone_are_proved_by_prices() -> None:
-    certificate = selected()[1].certificate
-    assert certificate.price_bound == pytest.approx(certificate.objective, abs=1e-9)
-    assert "simplex" in certificate.solver
 
 
 def test_counts_differ_by_model_pair() -> None:

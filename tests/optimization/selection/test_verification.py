@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
 from contstim.errors import VerificationError
 from contstim.items.reviews import Decision, Review, Stimulus, undecided
-from contstim.items.stimuli import Pair, content_id
+from contstim.items.stimuli import Pair
 from contstim.optimization.selection.question import NaturalSelection, TripletSelection
 from contstim.optimization.selection.verification import verify_natural, verify_triplets
 from contstim.words.sentence import Sentence
@@ -64,41 +66,6 @@ def drop_last(pairs: list[Pair]) -> None:
     pairs.pop()
 
 
-def raise_price(selection: NaturalSelection) -> NaturalSelection:
-    (*source, price), *rest = selection.certificate.prices
-    return certificate_forgery(prices=((*source, price + 50), *rest))(selection)
-
-
-def use_costlier_sentence(selection: NaturalSelection) -> NaturalSelection:
-    """Consistent in every way, but not optimal: s1 of the first pair is a free, dearer sentence."""
-    table = random_table()
-    assert table.sentences is not None
-    doubled, first = table.doubled_ranks(), selection.pairs[0]
-    used = {row for pair in selection.pairs for row in (pair.row_1, pair.row_2)}
-    length = len(str(first.sentence_1))
-    row = next(
-        r
-        for r in range(len(doubled))
-        if r not in used
-        and doubled[r, 1] >= len(doubled)
-        and doubled[r, 0] > doubled[first.row_1, 0]
-        and len(str(table.sentences[r])) == length
-    )
-    extra = int(doubled[row, 0] - doubled[first.row_1, 0])
-    rank_1, rank_2 = (doubled[row, :2] / (2 * len(doubled))).tolist()
-    shown = (table.sentences[row], first.sentence_2)
-    forged = change_first(
-        trial_id=content_id("pair", first.model_1, first.model_2, *shown),
-        sentence_1=shown[0],
-        row_1=row,
-        rank_1_model_1=rank_1,
-        rank_1_model_2=rank_2,
-    )(selection)
-    ((_, n, total, bound),) = selection.certificate.strata
-    total += extra
-    return certificate_forgery(strata=((0, n, total, bound),), objective=total / (2 * n))(forged)
-
-
 def claim(**settings: Any) -> Forgery:
     def forge(selection: NaturalSelection) -> NaturalSelection:
         question = replace(selection.certificate.question, **settings)
@@ -119,30 +86,18 @@ def reviewed(stimuli: Sequence[Stimulus], rejected: Collection[str]) -> Review:
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (change_first(rank_1_model_1=0.001), "should be"),
-        (change_first(row_1=10_000), "it has .* pairs, not"),
-        (change_first(sentence_1="Never scored."), "should be"),
-        (pair_forgery(swap_texts), "should be"),
-        (pair_forgery(swap_roles), "inadmissible|should be"),
-        (pair_forgery(use_twice), "should be|used more than once"),
+        (change_first(rank_1_model_1=0.001), "other ranks"),
+        (change_first(row_1=10_000), "used more than once"),
+        (change_first(sentence_1="Never scored."), "has changed"),
+        (pair_forgery(swap_texts), "has changed"),
+        (pair_forgery(swap_roles), "inadmissible"),
+        (pair_forgery(use_twice), "used more than once"),
         (pair_forgery(drop_last), "it has .* pairs, not"),
-        (use_costlier_sentence, "objective and bound differ"),
-        (raise_price, "its strata are"),
-        (certificate_forgery(strata=((0, 60, 1, 1),)), "its strata are"),
-        (certificate_forgery(objective=0.5), "its strata are"),
-        (certificate_forgery(bound=0.5), "its strata are"),
-        (certificate_forgery(status="feasible"), "objective and bound differ"),
-        (certificate_forgery(models=("a", "b", "c")), "of other models"),
-        (certificate_forgery(prices=()), "prices are of other models"),
-        (
-            lambda s: certificate_forgery(
-                prices=tuple((*source, 2**62) for *source, _ in s.certificate.prices)
-            )(s),
-            "too large to compute with",
-        ),
+        (certificate_forgery(objective=0.5), "it is worth"),
+        (certificate_forgery(bound=50.0), "bound 50.0"),
         (claim(per_pair=3), "it has .* pairs, not"),
         (claim(counts=(("model-0", "model-1", 3),)), "it has .* pairs, not"),
-        (certificate_forgery(kept=1), "reviewed pairs"),
+        (claim(same_length=True), "ranks|lengths"),
     ],
 )
 def test_forged_pairs_are_caught(forge: Forgery, message: str) -> None:
@@ -156,11 +111,11 @@ def test_forged_pairs_are_caught(forge: Forgery, message: str) -> None:
 def test_sentences_that_a_rule_leaves_out_are_caught() -> None:
     found = choose(repetitive_table(), per_pair=2)
     claimed = claim(no_repeats=True, repeatable=frozenset())(found)
-    with pytest.raises(VerificationError, match=r"it has .* pairs, not"):
+    with pytest.raises(VerificationError, match="repeats"):
         verify_natural(repetitive_table(), claimed)
     table = random_table()
     found = choose(table, per_pair=2)
-    with pytest.raises(VerificationError, match=r"it has .* pairs, not"):
+    with pytest.raises(VerificationError, match="excluded"):
         verify_natural(table, found, excluded=[Sentence.parse(str(found.pairs[0].sentence_1))])
 
 
@@ -183,7 +138,7 @@ def test_sentences_that_look_alike_are_caught() -> None:
     sentences = list(table.sentences)
     sentences[one] = replace(sentences[two], end="!")
     alike = replace(table, sentences=tuple(sentences))
-    with pytest.raises(VerificationError, match=r"it has .* pairs, not"):
+    with pytest.raises(VerificationError, match="end marks"):
         verify_natural(alike, change_first(sentence_1=sentences[one])(found))
 
 
@@ -192,7 +147,7 @@ def test_other_scores_are_caught() -> None:
     table = random_table()
     scores = table.log_probs.copy()
     scores[selection.pairs[0].row_1, 0] = -1.0
-    with pytest.raises(VerificationError, match="should be"):
+    with pytest.raises(VerificationError, match="other ranks"):
         verify_natural(replace(table, log_probs=scores), selection)
 
 
@@ -202,21 +157,8 @@ def test_what_a_review_of_pairs_leaves_is_held_against_it() -> None:
     review = reviewed(before.pairs, {before.pairs[0].trial_id})
     after = choose(table, per_pair=4, review=review)
     verify_natural(table, after, review=review)
-    for forged, given_review, message in (
-        (before, review, "rejected or other items are chosen again"),
-        (after, None, "its strata are"),
-        (after, reviewed(before.pairs, {before.pairs[1].trial_id}), "chosen again"),
-        (certificate_forgery(kept=3)(after), review, "11 stay of 11"),
-        (certificate_forgery(kept_bound=12)(after), review, "11 stay of 11"),
-    ):
-        with pytest.raises(VerificationError, match=message):
-            verify_natural(table, forged, review=given_review)
-
-
-def forge_price(found: TripletSelection) -> TripletSelection:
-    (name, price), *others = found.certificate.prices
-    changed = replace(found.certificate, prices=((name, price + 0.5), *others))
-    return replace(found, certificate=changed)
+    with pytest.raises(VerificationError, match="was rejected"):
+        verify_natural(table, before, review=review)
 
 
 def stating(**fields: Any) -> Callable[[TripletSelection], TripletSelection]:
@@ -244,26 +186,18 @@ def showing(*texts: str) -> Callable[[TripletSelection], TripletSelection]:
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (
-            lambda found: replace(found, triplets=found.triplets[:-1]),
-            "1 in all, allowed is 2|3 in all, allowed is 4",
-        ),
+        (lambda found: replace(found, triplets=found.triplets[:-1]), "it has .* triplets, not"),
         (showing("Pigs fly."), "was not given, or has changed"),
         (
             lambda found: replace(found, triplets=(found.triplets[1], *found.triplets[1:])),
             "used more than once",
         ),
-        (stating(bound=1.0), "the bound 1.0 is beyond"),
+        (stating(bound=1.0), "bound 1.0 is beyond"),
         (stating(objective=1.0), "it is worth"),
-        (stating(prices=(("x", 1.0),)), "prices are of other rules"),
-        (stating(status="gap"), "its status"),
-        (stating(edges=()), "edges of quantiles"),
-        (stating(reviewed=1), "counted"),
-        (forge_price, "its prices prove"),
-        (asking(natural_once=True), "natural sentence '.*': "),
-        (asking(word_cap=2), "word '.*': .* allowed is 0 to 2"),
-        (asking(token_balance=0.0), "balance of .* tokens"),
-        (asking(quantiles=4), "edges of quantiles"),
+        (asking(natural_once=True), "natural sentence"),
+        (asking(word_cap=2), "word"),
+        (asking(token_balance=0.0), "tokens are not balanced"),
+        (asking(quantiles=4), "quantiles"),
         (asking(objective="worst-rank"), "it is worth"),
     ],
 )
@@ -279,12 +213,10 @@ def test_forged_triplets_are_caught(
 @pytest.mark.parametrize(
     ("forge", "message"),
     [
-        (asking(enough=7.5), "less than 7.5 nats on a side: . in all, allowed is 0"),
-        (asking(tags=None), "it is worth|its prices prove"),
+        (asking(enough=7.5), "too few nats"),
         (asking(tags=None, enough=None, objective="controversiality"), "it is worth"),
         (stating(objective=0.0), "it is worth"),
-        (stating(bound=1e6), "is beyond the objective"),
-        (forge_price, "its prices prove"),
+        (stating(bound=1e6), "is beyond its objective"),
     ],
 )
 def test_forged_readable_triplets_are_caught(
@@ -302,14 +234,32 @@ def test_what_a_review_of_triplets_leaves_is_held_against_it() -> None:
     review = reviewed(before.triplets, {before.triplets[0].triplet_id})
     after = selected(review=review)[1]
     verify_triplets(triplets, after, tokens=COUNTED, review=review)
-    for forged, given_review, message in (
-        (before, review, r"7 or fewer can stay"),
-        (after, None, r"counted \[0, 0, 0, 0\]"),
-        (stating(kept=6)(after), review, "its certificate says"),
-        (stating(kept_price_bound=9)(after), review, "its certificate says"),
-        (stating(kept_prices=(("x", 1.0),))(after), review, "other rules|can stay|counted"),
-        (stating(kept_bound=6)(after), review, "or fewer can stay"),
-        (replace(after, triplets=before.triplets), review, "rejected triplets: 1|counted"),
+    with pytest.raises(VerificationError, match="was rejected"):
+        verify_triplets(triplets, before, tokens=COUNTED, review=review)
+
+
+def test_triplets_with_similar_sentences_are_caught() -> None:
+    """By hand: the second triplet's sentence differs from the first one's by a word."""
+    triplets, found = selected()
+    first, second = found.triplets[:2]
+    similar = replace(second, synthetic_1=first.synthetic_1)
+    forged = replace(found, triplets=(first, similar, *found.triplets[2:]))
+    given = [similar if t.triplet_id == second.triplet_id else t for t in triplets]
+    with pytest.raises(VerificationError, match="differ by less than two words"):
+        verify_triplets(given, forged, tokens=COUNTED)
+
+
+def test_certificates_are_json_with_the_promised_fields(tmp_path: Path) -> None:
+    rule: dict[str, Any] = {"no_repeats": True, "repeatable": frozenset({"the"})}
+    path = tmp_path / "new" / "c.json"
+    for certificate in (
+        choose(repetitive_table(), per_pair=2, **rule).certificate,
+        selected(objective="readable", tags=TAGS)[1].certificate,
     ):
-        with pytest.raises(VerificationError, match=message):
-            verify_triplets(triplets, forged, tokens=COUNTED, review=given_review)
+        certificate.save(path)
+        facts = json.loads(path.read_text())
+        promised = "objective bound gap status solver version tie_rule candidates seconds".split()
+        assert facts.keys() == {*promised, "question", "format"}
+        assert facts["seconds"] > 0
+        assert facts["gap"] == pytest.approx(0, abs=2e-6)
+        assert facts["objective"] == certificate.objective

@@ -6,8 +6,6 @@ Written from the definitions, and apart from the code that selects and checks.
 from __future__ import annotations
 
 from collections import defaultdict
-from fractions import Fraction
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -210,23 +208,3 @@ def _rules_of_pair(
             weights = {place: surplus(triplets[place], model, tokens) for place in every}
             rules[f"balance of {model}'s tokens for {name}"] = Counted(weights, -most, most)
     return rules
-
-
-def proved_bound(
-    prices: Mapping[str, float],
-    triplets: Sequence[Triplet],
-    question: TripletQuestion,
-    rules: Mapping[str, Counted],
-) -> float:
-    """What no set's worth can go beyond, by weak duality, in fractions."""
-    left = [Fraction(cost) for cost in costs(triplets, question).tolist()]
-    bound = Fraction(0)
-    for name, price in prices.items():
-        rule, exact = rules[name], Fraction(price)
-        bound += exact * (rule.least if exact > 0 else rule.most)
-        for place, weight in rule.weights.items():
-            left[place] -= exact * weight
-    bound += sum(cost for cost in left if cost < 0)
-    if question.objective == "readable":
-        return float(bound)
-    return -float(bound) if question.objective == "controversiality" else float(ceil(bound))

@@ -16,8 +16,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
 )
 
 from contstim.errors import InputError
@@ -209,10 +207,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class PageTrial(BaseModel):
-    """A trial for the page: sentences without full stops, and a number for the condition.
-
-    A trial that replaced another one in a review has that trial's position and side.
-    """
+    """A trial for the page: sentences without full stops, and a number for the condition."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -220,12 +215,6 @@ class PageTrial(BaseModel):
     sentence_1: Text
     sentence_2: Text
     stratum: int
-    instead_of: str = ""
-
-    @model_serializer(mode="wrap")
-    def _serialize(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Serialize the fields, without empty ones."""
-        return {name: value for name, value in dump(self).items() if value != ""}
 
 
 class PageStudy(BaseModel):
@@ -343,7 +332,6 @@ def build_study(
                 sentence_1=trial.sentence_1.shown,
                 sentence_2=trial.sentence_2.shown,
                 stratum=_STRATA[trial.condition],
-                instead_of=trial.instead_of,
             )
         )
     # Only trials determine the identifier: texts may be edited during an experiment

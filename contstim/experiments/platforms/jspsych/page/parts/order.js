@@ -30,8 +30,7 @@ contstim.shuffled = (list, random) => {
 /** The trials as one participant sees them: each with `left` (1 or 2) and `position` (from 1). */
 contstim.presentation = (trials, seed) => {
   const random = contstim.randomNumbers(seed);
-  const turn = (trial) => trial.instead_of ?? trial.trial_id;
-  const sorted = [...trials].sort((one, two) => (turn(one) < turn(two) ? -1 : 1));
+  const sorted = [...trials].sort((one, two) => (one.trial_id < two.trial_id ? -1 : 1));
   const left = Object.create(null); // a trial_id may be any text, also __proto__
   for (const stratum of [...new Set(sorted.map((trial) => trial.stratum))].sort((a, b) => a - b)) {
     const members = sorted.filter((trial) => trial.stratum === stratum);
