@@ -1,8 +1,7 @@
 """Make language models disagree, and let people decide which one is right.
 
-The public face, read as a table of contents. Everything is loaded when first used, so that
-`import contstim` costs next to nothing: type checkers read the imports below, and the program
-looks up in them where a name is at home.
+The public names of the package. Each one is imported at its first use, so that `import contstim` is
+fast. Type checkers read the imports below, and `__getattr__` finds the module of a name in them.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from importlib import import_module
 
 from contstim.version import __version__ as __version__
 
-TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
+TYPE_CHECKING = False  # instead of importing typing, which is slower than all the rest
 if TYPE_CHECKING:
     from contstim import plot as plot
     from contstim.cli.output import ProgressBars as ProgressBars
@@ -128,28 +127,30 @@ if TYPE_CHECKING:
 
 
 @cache
-def _homes() -> dict[str, str]:
-    """The module in which each public name is at home, as the imports above say."""
+def _modules() -> dict[str, str]:
+    """Return the module of each public name, from the imports above."""
     import ast
     from pkgutil import get_data
 
-    homes: dict[str, str] = {}
+    modules: dict[str, str] = {}
     for node in ast.walk(ast.parse(get_data(__name__, "__init__.py") or b"")):
         if isinstance(node, ast.ImportFrom) and node.module:
-            homes |= {alias.name: node.module for alias in node.names if alias.asname}
-    return homes
+            modules |= {alias.name: node.module for alias in node.names if alias.asname}
+    return modules
 
 
 def __getattr__(name: str) -> object:
     if name == "__all__":
-        return sorted(_homes())
-    if name not in _homes():
+        return sorted(_modules())
+    if name not in _modules():
         raise AttributeError(f"module 'contstim' has no attribute {name!r}")
-    home = _homes()[name]
+    module = _modules()[name]
     return (
-        import_module(f"{home}.{name}") if home == __name__ else getattr(import_module(home), name)
+        import_module(f"{module}.{name}")
+        if module == __name__
+        else getattr(import_module(module), name)
     )
 
 
 def __dir__() -> list[str]:
-    return sorted(_homes())
+    return sorted(_modules())

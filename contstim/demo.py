@@ -1,4 +1,4 @@
-"""Steps of the demo: text, models, natural pairs, triplets, and a page to look at."""
+"""Steps of the demo: text, models, natural pairs, triplets, and a report page."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
-# Small and briefly trained: the demo needs models that differ, not good ones. Of each the words of
-# its n-grams or its architecture, passes over the text, and rate of learning.
+# Small models with a short training: the demo needs different models, not good ones. Values: order
+# of the n-grams or architecture, epochs, and learning rate.
 _SMALL: Any = {"width": 64, "layers": 2, "heads": 2, "window": 32, "dropout": 0}
 _RECURRENT: Any = {"embedding": 64, "hidden": 96, "min_count": 1}
 _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, float]] = {
@@ -65,18 +65,18 @@ _MODELS: dict[str, tuple[int | RecurrentSettings | TransformerSettings, int, flo
     "BERT": (TransformerSettings(kind="bert", **_SMALL), 3, 0.006),
 }
 NAMES = tuple(_MODELS)
-_MODELS["judge"] = (5, 1, 1.0)  # of what reads well
-_WORDS = 7  # BERT is exact over all orders, which costs twice as much for every word more
-# Each is shown as soon as its second model is trained; models are trained in the order of NAMES.
+_MODELS["judge"] = (5, 1, 1.0)  # fluency model
+_WORDS = 7  # length of natural sentences; exact scores of BERT cost twice as much per added word
+# Each duel is shown once its second model is trained; the order of training is that of NAMES
 _DUELS = (("2-gram", "3-gram"), ("RNN", "LSTM"), ("3-gram", "GPT-2"), ("GPT-2", "BERT"))
-# Few changes, so that people can read the sentences: for fewer nats where more are not found, and
-# with any new words last
+# Few new words, so that sentences are readable; fallbacks require fewer nats, the last one allows
+# any words
 _SEARCHES = (
     *(SearchSettings(enough=nats) for nats in (3.0, 1.5, 0.7)),
     SearchSettings(frame="none"),
 )
-_STARTS = 10  # natural sentences, at most, from which each pair of models is searched
-_RARER = 0.2  # share of natural sentences that are rarer than any synthetic one, to a judge
+_STARTS = 10  # maximum number of natural sentences to search for each pair of models
+_FLOOR_QUANTILE = 0.2  # quantile of the judge's scores of natural sentences that is the floor
 _SETTINGS = "demo.json"
 
 
@@ -85,11 +85,11 @@ class Scale:
     """Size of the demo.
 
     Attributes:
-        training: sentences that models are trained on.
-        natural: sentences to select pairs from, before those are left out that are no news to the
-            models.
-        judging: sentences that the judge of what reads well is trained on.
-        most_epochs: cuts the training of every network short.
+        training: number of sentences in the training text of the models.
+        natural: number of sentences to select pairs from, before sentences from the training text
+            are removed.
+        judging: number of sentences in the training text of the fluency model.
+        most_epochs: maximum number of epochs of every network.
     """
 
     training: int = 3_000
@@ -110,19 +110,19 @@ class Demo:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One thread for torch: networks this small gain nothing from more.
+    """Limit torch to one thread, because more threads do not make such small networks faster.
 
-    On a busy machine threads wait for each other six times as long as they work; and with one the
-    same seed gives the same figures, however many processors there are.
+    On a busy machine, threads wait for each other six times longer than they compute. With one
+    thread, equal seeds give equal results for any number of processors.
     """
     import torch
 
-    before = torch.get_num_threads()  # the caller's, given back when the demo is over
+    n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(n_threads)
 
 
 @_one_thread()
@@ -136,62 +136,68 @@ def run_demo(
 ) -> Demo:
     """Train one model of every kind on the embedded English and show where they disagree.
 
-    Writes models, natural sentences, vocabulary, scores, pairs with their certificate, triplets and
-    a page to look at into a folder. What an earlier run of the same demo left there is not done
-    again.
+    Write models, natural sentences, vocabulary, scores, pairs with their certificate, triplets and
+    a report page into a folder. Reuse the results of an earlier run of the same demo.
 
     Args:
-        out: the folder, made if need be.
-        seed: decides the text, the models' first weights and every search.
-        scale: how much is done.
-        reporter: told what happens next, and how far each training is.
-        show: given the triplet of two models as soon as both are trained.
+        out: output folder, created if it does not exist.
+        seed: seed of the text, the initial weights and every search.
+        scale: size of the demo.
+        reporter: receiver of messages and progress.
+        show: callback, called with the triplet of two models once both are trained.
 
     Raises:
-        InputError: the folder holds a demo with another seed, scale or version.
+        InputError: if the folder has a demo with another seed, scale or version.
     """
     out, scale = Path(out), scale or Scale()
     searches = [asdict(search.few_changes) if search.few_changes else {} for search in _SEARCHES]
-    _claim(out, {"contstim": __version__, "seed": seed, "searches": searches, **vars(scale)})
+    _claim_folder(out, {"contstim": __version__, "seed": seed, "searches": searches, **vars(scale)})
     reporter.say(f"Writing {counted(scale.training, 'sentence')} of the embedded English …")
-    text = _sentences(out / "text.txt", lambda: generate(scale.training, seed=seed))
+    text = _read_or_write(out / "text.txt", lambda: generate(scale.training, seed=seed))
     models: dict[str, LanguageModel] = {}
 
     def train_next(name: str) -> LanguageModel:
         reporter.say(f"Training: {name} …")
-        told = partial(tell_training, reporter, "training")
+        on_progress = partial(tell_training, reporter, "training")
         epochs = scale.most_epochs
         with reporter:
-            models[name] = train(name, text, out, seed=seed, most_epochs=epochs, on_progress=told)
+            models[name] = train(
+                name, text, out, seed=seed, most_epochs=epochs, on_progress=on_progress
+            )
         return models[name]
 
-    # The words of a search are those that n-gram models saw five times; the networks learn from
-    # the same text and know them too, but for words of the sentences that validate them alone.
+    # Searches use the words that occur five times in the training text of the n-gram models. The
+    # networks know these too, except words that only occur in their validation sentences.
     vocabulary = default_vocabulary([train_next(name) for name in NAMES[:2]])
-    # Of another seed, and none that a model was trained on: new to all of them.
+    # Another seed, and no training sentences: new to all models
     rules = (distinct_words(vocabulary.repeatable), in_vocabulary(vocabulary), not_in(text))
-    natural = _sentences(
+    natural = _read_or_write(
         out / "natural.txt",
         lambda: filter_sentences(generate(scale.natural, seed=seed + 1, words=_WORDS), rules),
     )
     reporter.say(f"Training: a judge, on {counted(scale.judging, 'other sentence')} …")
-    more = _sentences(out / "judge.txt", lambda: generate(scale.judging, seed=seed + 2))
-    judge = train("judge", more, out, seed=seed)
+    judge_text = _read_or_write(out / "judge.txt", lambda: generate(scale.judging, seed=seed + 2))
+    judge = train("judge", judge_text, out, seed=seed)
     judged = judge.log_probs(natural)
-    floor = float(np.quantile(judged, _RARER))
+    floor = float(np.quantile(judged, _FLOOR_QUANTILE))
     triplets: list[Triplet] = []
     path = out / "triplets.csv"
-    # The record is written last: where it is missing, an earlier run was interrupted
+    # The record is written last; if it is missing, an earlier run was interrupted
     finished = path.is_file() and record_path(path).is_file()
     earlier = read_triplets(path) if finished else ()
-    known: Any = read_json_object(record_path(path)).get("models") or {} if finished else {}
+    earlier_models: Any = (
+        read_json_object(record_path(path)).get("models") or {} if finished else {}
+    )
     for number, (first, second) in enumerate(_DUELS):
         for name in NAMES[len(models) : NAMES.index(second) + 1]:
             vocabulary, _ = shared_vocabulary([train_next(name)], vocabulary)
-        duel = [each for each in earlier if (each.model_1, each.model_2) == (first, second)]
-        if not duel or known | conventions([models[first], models[second]]) != known:
+        duel = [t for t in earlier if (t.model_1, t.model_2) == (first, second)]
+        if (
+            not duel
+            or earlier_models | conventions([models[first], models[second]]) != earlier_models
+        ):
             reporter.say(f"Searching: {first} against {second} …")
-            # Every duel starts from sentences of its own.
+            # Every duel starts from different sentences
             likely = [s for s, p in zip(natural, judged, strict=True) if p >= floor]
             starts = likely[number :: len(_DUELS)][:_STARTS]
             pair = models[first], models[second]
@@ -217,8 +223,8 @@ def run_demo(
     write_record(out / "scores.csv", [out / "natural.txt", *loaded], **facts)
     write_record(out / "pairs.csv", [out / "scores.csv"], [certificate], **facts)
     title = f"Where {', '.join(NAMES[:-1])} and {NAMES[-1]} disagree"
-    shown: list[Stimulus] = [*triplets, *selection.pairs]
-    page = stimuli_report(title, shown, scores=scores, flagged=flags_of(shown))
+    stimuli: list[Stimulus] = [*triplets, *selection.pairs]
+    page = stimuli_report(title, stimuli, scores=scores, flagged=flags_of(stimuli))
     write_text(out / "report.html", page.html())
     return Demo(out, tuple(triplets), selection.pairs, scores)
 
@@ -232,18 +238,18 @@ def train(
     most_epochs: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> LanguageModel:
-    """One of `NAMES`, or the judge, trained on a text or taken from where it was trained before.
+    """Train one of `NAMES` or the judge, or load it if it has been trained before.
 
     Args:
-        name: which.
-        text: what it is trained on.
-        folder: holds the models, each under its name.
-        seed: decides a network's first weights and the order of sentences.
-        most_epochs: cuts every network's training short.
-        on_progress: told after every step of a network's training.
+        name: name of the model.
+        text: training text.
+        folder: folder of the models, each under its name.
+        seed: seed of a network's initial weights and of the order of sentences.
+        most_epochs: maximum number of epochs of a network.
+        on_progress: callback, called after every training step of a network.
 
     Raises:
-        InputError: the folder holds a model of that name with another text or other settings.
+        InputError: if the folder has a model of that name with another text or other settings.
     """
     architecture, epochs, learning_rate = _MODELS[name]
     epochs = min(epochs, most_epochs or epochs)
@@ -251,7 +257,7 @@ def train(
         epochs=epochs, batch_size=32, learning_rate=learning_rate, seed=seed
     )
     run: Any = {"device": "cpu", "on_progress": on_progress}
-    # Every trainer takes up what an earlier call left in its folder.
+    # Every trainer reuses the results of an earlier call in its folder
     specification = _train(text, folder / name, architecture, settings, **run)
     return load_model(specification, device="cpu", name=name)
 
@@ -286,16 +292,16 @@ def _train(
     return f"{architecture.kind if isinstance(architecture, RecurrentSettings) else 'hf'}:{out}"
 
 
-def _claim(out: Path, settings: Mapping[str, object]) -> None:
-    """Make the folder this demo's, unless it is another's."""
+def _claim_folder(out: Path, settings: Mapping[str, object]) -> None:
+    """Write the settings into the folder; refuse a folder with other settings or files."""
     path = out / _SETTINGS
     if path.is_file():
-        other = read_json_object(path)
-        differing = [name for name in settings if settings[name] != other.get(name)]
+        stored = read_json_object(path)
+        differing = [name for name in settings if settings[name] != stored.get(name)]
         if differing:
             raise InputError(
                 f"{out} holds a demo with another "
-                + ", ".join(f"{n} ({other.get(n)}, now {settings[n]})" for n in differing)
+                + ", ".join(f"{n} ({stored.get(n)}, now {settings[n]})" for n in differing)
                 + ". Name another folder with --out, or delete this one."
             )
     elif out.is_dir() and any(out.iterdir()):
@@ -303,8 +309,8 @@ def _claim(out: Path, settings: Mapping[str, object]) -> None:
     write_json(path, settings)
 
 
-def _sentences(path: Path, make: Callable[[], Iterable[Sentence]]) -> list[Sentence]:
-    """The sentences of a file, made and written if it is not there yet."""
+def _read_or_write(path: Path, make: Callable[[], Iterable[Sentence]]) -> list[Sentence]:
+    """Read the sentences of a file; write it first if it does not exist."""
     if not path.is_file():
         write_text(path, "".join(f"{sentence.text}\n" for sentence in make()))
     return list(read_sentences(path))
@@ -318,7 +324,7 @@ def _search_duel(
     judge: tuple[LanguageModel, float],
     seed: int,
 ) -> list[Triplet]:
-    """The first triplet of two models that disagree enough; of all natural sentences in turn."""
+    """Return the first distinct triplet of two models, by search and natural sentence, or none."""
     for search, sentence in product(_SEARCHES, natural):
         triplet, _, _ = synthesize_triplet(
             first,

@@ -1,19 +1,19 @@
-"""Everything that contstim raises on purpose, drawn once.
+"""Exceptions of contstim.
 
-    ContstimError                     catch this one to catch them all
-    ├── InputError (ValueError)       something that the user gave cannot be used
+    ContstimError                     base of all exceptions of contstim
+    ├── InputError (ValueError)       an input of the user is invalid
     │   ├── SentenceError             a text is not a sentence that can be scored or changed
     │   ├── VocabularyError           a word list is unusable, or a word is not in it
     │   ├── CorpusError               a text file is missing, empty, or not UTF-8
     │   └── ScoreError                a score table is malformed: nan, lengths, names
-    ├── ModelError                    a model cannot be found, loaded, or asked this question
-    ├── InfeasibleError               no set of stimuli satisfies the constraints; names who fails
-    ├── StoreError                    the study's database is locked, damaged, or from elsewhere
-    ├── WorkerError                   workers of a job cannot be started, or die
-    └── VerificationError             a result failed its own independent check; never use it
+    ├── ModelError                    a model cannot be found, loaded, or used for this task
+    ├── InfeasibleError               no set of stimuli satisfies the constraints; says why
+    ├── StoreError                    the study's database is locked, damaged, or not ours
+    ├── WorkerError                   workers of a job cannot be started, or exit early
+    └── VerificationError             a result failed its independent check; never use it
 
-Every message says what was given, what is allowed, and what to do next. The command line prints it
-without a traceback and exits with status 2.
+Every message states the value, the constraint and a remedy. The command line prints it without a
+traceback and exits with status 2.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class ContstimError(Exception):
-    """Base of everything that contstim raises on purpose."""
+    """Base of all exceptions of contstim."""
 
 
 class InputError(ContstimError, ValueError):
-    """Something that the user gave cannot be used."""
+    """An input of the user is invalid."""
 
 
 class SentenceError(InputError):
@@ -50,7 +50,7 @@ class ScoreError(InputError):
 
 
 class ModelError(ContstimError):
-    """A model cannot be found, loaded, or asked this question."""
+    """A model cannot be found, loaded, or used for this task."""
 
 
 class InfeasibleError(ContstimError):
@@ -58,23 +58,23 @@ class InfeasibleError(ContstimError):
 
 
 class StoreError(ContstimError):
-    """The study's database is locked, damaged, or made by something else."""
+    """The study's database is locked, damaged, or made by another program."""
 
 
 class WorkerError(ContstimError):
-    """Workers of a job cannot be started, or die."""
+    """Workers of a job cannot be started, or exit early."""
 
 
 class VerificationError(ContstimError):
-    """A result failed its own independent check and must not be used."""
+    """A result failed its independent check and must not be used."""
 
 
 @contextmanager
 def needing(extra: str, what: str) -> Iterator[None]:
-    """Imports that need an extra of the package.
+    """Wrap imports that need an extra of the package.
 
     Raises:
-        WorkerError: something is not installed; says how it is.
+        WorkerError: if a package is not installed; the message has the installation command.
     """
     try:
         yield

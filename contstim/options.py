@@ -1,12 +1,13 @@
-"""Declarations of fields: what a setting, a file or a model is, said once at the field itself.
+"""Declarations of fields: settings, files and models, declared once at the field itself.
 
     @dataclass(frozen=True, kw_only=True)
     class TripletQuestion:
         per_pair: Annotated[int, Help("Triplets for each pair of models.", at_least=1)] = 10
         counts: Annotated[Path | None, Reads("A table model_1, model_2, per_pair.")] = None
 
-Options of commands, keys of study files, ranges and records follow. Type and default are those of
-the field; a field without a default must be given, and one without a note is not asked for.
+Options of commands, keys of study files, ranges and records are derived from these. Type and
+default are those of the field. A field without a default is required, and a field without a note
+is no option.
 """
 
 from __future__ import annotations
@@ -35,17 +36,18 @@ class Help:
     """Help on a setting, and its range.
 
     Attributes:
-        text: a phrase that ends with a full stop.
-        flag: how a command is given it; by default `--`, its name, and `--no-` beside a yes.
-        at_least: the smallest number that is taken; by default less `LARGEST`.
-        at_most: the largest number that is taken; by default `LARGEST`.
-        above: a number that is itself too small.
-        below: a number that is itself too large.
-        metavar: what stands for the value, such as `LOW-HIGH`; by default its type.
-        panel: heading under which the help of a command lists it; by default among the options
-            that most users need.
-        folder: whether a path may be that of a folder that is read.
-        content: what a file must hold (`contstim.steps.contents`), checked before a study runs.
+        text: help text that ends with a full stop.
+        flag: option of a command; by default `--` with the name, and also `--no-` for booleans.
+        at_least: smallest allowed number; by default -`LARGEST`.
+        at_most: largest allowed number; by default `LARGEST`.
+        above: exclusive lower bound.
+        below: exclusive upper bound.
+        metavar: placeholder for the value, such as `LOW-HIGH`; by default its type.
+        panel: heading in the help of a command; by default the option is listed with the most
+            common ones.
+        folder: whether an input path may be a folder.
+        content: required content of a file (`contstim.steps.contents`), checked before a study
+            runs.
     """
 
     text: str
@@ -61,16 +63,16 @@ class Help:
 
     @property
     def range(self) -> str:
-        """The range in brackets, as help shows it; empty for none."""
+        """Range in brackets for help texts; empty without a range."""
         if self.above is not None or self.below is not None:
-            return f" [{self._exclusive}]"
+            return f" [{self._exclusive_range}]"
         if self.at_most is not None and self.at_most <= LARGEST:
             return f" [{self.at_least or 0:g} to {self.at_most:g}]"
         return f" [{self.at_least:g} or more]" if self.at_least else ""
 
     @property
-    def _exclusive(self) -> str:
-        """The bounds that are no values themselves, in words."""
+    def _exclusive_range(self) -> str:
+        """Exclusive bounds in words."""
         if self.above is None:
             return f"below {self.below:g}"
         if self.below is None:
@@ -80,16 +82,16 @@ class Help:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        """Schema of the type, with the range or the endings that are allowed."""
+        """Return the schema of the type with the allowed range or file endings."""
         from pydantic_core.core_schema import no_info_after_validator_function
 
         return no_info_after_validator_function(self.in_range, handler(source))
 
     def in_range(self, value: Any) -> Any:
-        """The value, a number or several, or something else.
+        """Return the value after checking its numbers, if any.
 
         Raises:
-            ValueError: a number is out of range, or not finite.
+            ValueError: if a number is out of range or not finite.
         """
         for number in value if isinstance(value, tuple) else (value,):
             is_number = isinstance(number, int | float) and not isinstance(number, bool)
@@ -98,10 +100,10 @@ class Help:
         return value
 
     def _broken_rule(self, number: float) -> str:
-        """What a number must be and is not; empty if it is in range."""
+        """Return the rule that a number violates; empty if it is in range."""
         above, below = self.above, self.below
         if (above is not None and not number > above) or (below is not None and not number < below):
-            return self._exclusive
+            return self._exclusive_range
         if self.at_least is not None and not number >= self.at_least:
             return f"{self.at_least:g} or more"
         if number != number or number in (inf, -inf):
@@ -115,15 +117,15 @@ class Help:
 
 @dataclass(frozen=True)
 class Aside(Help):
-    """Help on what makes no result stale: where work is done and how fast, what stood before."""
+    """Help on settings that never make a result stale, such as the device or an earlier result."""
 
 
 @dataclass(frozen=True)
 class Reads(Help):
-    """Files that are read, a path or several.
+    """One or several input files.
 
     Attributes:
-        argument: whether a command takes them without a flag.
+        argument: whether a command takes the paths as arguments, without a flag.
     """
 
     argument: bool = False
@@ -131,14 +133,15 @@ class Reads(Help):
 
 @dataclass(frozen=True)
 class Writes(Help):
-    """A file or folder that is written.
+    """An output file or folder.
 
     Attributes:
-        beside: endings of the files that are written beside it, such as `.certificate.json`.
-        record: the file of the folder beside which the record stands; by default the output itself.
-        stem: whether the path is the beginning of the names of the files, which end as `beside`
-            says, first that of the table with the record.
-        formats: of a table, the endings of which its name must have one.
+        beside: endings of further files written next to it, such as `.certificate.json`.
+        record: file in the output folder next to which the record is written; by default the output
+            itself.
+        stem: whether the path is the common start of file names that end with `beside`; the first
+            of these is the table with the record.
+        formats: allowed endings of the file name of a table.
     """
 
     beside: tuple[str, ...] = ()
@@ -148,24 +151,24 @@ class Writes(Help):
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """Endings of all that is written, the output itself first."""
+        """Endings of all output files, starting with the output itself."""
         return self.beside if self.stem else ("", *self.beside)
 
     @property
     def is_folder(self) -> bool:
-        """True of a folder whose name may be anything."""
+        """True for a folder, which may have any name."""
         return bool(self.record) or any(ending.startswith("/") for ending in self.beside)
 
     @property
     def range(self) -> str:
-        """The endings in brackets, as help shows them; empty where it is no table."""
+        """Allowed endings in brackets for help texts; empty without a table."""
         return f" [{', '.join(self.formats)}]" if self.formats else ""
 
     def in_range(self, value: Any) -> Any:
-        """The path.
+        """Return the path after checking its ending.
 
         Raises:
-            ValueError: its name has none of the endings.
+            ValueError: if the name has none of the endings.
         """
         if value is not None and self.formats:
             table_kind(value, self.formats)
@@ -174,14 +177,14 @@ class Writes(Help):
 
 @dataclass(frozen=True)
 class WritesTable(Writes):
-    """A table that is written; its ending says in which form."""
+    """An output table; the ending of its name determines the format."""
 
     formats: tuple[str, ...] = TABLE_KINDS
 
 
 @dataclass(frozen=True)
 class Models(Help):
-    """Specifications of models, `[NAME=]SPECIFICATION`, whose files and commits count as read."""
+    """Specifications of models, `[NAME=]SPECIFICATION`; their files and commits count as inputs."""
 
     metavar: str = "[NAME=]MODEL"
 
@@ -209,7 +212,7 @@ def check_ranges(settings: DataclassInstance) -> None:
     """Refuse numbers that the `Help` of their field does not allow.
 
     Raises:
-        InputError: names the field and what it may be.
+        InputError: if a number is out of range; the message names the field and the allowed range.
     """
     for name, hint in get_type_hints(type(settings), include_extras=True).items():
         for note in get_args(hint)[1:]:

@@ -1,9 +1,9 @@
-"""The figures of reports, as axes of matplotlib that you can change.
+"""Figures of reports, as editable axes of matplotlib.
 
-Every function returns all axes of one figure, from the upper left; a heat map's are the map and
-its scale. Notebooks show the figure by themselves, other programs by `matplotlib.pyplot.show`;
-`axes[0].figure.savefig` writes it. Where a report has several figures, they are asked for by the
-names that their files have in its folder `figures/`. Titles stand at the left::
+Every function returns all axes of one figure, from the upper left; those of a heat map are the map
+and its scale. Notebooks display the figure, other programs call `matplotlib.pyplot.show`;
+`axes[0].figure.savefig` writes it. If a report has several figures, their names are the names of
+the files in its folder `figures/`. Titles are on the left::
 
     bars, significance = contstim.plot.analysis(result, "accuracy-random-natural")
     bars.set_title("Random pairs", loc="left")
@@ -45,54 +45,54 @@ __all__ = [
 
 
 def agreement(scores: ScoreTable) -> list[Axes]:
-    """The share of pairs of sentences that two models order alike, a cell for each two models.
+    """Plot the share of sentence pairs that two models order in the same way, by pair of models.
 
     Args:
-        scores: what `score_sentences` returned, or `ScoreTable.read` read.
+        scores: scores from `score_sentences` or `ScoreTable.read`.
     """
     from contstim.reporting.heat_map import agreement_map
 
-    return _by_pyplot(lambda: agreement_map(scores))
+    return _draw(lambda: agreement_map(scores))
 
 
 def ranks(scores: ScoreTable) -> list[Axes]:
-    """Every sentence at its ranks under two models, a panel for each two (the first twelve).
+    """Plot the ranks of sentences under two models, one panel per pair (at most twelve panels).
 
     Args:
-        scores: of two models or more.
+        scores: scores of two or more models.
 
     Raises:
-        InputError: the scores are of a single model.
+        InputError: if the scores are of a single model.
     """
     from contstim.evaluation.comparison import ranks_figure
 
     if len(scores.models) < 2:
         raise InputError("Ranks are drawn under two models or more; the scores are of one.")
-    return _by_pyplot(lambda: ranks_figure(scores))
+    return _draw(lambda: ranks_figure(scores))
 
 
 def design(design: Design, text: Iterable[Sentence]) -> list[Axes]:
-    """Trials by group and condition, sentences by source, and the balance between sides.
+    """Plot trials by group and condition, sentences by source, and the balance between sides.
 
     Args:
-        design: what `build_design` returned.
+        design: design from `build_design`.
         text: sentences in which word frequencies are counted, such as the training text.
     """
     from contstim.experiments.design.summary import summarise, summary_figure
     from contstim.words.frequencies import WordFrequencies
 
-    return _by_pyplot(lambda: summary_figure(summarise(design, WordFrequencies.of(text))))
+    return _draw(lambda: summary_figure(summarise(design, WordFrequencies.of(text))))
 
 
 def power(power: DesignPower) -> list[Axes]:
-    """For each scope, the smallest difference of accuracies found, by participants.
+    """Plot the smallest detectable difference of accuracies by participants, for each scope.
 
     Args:
-        power: what `design_power` returned.
+        power: power from `design_power`.
     """
     from contstim.experiments.design.power_report import power_figure
 
-    return _by_pyplot(lambda: power_figure(power))
+    return _draw(lambda: power_figure(power))
 
 
 def analysis(
@@ -101,18 +101,17 @@ def analysis(
     *,
     pair: tuple[str, str] | None = None,
 ) -> list[Axes]:
-    """A figure of an analysis; answers of artificial participants are said to be that below it.
+    """Plot a figure of an analysis, with a warning below it if participants were artificial.
 
     Args:
-        analysis: what `analyze` returned.
-        name: `accuracy-` and any scope but `overall`, for which it is `signed-rank-cosine-overall`
-            (of choices `accuracy-overall`), the default;
-            `agreement-random-natural`; `dominance-` and a condition; `roles-natural-synthetic`;
-            `ranks`; `reliability`.
-        pair: the two models of `ranks`; by default the two rivals most consistent with people.
+        analysis: analysis from `analyze`.
+        name: `accuracy-` with a scope other than `overall`; `signed-rank-cosine-overall` (for
+            choices `accuracy-overall`), the default; `agreement-random-natural`; `dominance-` with
+            a condition; `roles-natural-synthetic`; `ranks`; `reliability`.
+        pair: two models of `ranks`; by default the two rivals most consistent with participants.
 
     Raises:
-        InputError: the analysis has no such figure, or no trial sets the pair against each other.
+        InputError: if the analysis has no such figure, or no trial compares the two models.
     """
     from contstim.experiments.analysis.figures import drawings, require_rivals
     from contstim.experiments.analysis.measures import measures_of
@@ -121,74 +120,74 @@ def analysis(
         require_rivals(analysis.ratings.trials, pair)
     overall = f"{measures_of(analysis.ratings.scale)[-1].name}-overall"
 
-    def drawn() -> Figure:
-        figure = _named(name or overall, drawings(analysis, pair))
+    def draw() -> Figure:
+        figure = _select_figure(name or overall, drawings(analysis, pair))
         if analysis.origin.warning:
             text = wrapped(analysis.origin.warning, figure.get_figwidth())
             figure.supxlabel(text, color=ORANGE, weight="bold", size=SIZE)
         return figure
 
-    return _by_pyplot(drawn)
+    return _draw(draw)
 
 
 def minimal_pairs(evaluation: MinimalPairEvaluation, name: str) -> list[Axes]:
-    """A figure of an evaluation on minimal pairs.
+    """Plot a figure of an evaluation on minimal pairs.
 
     Args:
-        evaluation: what `evaluate_minimal_pairs` returned.
-        name: `phenomena-full-sentence`, or another way to compare pairs than by full sentences;
+        evaluation: evaluation from `evaluate_minimal_pairs`.
+        name: `phenomena-full-sentence`, or `phenomena-` with another method to compare pairs;
             `correlations`; `profile`.
 
     Raises:
-        InputError: the evaluation has no such figure.
+        InputError: if the evaluation has no such figure.
     """
     from contstim.evaluation.minimal_pair_report import minimal_pair_figures
 
-    return _by_pyplot(lambda: _named(name, minimal_pair_figures(evaluation).items()))
+    return _draw(lambda: _select_figure(name, minimal_pair_figures(evaluation).items()))
 
 
 def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") -> list[Axes]:
-    """A figure of an evaluation on judgements of acceptability.
+    """Plot a figure of an evaluation on acceptability judgements.
 
     Args:
-        evaluation: what `evaluate_acceptability` returned.
+        evaluation: evaluation from `evaluate_acceptability`.
         name: `scatter`, judgements against scores; or `correlations` of differences within pairs.
 
     Raises:
-        InputError: there is no such figure.
+        InputError: if there is no such figure.
     """
     from contstim.evaluation.acceptability_report import acceptability_figures
 
-    return _by_pyplot(lambda: _named(name, acceptability_figures(evaluation).items()))
+    return _draw(lambda: _select_figure(name, acceptability_figures(evaluation).items()))
 
 
 def desiderata(desiderata: Desiderata) -> list[Axes]:
-    """Scores against length, frequency and, where there is one, the reference, for each model.
+    """Plot scores against length, frequency and, if available, the reference, for each model.
 
     Args:
-        desiderata: what `evaluate_desiderata` returned.
+        desiderata: evaluation from `evaluate_desiderata`.
     """
     from contstim.evaluation.desiderata_report import desiderata_figure
 
-    return _by_pyplot(lambda: desiderata_figure(desiderata))
+    return _draw(lambda: desiderata_figure(desiderata))
 
 
-def _named(name: str, figures: Iterable[tuple[str, Figure]]) -> Figure:
-    """The first figure of a name; what would follow it is not drawn."""
-    others = []
-    for other, figure in figures:
-        if other == name:
+def _select_figure(name: str, figures: Iterable[tuple[str, Figure]]) -> Figure:
+    """Return the first figure with a name, without drawing later figures."""
+    names = []
+    for figure_name, figure in figures:
+        if figure_name == name:
             return figure
-        others.append(other)
-    raise InputError(f"There is no figure {name!r} here; there are {', '.join(others)}.")
+        names.append(figure_name)
+    raise InputError(f"There is no figure {name!r} here; there are {', '.join(names)}.")
 
 
-def _by_pyplot(make: Callable[[], Figure]) -> list[Axes]:
-    """The axes of a figure that is made in the style of reports, and that pyplot shows."""
+def _draw(make: Callable[[], Figure]) -> list[Axes]:
+    """Draw a figure in the style of reports, register it with pyplot, and return its axes."""
     from matplotlib import pyplot as plt
 
     with styled():
         figure = make()
-        figure.draw_without_rendering()  # ticks get the style's type only while it is in force
+        figure.draw_without_rendering()  # ticks use the style's font only inside this context
         plt.figure(figure)
     return figure.axes

@@ -1,4 +1,4 @@
-"""Messages and progress of long work: what a step tells while it runs."""
+"""Interface for messages and progress of a running step."""
 
 from __future__ import annotations
 
@@ -14,59 +14,59 @@ _ITEMS_PER_UPDATE = 10_000
 
 
 class Reporter:
-    """Receiver of messages and progress. This one is silent; that of the commands prints."""
+    """Receiver of messages and progress. This class ignores them; subclasses print them."""
 
     def __enter__(self) -> Self:
-        """Begin to be told of a step."""
+        """Start to report a step."""
         return self
 
     def __exit__(self, *_raised: object) -> None:
-        """End it."""
+        """Stop reporting the step."""
 
     def say(self, text: str) -> None:
-        """Take a line about what was done."""
+        """Report a line about the work."""
 
     def say_once(self, text: str) -> None:
-        """Pass a line to `say`, unless this reporter was given the same line before."""
-        said: set[str] = vars(self).setdefault("_said", set())
-        if text not in said:
-            said.add(text)
+        """Report a line with `say`, but only the first time."""
+        lines: set[str] = vars(self).setdefault("_said", set())
+        if text not in lines:
+            lines.add(text)
             self.say(text)
 
     def warn(self, text: str) -> None:
-        """Take a text that the user should read even if nothing else is told; empty for nothing."""
+        """Report a warning, which even quiet reporters print; an empty text is ignored."""
 
     def record(self, name: str, facts: Mapping[str, object]) -> None:
-        """Take facts for the record of the step; those of one name are merged."""
+        """Add facts to the record of the step; facts with the same name are merged."""
 
     def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
-        """Take how far a piece of work is.
+        """Report the progress of a task.
 
         Args:
-            what: a name for the work, such as `triplets`.
-            done: number of parts that are done; the first number of a work that goes on where it
-                was interrupted is what was done before.
-            total: number of all parts; None where it is not known.
-            note: what else is known now, such as the loss of a network.
+            what: name of the task, such as `triplets`.
+            done: number of finished parts; in the first call of a resumed task, the number finished
+                before the interruption.
+            total: number of all parts; None if unknown.
+            note: further current value, such as the loss of a network.
         """
 
     def show(self, tables: Callable[[], Iterable[Part]]) -> None:
-        """Be offered what there is of a result before the work ends: tables, made when called."""
+        """Offer tables of preliminary results, which are made when `tables` is called."""
 
     def reading(self, what: str, items: Iterable[_Item]) -> Iterator[_Item]:
-        """Pass items on, and tell how many of them have been read."""
+        """Yield the items and report how many have been read."""
         for number, item in enumerate(items, start=1):
             if number % _ITEMS_PER_UPDATE == 0:
                 self.progress(what, number, None)
             yield item
 
 
-def forwarding(reporter: Reporter, **own: Callable[..., None]) -> Reporter:
-    """A reporter that passes on what it is told, save what functions of these names take."""
-    passing = Reporter()
+def forwarding(reporter: Reporter, **replacements: Callable[..., None]) -> Reporter:
+    """Return a reporter that forwards to another one, except for replaced methods."""
+    forwarder = Reporter()
     for name in ("say", "say_once", "warn", "record", "progress", "show"):
-        setattr(passing, name, own.get(name) or getattr(reporter, name))
-    return passing
+        setattr(forwarder, name, replacements.get(name) or getattr(reporter, name))
+    return forwarder
 
 
 SILENT = Reporter()

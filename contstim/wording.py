@@ -1,4 +1,4 @@
-"""Numbers as messages, pages and tables write them, and names that messages complain of."""
+"""Format of numbers in messages, pages and tables, and helpers for messages."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number and what is counted: `1 group`, `1,200 groups`, `2 matrices`.
+    """Format a number with its noun: `1 group`, `1,200 groups`, `2 matrices`.
 
     Args:
-        number: how many.
-        noun: the singular, with whatever stands before it ("natural pair").
-        plural: by default the singular and an s.
+        number: count.
+        noun: singular noun, with its modifiers ("natural pair").
+        plural: plural noun; by default the singular with an s.
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def printable(text: str) -> str:
-    """A text with its control characters escaped, but for line ends and tabs.
+    """Escape the control characters of a text, except line ends and tabs.
 
-    What a user's file holds must not move the cursor, change colours or turn the direction of a
-    terminal.
+    Texts from a user's file must not move the cursor or change the colours or the text direction of
+    a terminal.
     """
     return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def p_text(p_value: float) -> str:
-    """A p-value to three decimals, without the zero before the point: `.048`, `< .001`.
+    """Format a p-value with three decimals and no zero before the point: `.048`, `< .001`.
 
-    A dash where there is none.
+    A value that is not finite becomes a dash.
     """
     if not math.isfinite(p_value):
         return "–"
@@ -45,7 +45,7 @@ def p_text(p_value: float) -> str:
 
 
 def duration_range(shortest: float, longest: float) -> str:
-    """A time between two, such as `8 to 30 min`, or a single one where they are much the same."""
+    """Format a range of durations, such as `8 to 30 min`; similar ones give a single duration."""
     if longest <= 1.5 * shortest or longest < 10:
         return f"about {duration((shortest * longest) ** 0.5 if shortest else longest)}"
     low, high = duration(shortest), duration(longest)
@@ -54,7 +54,7 @@ def duration_range(shortest: float, longest: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Time as one says it, such as `0.4 s`, `40 s` or `3.5 h`."""
+    """Format a duration, such as `0.4 s`, `40 s` or `3.5 h`."""
     for least, size, unit in ((172_800, 86_400, "days"), (5_400, 3_600, "h"), (99.5, 60, "min")):
         if seconds >= least:
             number = seconds / size
@@ -63,5 +63,5 @@ def duration(seconds: float) -> str:
 
 
 def repeated(values: Iterable[_Value]) -> list[_Value]:
-    """Values that are given more than once, in the order in which they are first given."""
+    """Return values that occur more than once, in order of their first occurrence."""
     return [value for value, times in Counter(values).items() if times > 1]

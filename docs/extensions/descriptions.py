@@ -147,7 +147,7 @@ def _name(name: str, module: str, value: object) -> Name:
     if inspect.ismodule(value):
         return Name(name, module, "automodule", summary_of(inspect.getdoc(value) or ""))
     # A value has its docstring below it, in the file where it is bound
-    home = contstim._homes()[name] if module == "contstim" else module
+    home = contstim._modules()[name] if module == "contstim" else module
     return Name(name, home, "autodata", summary_of(_docstring_of_value(name, home)))
 
 
