@@ -1,8 +1,8 @@
-"""The command line: how the program begins and ends.
+"""Entry point, exit and interrupts of the command line.
 
-A mistake in what the user gave is one message on standard error and exit status 2; an interrupt is
-silence and exit status 130, from the first moment on. So this module is light: the commands are
-imported when an interrupt is provided for. Later imports are finished before an interrupt counts.
+An input error prints one message on standard error and exits with status 2. An interrupt at any
+time exits silently with status 130. Therefore this module imports little: it imports the commands
+after its interrupt handler is set. An interrupt during later imports waits until they end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import warnings
 
 from contstim.errors import ContstimError, InputError
 
-TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
+TYPE_CHECKING = False  # instead of importing typing, which is slower than all the rest
 if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn, TextIO
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
-_MISTAKE, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 1
-_LATER, _TRIES = 0.05, 100  # seconds from an interrupt during an import to the next try; tries
-_tries = 0
+_INPUT_ERROR, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 1
+_RETRY_DELAY, _MAX_TRIES = 0.05, 100  # seconds until the next try of an interrupt; tries
+_n_tries = 0
 
 
 def main() -> None:
-    """The entry point of the `contstim` program."""
-    # While modules are imported an interrupt ends at once; then it is the command's to notice
-    before = signal.signal(signal.SIGINT, _leave)
+    """Run the `contstim` program."""
+    # Exit at once on an interrupt during imports; later, the command handles interrupts
+    handler = signal.signal(signal.SIGINT, _exit_at_once)
     from contstim.cli.output import show_warning
     from contstim.cli.program import app
 
     warnings.showwarning = show_warning
     # A shell's background job may have been started to ignore interrupts
-    signal.signal(signal.SIGINT, _interrupt if before is signal.default_int_handler else before)
+    signal.signal(signal.SIGINT, _interrupt if handler is signal.default_int_handler else handler)
     try:
-        # Records, tables and pages are UTF-8, and could not hold what a shell gave in another.
+        # Records, tables and pages are UTF-8, so arguments in other encodings cannot be stored
         for argument in sys.argv[1:]:
             try:
                 argument.encode()
@@ -52,31 +52,33 @@ def main() -> None:
         try:
             app()
         finally:
-            if sys.stdout is not None:  # closed before the program began
-                sys.stdout.flush()  # what fails here would else fail when nothing can tell it
-            if _tries:  # an interrupt still waits for an import that has ended
+            if sys.stdout is not None:  # None if it was closed before the program began
+                sys.stdout.flush()  # fails here, where the error can be reported
+            if _n_tries:  # an interrupt during an import is still pending
                 raise KeyboardInterrupt
     except ContstimError as error:
-        _end(f"error: {error}")
-    except BrokenPipeError:  # `contstim models | head -1`: who reads has read enough
-        _close(sys.stdout)
+        _exit_with_error(f"error: {error}")
+    except BrokenPipeError:  # the reader has closed the pipe: `contstim models | head -1`
+        _discard(sys.stdout)
         sys.exit(_CLOSED_PIPE)
     except OSError as error:
         about = error.filename or "standard input or output"
-        _end(f"error: Cannot read or write {about}: {error.strerror or error}.")
+        _exit_with_error(f"error: Cannot read or write {about}: {error.strerror or error}.")
     except UnicodeEncodeError as error:
-        _end(
+        _exit_with_error(
             f"error: Standard output cannot show {error.object[error.start : error.end]!r} in "
             f"{error.encoding}. Set PYTHONIOENCODING=utf-8 and run the same command again."
         )
     except MemoryError:
-        _end("error: There is not enough memory: ask for less, or use a larger machine.")
+        _exit_with_error(
+            "error: There is not enough memory: ask for less, or use a larger machine."
+        )
     except KeyboardInterrupt:
-        _close(sys.stdout)
+        _discard(sys.stdout)
         sys.exit(_INTERRUPTED)
     finally:
-        # What is left to do, at the end, is nothing that an interrupt should print a traceback of
-        signal.signal(signal.SIGINT, _leave)
+        # Print no traceback on an interrupt during the exit
+        signal.signal(signal.SIGINT, _exit_at_once)
 
 
 def __getattr__(name: str) -> object:
@@ -88,47 +90,47 @@ def __getattr__(name: str) -> object:
 
 
 def _interrupt(_signal: int, frame: FrameType | None) -> None:
-    """Stop the command; while it imports a module, try again a moment later, for some seconds.
+    """Stop the command; during an import, retry every `_RETRY_DELAY` seconds.
 
-    Python makes an error of its own of an interrupt in the middle of a class, or loses it.
+    Python raises a different error for an interrupt inside a class body, or loses it.
     """
-    global _tries
-    while frame is not None and _tries < _TRIES:
+    global _n_tries
+    while frame is not None and _n_tries < _MAX_TRIES:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             from threading import Timer, main_thread
 
-            _tries += 1
-            again = Timer(_LATER, signal.pthread_kill, [main_thread().ident, signal.SIGINT])
-            again.daemon = True
-            again.start()
+            _n_tries += 1
+            retry = Timer(_RETRY_DELAY, signal.pthread_kill, [main_thread().ident, signal.SIGINT])
+            retry.daemon = True
+            retry.start()
             return
         frame = frame.f_back
-    _tries = 0
+    _n_tries = 0
     raise KeyboardInterrupt
 
 
-def _leave(*_signal: object) -> NoReturn:
-    # Past Python's own end, which would import and print more
+def _exit_at_once(*_signal: object) -> NoReturn:
+    # Skip Python's shutdown, which would import and print more
     os._exit(_INTERRUPTED)
 
 
-def _end(message: str) -> NoReturn:
-    """Say what is wrong, without a word more from standard output, and end."""
+def _exit_with_error(message: str) -> NoReturn:
+    """Print an error message after the standard output, and exit."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError:
-        _close(sys.stdout)
+        _discard(sys.stdout)
     from contstim.wording import printable
 
     print(printable(message), file=sys.stderr)
-    sys.exit(_MISTAKE)
+    sys.exit(_INPUT_ERROR)
 
 
-def _close(stream: TextIO) -> None:
-    """Make nothing of what a stream still holds, so that its end is quiet."""
+def _discard(stream: TextIO) -> None:
+    """Discard the buffer of a stream, so that closing it raises no error."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    except (OSError, ValueError) as error:  # it has no file, or is closed already
+    except (OSError, ValueError) as error:  # no file descriptor, or already closed
         if getattr(error, "errno", None) not in (None, errno.EBADF):
             raise

@@ -1,7 +1,7 @@
-"""Commands of the program, made when they are named: of steps, and of functions.
+"""Commands of the program, created from steps and functions when they are called.
 
-A step's docstring is the help page, its fields are the options (`contstim.steps.step`). A command
-that is no step, such as `contstim run`, is a function whose parameters are annotated for Typer.
+A step's docstring is its help page, and its fields are its options (`contstim.steps.step`). Other
+commands, such as `contstim run`, are functions with parameters annotated for Typer.
 """
 
 from __future__ import annotations
@@ -43,38 +43,38 @@ if TYPE_CHECKING:
 Targets: TypeAlias = "Mapping[str, str | TyperGroup | Callable[[], Any]]"
 
 FURTHER = {"review": ("contstim.cli.serving:REVIEW_OPTIONS", "contstim.cli.serving:review")}
-"""Options that the command of a step has further, and a function that is given the step and them,
-and is true where it has done all that was asked for; both as `module:name`."""
+"""Additional options of a step's command, and a function that gets the step and these options and
+returns True if it has finished the command; both as `module:name`."""
 
 GROUPS: dict[str, Any] = {
     "no_args_is_help": True,
     "rich_markup_mode": "markdown",
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
-"""What all groups have in common."""
+"""Settings of all groups."""
 
-_FIRST = 5  # options that help shows first
+_N_FIRST = 5  # options that help shows first
 _NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
 def deferred(name: str, page: str, make: Callable[[], Any]) -> Any:
-    """Stand-in for a command until it is called; lists need its name and help only."""
-    # The first clause, where it fits a line of the list
+    """Return a placeholder for a command until it is called; lists only need name and help."""
+    # The first clause, if it fits into a line of the list
     short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
     text = short and short[0]
     command: Any = TyperCommand(name, callback=lambda: None, help=cleandoc(page), short_help=text)
-    command.make_context = lambda *given, **more: make().make_context(*given, **more)
+    command.make_context = lambda *args, **kwargs: make().make_context(*args, **kwargs)
     return command
 
 
 class CommandGroup(TyperGroup):
-    """Commands under one word, such as `contstim train`; none is imported before it is named.
+    """A group of commands, such as `contstim train`, that imports a command when it is called.
 
     Args:
-        targets: where each command is, by name: `module:name` of a step or a function; another
-            group; or a function that gives a step, or None where there is no such command. Or a
-            function that finds all this when it is needed. By default those of the program.
-        about: as for Typer's groups.
+        targets: targets by name of the command: `module:name` of a step or a function, another
+            group, or a function that returns a step or None for no command. May also be a function
+            that returns these targets. By default the targets of the program.
+        about: arguments of Typer's groups.
     """
 
     def __init__(
@@ -85,56 +85,60 @@ class CommandGroup(TyperGroup):
 
     @property
     def targets(self) -> Targets:
-        """Where each command is, by name."""
+        """Targets by name of the command."""
         targets = self._targets or found("contstim.cli.program:TARGETS")
         return targets() if callable(targets) else targets
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Names of the commands."""
+        """Return the names of the commands."""
         del ctx
-        there = str | TyperGroup
-        return [n for n, target in self.targets.items() if isinstance(target, there) or target()]
+        direct = str | TyperGroup
+        return [n for n, target in self.targets.items() if isinstance(target, direct) or target()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of a name; None where there is none."""
+        """Return the command with a name, or None."""
         del ctx
         target = self.targets.get(cmd_name)
         if isinstance(target, str):
-            return deferred(cmd_name, _page(target), lambda: _command(found(target), cmd_name))
+            return deferred(
+                cmd_name, _read_docstring(target), lambda: _make_command(found(target), cmd_name)
+            )
         if target is None or isinstance(target, TyperGroup):
             return target
         step = target()
-        return step and deferred(cmd_name, step.__doc__ or "", lambda: _command(step, cmd_name))
+        return step and deferred(
+            cmd_name, step.__doc__ or "", lambda: _make_command(step, cmd_name)
+        )
 
 
 def group(name: str, summary: str, targets: Targets | Callable[[], Targets]) -> CommandGroup:
-    """A group of commands; that word alone lists them."""
+    """Return a group of commands; the group without a command lists them."""
     return CommandGroup(targets, name=name, help=summary, short_help=summary[:-1], **GROUPS)
 
 
-def _page(target: str) -> str:
-    """Docstring of a step or a function, read without importing what it needs."""
+def _read_docstring(target: str) -> str:
+    """Return the docstring of a step or a function, read without imports."""
     module, _, name = target.partition(":")
-    return _docstrings(module).get(name) or found(target).__doc__ or ""
+    return _read_docstrings(module).get(name) or found(target).__doc__ or ""
 
 
 @cache
-def _docstrings(module: str) -> dict[str, str]:
-    """Docstrings of the classes and functions of a module."""
+def _read_docstrings(module: str) -> dict[str, str]:
+    """Return the docstrings of the classes and functions of a module by name."""
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         return {}
     tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-    own = (node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef))
-    return {node.name: ast.get_docstring(node) or "" for node in own}
+    definitions = (node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef))
+    return {node.name: ast.get_docstring(node) or "" for node in definitions}
 
 
-def _command(target: Any, name: str) -> Any:
+def _make_command(target: Any, name: str) -> Any:
     return (command_of_step if isinstance(target, type) else command_of)(target, name)
 
 
 def command_of(function: Callable[..., None], name: str) -> Any:
-    """The command that Typer makes of a function."""
+    """Return the Typer command for a function."""
     program = typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
     )
@@ -143,26 +147,28 @@ def command_of(function: Callable[..., None], name: str) -> Any:
 
 
 def command_of_step(step: type[Step[Any]], name: str) -> Any:
-    """The command of a step, with an option for each field, and those that it has further."""
+    """Return the command of a step, with an option for each field and its additional options."""
     further, instead = map(found, FURTHER[step.name]) if step.name in FURTHER else ((), None)
 
-    def command(*, quiet: bool, **given: Any) -> None:
-        if given.pop("prompt", None) is not None:
+    def command(*, quiet: bool, **options: Any) -> None:
+        if options.pop("prompt", None) is not None:
             raise InputError(
                 "--prompt must be replaced by --context NAME=TEXT, which is for one model."
             )
-        more = {option.name: given.pop(option.name) for option in further}
-        # Typer repeats options that are lists, and gives None or nothing where none was given
+        further_values = {option.name: options.pop(option.name) for option in further}
+        # Typer passes lists for repeatable options, and None or an empty list for missing ones
         values = {
             name: tuple(value) if isinstance(value, list) else value
-            for name, value in given.items()
+            for name, value in options.items()
             if value is not None
         }
         try:
-            made = step.of(values)
-            if instead and instead(made, quiet=quiet, **more):
+            instance = step.of(values)
+            if instead and instead(instance, quiet=quiet, **further_values):
                 return
-            outcome = perform(made, ProgressBars(quiet=quiet, named=partial(as_flags, step=step)))
+            outcome = perform(
+                instance, ProgressBars(quiet=quiet, named=partial(as_flags, step=step))
+            )
         except InputError as error:
             raise type(error)(as_flags(str(error), step)) from None
         except KeyboardInterrupt:
@@ -170,65 +176,67 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
                 command = shlex.join(["contstim", *sys.argv[1:]])
                 warn(f"Stopped. {step.kept} The same command goes on:\n  {command}")
             raise
-        _show(outcome, made.record_path(), quiet=quiet)
+        _print_outcome(outcome, instance.record_path(), quiet=quiet)
 
-    options = [*map(option, _most_used_first(step)), *further, parameter("quiet", Quiet, False)]
+    parameters = [*map(option, _order_fields(step)), *further, parameter("quiet", Quiet, False)]
     if any(isinstance(field.note, Contexts) for field in fields_of(step)):
-        options.append(parameter("prompt", Annotated[str | None, typer.Option(hidden=True)], None))
-    command.__signature__ = Signature(options)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in options}
+        parameters.append(
+            parameter("prompt", Annotated[str | None, typer.Option(hidden=True)], None)
+        )
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = cleandoc(step.__doc__ or "")
     return command_of(command, name)
 
 
-def _most_used_first(step: type[Step[Any]]) -> Iterator[Field]:
-    """The fields: those that must be given, models, and the rest; of some, help is in a panel."""
-    own = [field for field in fields_of(step) if not field.panel]
-    own.sort(key=lambda field: (field.default is not MISSING, not isinstance(field.note, Models)))
-    yield from own[:_FIRST]
-    for field in own[_FIRST:]:
+def _order_fields(step: type[Step[Any]]) -> Iterator[Field]:
+    """Yield required fields, models, and other fields in the order of help, with their panels."""
+    main = [field for field in fields_of(step) if not field.panel]
+    main.sort(key=lambda field: (field.default is not MISSING, not isinstance(field.note, Models)))
+    yield from main[:_N_FIRST]
+    for field in main[_N_FIRST:]:
         yield replace(field, panel="Further options")
     yield from (field for field in fields_of(step) if field.panel)
 
 
 def option(field: Field) -> Parameter:
-    """An option or argument as Typer wants it."""
+    """Return a field as an option or argument for Typer."""
     note, default = field.note, field.default
     kind: Any = get_args(field.hint)[0]
-    metavar, after = note.metavar, note.range
-    if get_origin(kind) is tuple:  # Typer repeats options that are lists
-        after += " Repeatable."
-        each: Any = get_args(kind)[0]
-        kind, default = (list[each], default) if default is MISSING else (list[each] | None, None)
-    elif number := next((each for each in (int, float) if each in (kind, *get_args(kind))), None):
-        # Taken as text, so that what is no number is told as everywhere
+    metavar, suffix = note.metavar, note.range
+    if get_origin(kind) is tuple:  # Typer needs lists for repeatable options
+        suffix += " Repeatable."
+        item: Any = get_args(kind)[0]
+        kind, default = (list[item], default) if default is MISSING else (list[item] | None, None)
+    elif number := next((n for n in (int, float) if n in (kind, *get_args(kind))), None):
+        # Read as text, so that our own message reports invalid numbers
         metavar = metavar or f"<{number.__name__}>"
         kind, default = str | None, default if default in (None, MISSING) else str(default)
     if isinstance(note, Reads) and note.argument:
         typed: Any = typer.Argument(help=note.text, metavar=metavar or None)
     else:
-        # A yes that is no by default needs no word for no
+        # Booleans that default to False need no `--no-` flag
         plain = kind is bool and default is False
         flags = [note.flag or dashed(field.name)] if note.flag or plain else []
         typed = typer.Option(
             *flags,
-            help=note.text + after,
+            help=note.text + suffix,
             metavar=metavar or None,
             rich_help_panel=field.panel or None,
         )
-    # mypy takes no annotation that is computed
-    chosen: Any = Annotated
-    return parameter(field.name, chosen[kind, typed], default)
+    # mypy does not allow computed annotations
+    annotated: Any = Annotated
+    return parameter(field.name, annotated[kind, typed], default)
 
 
 def parameter(name: str, annotation: object, default: object = MISSING) -> Parameter:
-    """A parameter of a function that Typer makes a command of."""
+    """Return a parameter for the signature of a Typer command."""
     empty = Parameter.empty if default is MISSING else default
     return Parameter(name, Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
 
 
-def _show(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
-    """Print a step's result, name the page beside its record, and end the status that it means."""
+def _print_outcome(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
+    """Print a step's result and the path of its report page, and set the exit status."""
     for part in outcome.shown:
         if isinstance(part, str):
             print(printable(part))
@@ -239,17 +247,17 @@ def _show(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
     page = record.with_name("report.html") if record else None
     if page and page.is_file():
         remark(f"Everything is in {page.parent}/; open {page} in a browser.", quiet=quiet)
-    # After everything is written and printed: the status is for scripts
+    # Exit after everything is written and printed, because the status is for scripts
     if not (outcome.holds and outcome.complete):
         raise typer.Exit(INCOMPLETE if outcome.holds else 1)
 
 
 def dashed(name: str) -> str:
-    """The option of a field."""
+    """Return the option name of a field."""
     return f"--{name.replace('_', '-')}"
 
 
 def as_flags(message: str, step: type[Step[Any]]) -> str:
-    """A message with the fields that it names, between backticks, as options."""
-    flags = {each.name: each.note.flag or dashed(each.name) for each in fields_of(step)}
+    """Replace the field names between backticks in a message by options."""
+    flags = {field.name: field.note.flag or dashed(field.name) for field in fields_of(step)}
     return _NAME.sub(lambda match: flags.get(match[1], match[0]), message)

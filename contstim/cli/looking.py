@@ -1,4 +1,4 @@
-"""Commands to look at something: `contstim models`, `show`, `check` and `demo`."""
+"""Commands that show something: `contstim models`, `show`, `check` and `demo`."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def models(
 
     Example: `contstim models hf:gpt2 kenlm:trigram.arpa`
     """
-    del quiet  # it prints nothing but its result
+    del quiet  # the command prints only its result
     if specifications:
         loading = Loading(device=device, trust_remote_code=trust_remote_code)
-        moved = with_contexts(specifications, context or ())
-        for loaded in one_at_a_time(parse_models(moved.values()), loading):
+        with_context = with_contexts(specifications, context or ())
+        for loaded in one_at_a_time(parse_models(with_context.values()), loading):
             _print_overview(loaded[0])
         return
     if context:
         raise InputError("context must be NAME=TEXT for one of the models, and none is given.")
-    rows = [(f"{each.name}:", each.summary, ", ".join(each.rules)) for each in families()]
+    rows = [(f"{family.name}:", family.summary, ", ".join(family.rules)) for family in families()]
     print_rows(("family", "what it is", "scoring rules"), rows, texts=3, title="Families")
     entries = [(name, *entry) for name, entry in CATALOGUE.items()]
     header = ("name", "stands for", "what it is")
@@ -66,7 +66,7 @@ def models(
 
 
 def _print_overview(scorer: Scorer) -> None:
-    """Print the facts about a model, and its scores after each candidate context."""
+    """Print an overview of a model and its scores after each candidate context."""
     from contstim.evaluation.overview import model_overview
 
     facts = model_overview(scorer)
@@ -75,7 +75,7 @@ def _print_overview(scorer: Scorer) -> None:
     unknown = ", ".join(facts.unknown[:5])
     context = " ".join(convention.context_tokens) or convention.context
     rows = [
-        ("kind", _kind(scorer)),
+        ("kind", _describe_kind(scorer)),
         ("parameters", "unknown" if facts.n_parameters is None else f"{facts.n_parameters:,}"),
         ("rule", convention.rule),
         ("context", context or "none"),
@@ -96,7 +96,7 @@ def _print_overview(scorer: Scorer) -> None:
         print_rows(("context", f"mean score, {unit}", ""), compared)
 
 
-def _kind(scorer: Scorer) -> str:
+def _describe_kind(scorer: Scorer) -> str:
     family = family_named(parse_model(scorer.specification, scorer.name).family)
     kind = "causal" if scorer.convention.context_tokens else "masked"
     return f"{kind} transformer" if family.name == "hf" else family.summary.partition(";")[0]
@@ -131,7 +131,7 @@ def show(
 
     stimuli = read_stimulus_table(table)
     table_of_scores = None if scores is None else ScoreTable.read(scores)
-    sentences = (sentence for each in stimuli for sentence in named_sentences(each)[1])
+    sentences = (sentence for stimulus in stimuli for sentence in named_sentences(stimulus)[1])
     flagged = flags_of(stimuli) if stimuli and None not in sentences else None
     page = stimuli_report(title or table.name, stimuli, scores=table_of_scores, flagged=flagged)
     write_text(out, page.html())
@@ -149,8 +149,8 @@ def check(
     """
     from contstim.experiments.platforms.platform import platform_named
 
-    place = platform_named(platform)
-    exporter = None if place is None else place.exporter
+    entry = platform_named(platform)
+    exporter = None if entry is None else entry.exporter
     if exporter is None or exporter.check is None:
         raise InputError(f"{platform} has no rules that a folder is checked against.")
     errors, warnings = exporter.check(folder)

@@ -1,6 +1,6 @@
 """Output of the commands: results on standard output; remarks and bars on standard error.
 
-Bars are for long work; without a terminal a line a minute tells the same.
+Long work has progress bars; without a terminal, it prints a line per minute.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
 Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
 
-_WITH_LINES = 6  # columns
+_MAX_COLUMNS_WITH_LINES = 6
 INCOMPLETE = 3
-"""Exit status where a search found nothing, or some of what was wanted could not be found."""
+"""Exit status if a search found nothing, or fewer results than requested."""
 
 
 def terminal(*, stderr: bool = False) -> Console:
-    """Console for tables and bars, which shows names that a user gave as they are.
+    """Return a console for tables and bars that prints names without interpreting markup.
 
-    Every command prints through this one, so that a model named `[bold]` breaks none.
+    All commands use it, so that they can print a model named `[bold]`.
     """
     from rich.console import Console
 
@@ -46,20 +46,20 @@ def terminal(*, stderr: bool = False) -> Console:
 
 
 def results_table(*header: str, texts: int = 1, title: str | None = None) -> Table:
-    """An empty table: texts first, then numbers; what is too wide is folded and never cut."""
+    """Return an empty table with `texts` text columns, then numbers; wide cells are folded."""
     from rich.box import HEAVY_HEAD, SIMPLE_HEAD
     from rich.table import Table
 
-    # Of many columns, lines between them would take the width
-    box = HEAVY_HEAD if len(header) <= _WITH_LINES else SIMPLE_HEAD
+    # With many columns, lines between them would need too much width
+    box = HEAVY_HEAD if len(header) <= _MAX_COLUMNS_WITH_LINES else SIMPLE_HEAD
     table = Table(title=title, title_justify="left", box=box)
-    for place, name in enumerate(header):
-        table.add_column(name, justify="left" if place < texts else "right", overflow="fold")
+    for index, name in enumerate(header):
+        table.add_column(name, justify="left" if index < texts else "right", overflow="fold")
     return table
 
 
 def print_table(table: Table, names: Mapping[str, str]) -> None:
-    """Print a table and, under it, the full names of the models that it calls otherwise."""
+    """Print a table and, below it, the full names of models with shortened names."""
     console = terminal()
     console.print(table)
     for name, short in names.items():
@@ -70,15 +70,15 @@ def print_table(table: Table, names: Mapping[str, str]) -> None:
 def print_rows(
     header: Sequence[str], rows: Iterable[Sequence[object]], *, texts: int = 1, title: str = ""
 ) -> None:
-    """Print a table: texts first, then numbers, of which whole ones get commas.
+    """Print a table with text columns, then numbers; integers have thousands separators.
 
-    Names of models that are long stand shortened in the table, and in full below it.
+    Long names of models are shortened in the table and printed in full below it.
 
     Args:
-        header: of the columns.
-        rows: their cells.
-        texts: how many columns, from the left, hold texts.
-        title: above the table; empty for none.
+        header: column headings.
+        rows: cells by row.
+        texts: number of text columns, from the left.
+        title: title above the table; empty for none.
     """
     from contstim.files.plugins import plugin_names
     from contstim.models.families import FAMILIES, GROUP
@@ -89,18 +89,18 @@ def print_rows(
         for row in rows
     ]
     header, title = [*map(printable, header)], printable(title)
-    # Of all texts, specifications of models alone begin with a family and a colon
+    # Only specifications of models begin with a family and a colon
     begins = tuple(f"{name}:" for name in (*FAMILIES, *plugin_names(GROUP)))
-    every = dict.fromkeys(cell for row in (header, *cells) for cell in row)
-    names = names_for_tables([text for text in every if text.startswith(begins)])
-    shown = results_table(*(names.get(n, n) for n in header), texts=texts, title=title or None)
+    unique_cells = dict.fromkeys(cell for row in (header, *cells) for cell in row)
+    names = names_for_tables([text for text in unique_cells if text.startswith(begins)])
+    table = results_table(*(names.get(n, n) for n in header), texts=texts, title=title or None)
     for row in cells:
-        shown.add_row(*(names.get(cell, cell) for cell in row))
-    print_table(shown, names)
+        table.add_row(*(names.get(cell, cell) for cell in row))
+    print_table(table, names)
 
 
 def print_sentences(changed: ChangedSentences) -> None:
-    """Print a table of sentences, with words that differ from the natural one in bold colour."""
+    """Print a table of sentences; words that differ from the natural one are bold and coloured."""
     from rich.text import Text
 
     columns = list(changed.names.values())
@@ -110,22 +110,22 @@ def print_sentences(changed: ChangedSentences) -> None:
     for label, sentence, scores in changed.rows:
         words = [
             Text(word, style="" if word == old else "bold magenta")
-            # Searches replace words and never add one: both have equally many
+            # Searches never add words, so both sentences have the same length
             for word, old in zip(sentence.words, changed.natural.words, strict=True)
         ]
-        shown = Text(" ").join(words) + sentence.end
-        table.add_row(label, shown, *(f"{score:.2f}" for score in scores))
+        marked = Text(" ").join(words) + sentence.end
+        table.add_row(label, marked, *(f"{score:.2f}" for score in scores))
     print_table(table, changed.names)
 
 
 def remark(text: str, *, quiet: bool = False) -> None:
-    """A line on standard error, unless quiet."""
+    """Print a line on standard error, unless quiet."""
     if not quiet:
         print(printable(text), file=sys.stderr)
 
 
 def warn(text: str) -> None:
-    """A warning on standard error, even if quiet; nothing where there is nothing to warn of."""
+    """Print a warning on standard error, even if quiet; an empty text prints nothing."""
     if text:
         print(f"warning: {printable(text)}", file=sys.stderr)
 
@@ -133,7 +133,7 @@ def warn(text: str) -> None:
 def show_warning(
     message: Warning | str, category: type[Warning], *_where: object, **_more: object
 ) -> None:
-    """Print a warning of Python's as a sentence, without the line of code it came from."""
+    """Print a Python warning as a sentence, without its line of code."""
     del category
     warn(str(message))
 
@@ -143,14 +143,15 @@ _as_key = partial(re.compile(r"`([a-z][a-z0-9_]*)`").sub, r"\1")
 
 
 class ProgressBars(Reporter):
-    """Shows what a step does, in a terminal or a notebook: its messages, and bars for long work.
+    """Messages and progress bars of a step, in a terminal or a notebook.
 
-    Every step takes it: `contstim.ScoreSentences(...).run(contstim.ProgressBars())`. In a
-    notebook bars need ipywidgets; without it, and in a log, a line a minute tells the same.
+    Every step accepts it: `contstim.ScoreSentences(...).run(contstim.ProgressBars())`. In a
+    notebook, bars need ipywidgets; without it, and in a log, it prints a line per minute.
 
     Args:
-        quiet: whether warnings alone are printed.
-        named: names the fields that a message has between backticks as whoever reads it gives them.
+        quiet: whether to print only warnings.
+        named: function that replaces field names between backticks in a message by the names for
+            its reader.
     """
 
     def __init__(self, *, quiet: bool = False, named: Callable[[str], str] = _as_key) -> None:
@@ -158,14 +159,14 @@ class ProgressBars(Reporter):
         self._named = named
         console = terminal(stderr=True)
         in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
-        self._draws = (console.is_terminal or in_notebook) and not quiet
+        self._has_bars = (console.is_terminal or in_notebook) and not quiet
         self._tasks: dict[str, TaskID] = {}
         self._bars: Progress | None = None
         self._over = Event()
 
     def __exit__(self, *_raised: object) -> None:
-        """Take the bars away."""
-        if self._bars is not None and self._draws:
+        """Remove the bars."""
+        if self._bars is not None and self._has_bars:
             self._bars.stop()
         self._over.set()
         self._tasks.clear()
@@ -182,32 +183,34 @@ class ProgressBars(Reporter):
             self._print(f"warning: {self._named(text)}")
 
     def _print(self, text: str) -> None:
-        if self._bars is not None and self._draws:
+        if self._bars is not None and self._has_bars:
             self._bars.console.print(printable(text), highlight=False, soft_wrap=True)
         else:
             print(printable(text), file=sys.stderr)
 
     def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
-        """Move the bar of a piece of work; see `Reporter.progress`."""
+        """Update the bar of a task; see `Reporter.progress`."""
         if self.quiet:
             return
-        bars = self._bars or self._begun()
+        bars = self._bars or self._start_bars()
         if what not in self._tasks:
             texts: dict[str, Any] = {"before": done, "amount": "", "left": "", "note": ""}
             self._tasks[what] = bars.add_task(what, **texts)
         task = bars.tasks[self._tasks[what]]
-        amount, left = f"{done:,.0f}", ""
+        amount, remaining = f"{done:,.0f}", ""
         if total:
             percent = f"{100 * done / total:.0f} %"
-            # A fraction is work that is weighed by its cost, and no number of anything
+            # A fraction is work weighted by its cost, not a count
             amount = f"{amount} of {total:,.0f} ({percent})" if done == int(done) else percent
-            # By the speed of this process, which an earlier run says nothing about
+            # Use the speed of this process only, not of an earlier run
             done_now = done - task.fields["before"]
             if done_now > 0 and done < total:
-                left = f"about {duration((task.elapsed or 0) * (total - done) / done_now)} left"
-        bars.update(task.id, completed=done, total=total, amount=amount, left=left, note=note)
+                remaining = (
+                    f"about {duration((task.elapsed or 0) * (total - done) / done_now)} left"
+                )
+        bars.update(task.id, completed=done, total=total, amount=amount, left=remaining, note=note)
 
-    def _begun(self) -> Progress:
+    def _start_bars(self) -> Progress:
         from rich.progress import BarColumn, Progress, TextColumn
         from rich.table import Column
 
@@ -221,7 +224,7 @@ class ProgressBars(Reporter):
             transient=True,
             get_time=lambda: perf_counter(),
         )
-        if self._draws:
+        if self._has_bars:
             self._bars.start()
         else:
             self._over = Event()
@@ -234,6 +237,12 @@ class ProgressBars(Reporter):
         while not over.wait(_SECONDS_PER_LINE):
             for task in bars.tasks:
                 if task.total is None or task.completed < task.total:
-                    minutes, of = f"{(task.elapsed or 0) / 60:,.0f} min", task.fields
-                    texts = (task.description, of["amount"], of["note"], minutes, of["left"])
+                    minutes, fields = f"{(task.elapsed or 0) / 60:,.0f} min", task.fields
+                    texts = (
+                        task.description,
+                        fields["amount"],
+                        fields["note"],
+                        minutes,
+                        fields["left"],
+                    )
                     print(", ".join(filter(None, texts)), file=sys.stderr, flush=True)

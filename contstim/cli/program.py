@@ -1,4 +1,4 @@
-"""The program: where each of its commands is."""
+"""The program with the targets of its commands."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from contstim.steps import STEPS, step_named
 from contstim.version import __version__
 
 
-def _of_platforms(word: str) -> dict[str, Any]:
-    """A command for each platform, which is imported when it is named or all are listed."""
+def _platform_targets(word: str) -> dict[str, Any]:
+    """Return a command for each platform; platforms are imported when called or listed."""
     from contstim.experiments.platforms.platform import platform_names
 
     return {name: partial(step_named, f"{word} {name}") for name in platform_names()}
@@ -26,35 +26,35 @@ _GROUPS = {
     "reproduce": "Analyse published data again, claim by claim.",
     "generate": "Make test sentences from the embedded English.",
 }
-"""First words of several steps, with a summary."""
+"""Groups of steps, with their summaries."""
 
 _EXPORT = "Turn trials into an experiment that people take part in, or into a public data set."
 _IMPORT = "Make responses.csv from the data of a platform."
-_BEHIND: dict[str, dict[str, Any]] = {
+_LISTED_AFTER: dict[str, dict[str, Any]] = {
     "select": {"show": "contstim.cli.looking:show"},
     "power": {
-        "export": group("export", _EXPORT, partial(_of_platforms, "export")),
+        "export": group("export", _EXPORT, partial(_platform_targets, "export")),
         "check": "contstim.cli.looking:check",
         "collect": "contstim.cli.serving:collect",
     },
-    "simulate": {"import": group("import", _IMPORT, partial(_of_platforms, "import"))},
+    "simulate": {"import": group("import", _IMPORT, partial(_platform_targets, "import"))},
 }
-"""Commands that are listed behind those of a step."""
+"""Commands listed after those of a step."""
 
 
-def _targets() -> dict[str, Any]:
-    """Where each command is, in the order of help: steps stand as in their catalog."""
+def _make_targets() -> dict[str, Any]:
+    """Return the targets of all commands in the order of help, steps in the order of `STEPS`."""
     study = ("new", "plan", "run", "status", "verify", "archive")
     targets: dict[str, Any] = {name: f"contstim.cli.study:{name}" for name in study}
     targets["models"] = "contstim.cli.looking:models"
     for word in dict.fromkeys(name.partition(" ")[0] for name in STEPS):
-        own = {n.removeprefix(f"{word} "): STEPS[n] for n in STEPS if n.startswith(f"{word} ")}
-        targets[word] = group(word, _GROUPS[word], own) if own else STEPS[word]
-        targets |= _BEHIND.get(word, {})
+        steps = {n.removeprefix(f"{word} "): STEPS[n] for n in STEPS if n.startswith(f"{word} ")}
+        targets[word] = group(word, _GROUPS[word], steps) if steps else STEPS[word]
+        targets |= _LISTED_AFTER.get(word, {})
     return targets | {"demo": "contstim.cli.looking:demo"}
 
 
-TARGETS = _targets()
+TARGETS = _make_targets()
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -64,8 +64,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_requested: bool) -> None:
+    if is_requested:
         print(f"contstim {__version__}")
         raise typer.Exit
 

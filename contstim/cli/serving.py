@@ -1,4 +1,4 @@
-"""Commands that serve pages: `contstim collect`, and `contstim review`, which can."""
+"""Commands that serve pages: `contstim collect`, and `contstim review --serve`."""
 
 from __future__ import annotations
 
@@ -110,17 +110,17 @@ def collect(
         return
     warn(unfilled_warning(folder))
 
-    def opened(url: str, token_file: Path | None) -> None:
-        # Readable by its owner alone, because the command may hold the completion code and link
+    def report_start(url: str, token_file: Path | None) -> None:
+        # Private, because the command may contain the completion code and the link
         facts = {"folder": str(folder), "dropout_minutes": dropout, "participants": participants}
-        # Answers are still to come: the database has no checksum
+        # No checksum of the database, because it will change
         record = Record.of(record_path(path), inputs={}, outputs=(), facts=facts)
         record.write(private=True)
-        # Alone on standard output, for scripts that wait for the address
+        # The only line on standard output, for scripts that wait for the address
         print(url, flush=True)
-        where = token_file or "CONTSTIM_ADMIN_TOKEN"
+        token_source = token_file or "CONTSTIM_ADMIN_TOKEN"
         remark(
-            f"Answers are kept in {path}. Download them with the token in {where}:\n"
+            f"Answers are kept in {path}. Download them with the token in {token_source}:\n"
             f'  curl -H "Authorization: Bearer TOKEN" {url}admin/responses.csv '
             "-o responses.csv\nCtrl-C stops the server; nothing is lost.",
             quiet=quiet,
@@ -150,12 +150,12 @@ def collect(
         host=host,
         port=port,
         behind_proxy=behind_proxy,
-        opened=opened,
+        opened=report_start,
     )
 
 
 def _print_links(folder: Path, database: Path, identities: Path, url: str) -> None:
-    """Print the address of each participant as CSV."""
+    """Print the link of each participant as CSV."""
     from contstim.experiments.collection.links import participant_links
     from contstim.experiments.collection.service import read_study
 
@@ -165,24 +165,24 @@ def _print_links(folder: Path, database: Path, identities: Path, url: str) -> No
 
 
 def _find_person(database: Path, whose: str | None, withdraw: str | None) -> None:
-    """Say whose a name is, and delete whoever withdraws."""
+    """Print the participant with a name, and delete a participant who withdraws."""
     from contstim.experiments.collection import withdrawal
 
     if whose is not None:
         print(withdrawal.whose(database, whose))
     if withdraw is not None:
-        gone = withdrawal.withdraw(database, withdraw, datetime.now(UTC).date().isoformat())
+        message = withdrawal.withdraw(database, withdraw, datetime.now(UTC).date().isoformat())
         print(
-            f"{gone} Download responses.csv and participants.csv again, and run the study again; "
-            "copies and archives made before still hold them."
+            f"{message} Download responses.csv and participants.csv again, and run the study "
+            "again; copies and archives made before still hold them."
         )
 
 
 def _public_address(url: str, host: str, port: int) -> str:
-    """Address of the page, as participants open it.
+    """Return the address of the page for participants.
 
     Raises:
-        InputError: if it is not stated, and host and port do not say it.
+        InputError: if there is no `url`, and host and port do not determine it.
     """
     if url:
         return url
@@ -202,7 +202,7 @@ _PORT = Annotated[int, typer.Option(min=0, max=65535, help="Where to serve; 0 fo
 
 
 def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> bool:
-    """Write the page and serve it, where this is asked for, until it is stopped; then true."""
+    """Serve the page until the server is stopped, if `serve`; return whether it was served."""
     if not serve:
         return False
     with needing("collect", "Serving"):
@@ -214,8 +214,8 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> boo
     path = review_file(step.out, content.facts["reviewer"])
     file = ReviewFile.open(path, content, step.table, earlier)
 
-    def opened(url: str) -> None:
-        # Alone on standard output, for scripts that wait for the address
+    def report_start(url: str) -> None:
+        # The only line on standard output, for scripts that wait for the address
         print(url, flush=True)
         done = sum(bool(item.decision) for item in file.decisions.values())
         remark(
@@ -225,9 +225,9 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> boo
             quiet=quiet,
         )
 
-    serve_review(file, port=port, opened=opened)
+    serve_review(file, port=port, opened=report_start)
     return True
 
 
 REVIEW_OPTIONS = (parameter("serve", _SERVE, False), parameter("port", _PORT, 8001))
-"""Options of `contstim review` that its step does not have."""
+"""Additional options of `contstim review`."""

@@ -92,7 +92,7 @@ def run(
         f"{counted(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged.", quiet=quiet
     )
     for name, warnings in done.incomplete.items():
-        for text in warnings:  # again, since they were said long ago, or by an earlier run
+        for text in warnings:  # repeated, because they may be far above or from an earlier run
             warn(text)
         warn(f"{name}: not all that was wanted could be found, as said above; what was is used.")
     if done.incomplete:
@@ -126,14 +126,14 @@ def plan(
 def _print_plan(planned: StudyPlan) -> None:
     rows = []
     for row in planned.stages:
-        what = f"{row.what} ({row.because})" if row.because else row.what
-        rows.append((row.stage, row.state, what, _time_text(row), row.basis))
+        task = f"{row.what} ({row.because})" if row.because else row.what
+        rows.append((row.stage, row.state, task, _time_text(row), row.basis))
     print_rows(("stage", "state", "what", "time", "basis"), rows, texts=3)
     for row in planned.stages:
         if row.reason:
             print(f"The time of {row.stage} is unknown: {row.reason}.")
-    rest = f" without {', '.join(planned.unknown)}" if planned.unknown else ""
-    print(f"A run takes {duration_range(planned.shortest, planned.longest)}{rest}.")
+    exceptions = f" without {', '.join(planned.unknown)}" if planned.unknown else ""
+    print(f"A run takes {duration_range(planned.shortest, planned.longest)}{exceptions}.")
     if planned.longest > 2 * planned.shortest or planned.unknown:
         if any(row.stage.startswith("model ") and row.state != "done" for row in planned.stages):
             print("For a better estimate run `contstim run --until model`, and plan again.")
@@ -167,7 +167,7 @@ def _time_text(row: StagePlan) -> str:
 
 
 def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
-    """Print how many natural sentences there are, and how many of a text each rule leaves."""
+    """Print the number of natural sentences, and how many sentences of a text pass each rule."""
     enough = f"{planned.lacking:,} too few" if planned.lacking else "enough"
     fewer = ", or fewer where a model does not know all words" if supply.may_be_fewer else ""
     print(
@@ -194,7 +194,7 @@ def status(study: StudyFile = _STUDY_FILE) -> None:
 
     read = read_study(study)
     header = ("stage", "state", "done (UTC)", "seconds", "size", "because")
-    print_rows(header, (each.row for each in stage_states(read)), texts=3)
+    print_rows(header, (state.row for state in stage_states(read)), texts=3)
     correct_page(read)
 
 
