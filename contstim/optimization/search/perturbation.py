@@ -13,10 +13,11 @@ minimises
     loss + price * shortfall          in nats; the shortfall is 0 at the floor and above
 
 First, it replaces a few words at random. A low price leads far below the floor, to sentences that
-the reject model finds unlikely. Each higher price leads back towards the floor, and the last one
-usually reaches it (Glover 1977, *Heuristics for integer programming using surrogate constraints*).
-If no single word lowers this sum, two neighbouring words are replaced at once, because for an
-n-gram model most words are good or bad only together with their neighbours.
+the reject model finds unlikely. Each higher price leads back towards the floor, until a violation
+costs more than it gains (Glover 1977, *Heuristics for integer programming using surrogate
+constraints*).
+If no single word lowers this sum, two neighbouring words are replaced at once. For an n-gram model,
+most words are good or bad only together with their neighbours.
 
 Example with a floor of -20 nats: `The dog sleeps` has a loss of -18 and is at the floor. The prices
 0.5, 1 and 2 lead to

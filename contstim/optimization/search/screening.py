@@ -13,8 +13,8 @@ expected improvement is 1.2 nats. `idea` lowers the loss by 9 nats, but reaches 
 probability .001: 0.01 nats. So a draft scores `cat`, which gives a better mean and a smaller
 standard deviation. `cat` is scored exactly if its expected improvement is still large enough.
 
-Another example: the expected log-probability of a word is half a nat above the floor under the
-accept model, and 3 nats below the loss under the reject model, both with a standard deviation of
+Another example: under the accept model, the expected log-probability of a word is half a nat above
+the floor. Under the reject model, it is 3 nats below the loss. Both have a standard deviation of
 2 nats. The word satisfies the constraint with probability .6 and then lowers the loss by 3.06 nats
 on average: its expected improvement is 1.8 nats.
 
