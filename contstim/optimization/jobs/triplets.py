@@ -56,9 +56,10 @@ def find_triplets(
     """Search triplets for every pair of models, each from natural sentences in its own order.
 
     The results follow from the arguments alone. They do not depend on the number of workers, on
-    interruptions, on the order of the models, or on earlier runs. Each outcome is stored at once,
-    under a digest of everything that determines it, and looked up later. So an interrupted job
-    continues where it stopped, and a study that grows equals one that was made at once.
+    interruptions, on the order of the models, or on earlier runs; only floors of plausibility stay
+    as they are in the store if natural sentences are added or left out. Each outcome is stored at
+    once, under a digest of everything that determines it, and looked up later. So an interrupted
+    job continues where it stopped, and a study that grows equals one that was made at once.
 
     If a natural sentence yields no triplet, the pair uses its next one. A search that fails is
     tried three times. Then the others continue, and the next run tries it again.

@@ -104,10 +104,11 @@ class SearchSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        if self.nats and self.budget is not None:
+        limits = [name for name in ("restarts", "seconds") if getattr(self, name, None)]
+        if self.nats and limits:
             raise InputError(
-                f"A search for {self.nats:g} nats ends where it reaches them: leave out `restarts` "
-                "and `seconds`, or set `enough` to 0 for as many nats as can be."
+                f"A search for {self.nats:g} nats ends where it reaches them: leave out "
+                f"`{limits[0]}`, or set `enough` to 0 for as many nats as possible."
             )
         if self.nats and self.recipe != "default":
             raise InputError("`enough` is reached by the recipe default, not by golan2023.")
@@ -211,7 +212,7 @@ class SearchSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceSearchSettings(SearchSettings):
-    """Settings of the search for one sentence: also new words to choose from, a judge, and a time.
+    """Settings of the search for one sentence, with a list of new words, a judge and a time.
 
     Attributes:
         allow: the only words that may be put in, whatever their case; empty for the vocabulary.
