@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import re
 import sqlite3
 import subprocess
 import sys
@@ -266,3 +267,18 @@ def test_sentences_of_the_training_text_are_counted_by_score_and_select(
 
 
 SIDES = ("sentence_1", "sentence_2")
+<<<<<<< ours
+=======
+
+
+def test_help_lists_the_commands_on_a_screen_and_first_what_most_users_need() -> None:
+    environment = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    every = CliRunner().invoke(app, ["--help"], env=environment).stdout
+    assert len(every.splitlines()) <= 50
+    page = CliRunner().invoke(app, ["triplets", "--help"], env=environment).stdout
+    first, _, further = page.partition("Options")[2].partition("Further options")
+    assert re.findall(r"--[a-z-]+", first.partition("--quiet")[0]) == [
+        *("--model", "--sentences", "--out", "--vocabulary", "--fix")
+    ]
+    assert "--frontier" in further
+>>>>>>> theirs
