@@ -14,9 +14,11 @@ from contstim.experiments.platforms.jspsych import export_jspsych
 from contstim.experiments.platforms.jspsych.library import LIBRARY, cdn_address
 from contstim.experiments.responses.checks import Problem, check_responses
 from contstim.experiments.responses.table import read_responses
-from tests.experiments.collection.conftest import Serve, Served
+from tests.experiments.collection.conftest import Serve, Served, serve
 from tests.experiments.platforms.conftest import PAIRS, TRIALS, Export
 from tests.experiments.platforms.walking import answer, begin, picture, reach, state
+
+__all__ = ["serve"]
 
 Visit = Callable[..., Any]
 
