@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import re
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from contstim.cli import app
 from contstim.english import generate
 from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
@@ -267,8 +268,6 @@ def test_sentences_of_the_training_text_are_counted_by_score_and_select(
 
 
 SIDES = ("sentence_1", "sentence_2")
-<<<<<<< ours
-=======
 
 
 def test_help_lists_the_commands_on_a_screen_and_first_what_most_users_need() -> None:
@@ -281,4 +280,3 @@ def test_help_lists_the_commands_on_a_screen_and_first_what_most_users_need() ->
         *("--model", "--sentences", "--out", "--vocabulary", "--fix")
     ]
     assert "--frontier" in further
->>>>>>> theirs
