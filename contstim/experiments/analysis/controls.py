@@ -60,8 +60,8 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
         )
     if len(table) > MOST_FEATURES:
         raise InputError(
-            f"{path} has {len(table):,} columns; each beside `sentence` is taken for a feature, "
-            f"and there may be {MOST_FEATURES - 1:,}. Keep the columns that are."
+            f"{path} has {len(table):,} columns; each column except `sentence` is a feature, "
+            f"and the maximum is {MOST_FEATURES - 1:,}. Remove columns that are not features."
         )
     sentences = parsed(path, "sentence", table["sentence"], Sentence.parse, "sentence")
     texts = [sentence.text for sentence in sentences]
@@ -249,8 +249,8 @@ def _differences(
     texts = {sentence.text for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)}
     if missing := sorted(texts - values.keys()):
         raise InputError(
-            f"{counted(len(missing), 'sentence')} of the trials without a value of {feature}, such "
-            f"as {missing[0]!r}. Give the table a row for each."
+            f"{counted(len(missing), 'sentence')} of the trials have no value of {feature}, "
+            f"such as {missing[0]!r}. Add a row for each sentence to the table."
         )
 
     def difference(trial: Trial) -> float:

@@ -33,10 +33,11 @@ CEILING = (
 )
 FALSE_DISCOVERY_RATE = 0.05  # default threshold for adjusted p-values
 THESE_ITEMS = (
-    "Tests compare participants, who saw the same trials: what they call significant holds for "
-    "these very items, not for others like them. With items drawn at random and models that do not "
-    "differ, such tests call many pairs of models different. To speak of items in general, compare "
-    "groups that saw different trials, or take people and items as random (units: crossed)."
+    "Tests compare participants who saw the same trials: significant results do not "
+    "generalise to new items. With random items and models that do not differ, such tests "
+    "find many differences between models. For results that generalise to new items, compare "
+    "groups that saw different trials, or use participants and items as crossed random "
+    "factors (units: crossed)."
 )
 SINGLE_TESTS = "single tests, not adjusted"  # the `family` of tests without a family
 _ROUNDING = 1e-9  # relative tolerance of p-values that are computed in two ways
@@ -78,11 +79,11 @@ def read_contrasts(path: Path | str, models: Sequence[str]) -> tuple[ModelContra
     for first, second in stated:
         if first not in models or second not in (*models, CEILING) or first == second:
             raise InputError(
-                f"{path} compares {first!r} with {second!r}; first is a model, second another one "
-                f"or {CEILING!r}. There are {', '.join(models)}."
+                f"{path} compares {first!r} with {second!r}; first must be a model, and "
+                f"second another model or {CEILING!r}. The models are {', '.join(models)}."
             )
     if len({frozenset(contrast) for contrast in stated}) < len(stated):
-        raise InputError(f"{path} states a contrast twice.")
+        raise InputError(f"{path} contains a contrast twice. Remove one of them.")
     return tuple(stated)
 
 
@@ -184,7 +185,7 @@ class Detectability:
         """Return the condition for significance if that takes several tests; else empty."""
         if self.needed in (None, 1):
             return ""
-        return f"unless {self.needed} of the {self.tests} tests come out as clearly as they can"
+        return f"unless {self.needed} of the {self.tests} tests have the smallest possible p-value"
 
     def caution(self, units: str, rate: float) -> str:
         """Return the limits of the family, as sentences; empty if a single test can be significant.
@@ -195,21 +196,24 @@ class Detectability:
         """
         if not self.tests or self.needed == 1:
             return ""
-        least = f"the smallest p-value that Wilcoxon's signed-rank test has is {self.smallest:.3g}"
-        head = f"With {self._units_text(units)} nothing can be significant"
+        least = (
+            f"the smallest possible p-value of Wilcoxon's signed-rank test is {self.smallest:.3g}"
+        )
+        head = f"With {self._units_text(units)}, no result can be significant"
         kind = CORRECTIONS[self.correction].partition(" (")[0]
         if self.needed is not None:
             return (
-                f"{head} {self.unless()}, with all {units} on one side: {least}, and {self.tests} "
-                f"tests share a {kind} of {rate:g}. More {units} or fewer contrasts ask for less."
+                f"{head} {self.unless()}, with all {units} on one side: {least}, and "
+                f"{self.tests} tests share a {kind} of {rate:g}. With more {units} or fewer "
+                "contrasts, fewer tests are needed."
             )
         # Holm: the smallest of m p-values must be below rate / m before any other can pass.
         limit = rate / (self.tests if self.correction == "holm" else 1)
         enough = next((n for n in range(1, 1_000) if smallest_p_value(n) < limit), "infinite")
         return (
-            f"{head}, whatever the data: {least}. Tests at a {kind} of {rate:g} need {enough} "
-            f"{units} or more; tests that take people and items as random (units: crossed) need no "
-            "groups."
+            f"{head}, whatever the data: {least}. Tests at a {kind} of {rate:g} need at "
+            f"least {enough} {units}; tests with participants and items as crossed random "
+            "factors (units: crossed) need no groups."
         )
 
     def _units_text(self, units: str) -> str:
@@ -290,7 +294,7 @@ def family_cautions(
 def crossed_instead(groups: int) -> str:
     """Return a sentence that explains why crossed tests are used with this number of groups."""
     return (
-        f"With {counted(groups, 'group')} signed-rank tests over groups could show nothing, "
-        "whatever people answer: contstim analyze compares models by crossed tests instead, which "
-        "take people and items as random and speak of both."
+        f"With {counted(groups, 'group')} no signed-rank test over groups can be "
+        "significant: contstim analyze uses crossed tests instead, with participants and "
+        "items as random factors."
     )

@@ -58,12 +58,12 @@ def drawings(
             heat_map(models, models, analysis.agreement[random], title=title),
         )
     for condition, shares in analysis.dominance.items():
-        title = f"people side with the row's model (%), {condition.replace('-', ' ')} trials"
+        title = f"people agree with the row's model (%), {condition.replace('-', ' ')} trials"
         figure = heat_map(
             *(models, models, shares),
             title=title,
             middle=0.5,
-            row_label="people side with",
+            row_label="people agree with",
             column_label="against",
         )
         yield f"dominance-{condition}", figure
@@ -113,7 +113,7 @@ def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
     }
     if frozenset(pair) not in rival_pairs:
         raise InputError(
-            f"No trial sets {pair[0]!r} against {pair[1]!r}; those that were are "
+            f"No trial compares {pair[0]!r} with {pair[1]!r}; compared pairs of models: "
             f"{'; '.join(sorted(' and '.join(sorted(other)) for other in rival_pairs)) or 'none'}."
         )
 
@@ -151,7 +151,7 @@ def consistency_figure(
     title, label_width = DESCRIPTIONS[result.scope], widest(labels)
     cannot = result.detectability.cannot(str(units))
     open_dots = averaged(result.evaluation, units)
-    right = f"differences {cannot}" if cannot else "right: filled is better than open"
+    right = f"differences {cannot}" if cannot else "right: filled dot is better than open dots"
     label = f"{result.measure.label}\ngrey: noise ceiling; open dots: {open_dots}; {right}"
     label += "; orange: trivial rivals" * bool(rivals)
     widths = [
@@ -241,7 +241,7 @@ def scatter_figure(
         figure,
         {"marker": "o", "color": BLUE, "mec": BLACK, "label": labels[0]},
         {"marker": "s", "color": ORANGE, "mec": BLACK, "label": labels[1]},
-        *[{"marker": "s", "color": GREY, "mec": BLACK, "label": "preferred by half"}] * tied,
+        *[{"marker": "s", "color": GREY, "mec": BLACK, "label": "preferred equally"}] * tied,
     )
     return figure
 
@@ -314,7 +314,9 @@ def sureness_figure(ratings: Ratings) -> Figure | None:
     axes.set(xlim=(first - margin, last + margin), ylim=(len(judged) - 0.4, -0.6))
     axes.set_xticks(answers[:: 1 if ratings.scale.buttons else 10])
     axes.set_yticks(range(len(judged)), names)
-    axes.set_xlabel(f"shrunken mean rating ({first}: surely sentence 1, {last}: surely sentence 2)")
+    axes.set_xlabel(
+        f"shrunken mean rating ({first}: certainly sentence 1, {last}: certainly sentence 2)"
+    )
     _draw_legend(
         figure,
         {"marker": "o", "color": BLUE, "label": legend[0]},

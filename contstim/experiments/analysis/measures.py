@@ -241,8 +241,8 @@ def require_measure(measure: Measure, scale: Scale) -> None:
     """
     if measure not in measures_of(scale):
         raise InputError(
-            f"The {measure.name} ranks trials by how sure people are, and a choice does not say "
-            f"that. Take the {ACCURACY.name}, or ask people for their confidence."
+            f"The {measure.name} needs ratings of confidence, but the responses are choices. "
+            f"Use {ACCURACY.name}, or ask participants for their confidence."
         )
 
 

@@ -94,9 +94,9 @@ def report(
     parts += _choices(analysis, texts)
     if "reliability" in images:
         reliability_parts = [*_reliability(analysis, texts, images["reliability"])]
-        parts.append(Details("How sure people are of each trial", reliability_parts))
+        parts.append(Details("Confidence of people in each trial", reliability_parts))
     methods = [*map(Paragraph, methods_text(analysis))]
-    parts += [*_failures(analysis), Details("How this was computed", methods)]
+    parts += [*_failures(analysis), Details("Methods", methods)]
     return Report(title, parts, warning=analysis.origin.warning)
 
 
@@ -137,11 +137,13 @@ def _preface(analysis: Analysis, texts: Mapping[str, str]) -> Iterator[Part]:
     yield Paragraph(texts["who"])
     if excluded:
         table = Table(("left out", "why"), [*excluded.items()], texts=2)
-        yield Details("Who was left out, and why", [table])
+        yield Details("Excluded participants, with reasons", [table])
     yield from map(Paragraph, filter(None, [texts["notable"]]))
     names = figures.names_in_figures(analysis).items()
     if short := [(label, name) for name, label in names if label != name]:
-        yield Details("Models' names in figures", [Table(("in figures", "model"), short, texts=2)])
+        yield Details(
+            "Names of models in figures", [Table(("in figures", "model"), short, texts=2)]
+        )
 
 
 def _cautions(
@@ -190,12 +192,14 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
     yield Paragraph(_verdict(result, str(sampling.units)))
     if rivals := analysis.rivals_of(result):
         rival_rows = [(*_value_cells(row, values), f"{row.n_trials:,}") for row in rivals.models]
-        yield Table(("trivial rival, no model", *header[1:4], "trials"), rival_rows)
+        yield Table(("trivial rival (not a model)", *header[1:4], "trials"), rival_rows)
         yield Paragraph(against_rivals(rivals, sampling.units))
     if pairs := [test for test in result.comparisons if test.second != CEILING]:
         lines = [(x.first, x.second, *tested(x), x.verdict) for x in pairs]
         columns = ("model", "less", "difference", family_level, adjusted, "verdict")
-        title = f"Every two models: {counted(len(pairs), 'difference')}, with intervals and tests"
+        title = (
+            f"All pairs of models: {counted(len(pairs), 'difference')}, with intervals and tests"
+        )
         yield Details(title, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _MAX_UNFOLDED)
 
 
@@ -285,7 +289,12 @@ def _reliability(analysis: Analysis, texts: Mapping[str, str], image: bytes) -> 
         for condition, trials in judged.items()
     ]
     yield Table(
-        ("condition", "trials", "reliability", f"{reliability.SURE:.0%} sure of a preference"),
+        (
+            "condition",
+            "trials",
+            "reliability",
+            f"preference with a probability of {reliability.SURE:.0%}",
+        ),
         conditions,
     )
     ordered = reliability.by_sureness(judged)
@@ -375,7 +384,7 @@ def _lead(test: Comparison, first: str, result: Result, sampling: Sampling) -> s
     text = p_text(p_value)
     test_text = f", {name} {text if text[0] == '<' else f'= {text}'}" if test.testable else ""
     is_corrected = test.alpha < 1 - sampling.level - 1e-9
-    wider = ", wider since several differences are tested," if is_corrected else ""
+    wider = ", wider because several differences are tested," if is_corrected else ""
     level = f"{100 * (1 - test.alpha):.3g}% interval{wider}"
     interval = f"{level} {number_text(low)} … {number_text(high)}"
     if is_uninformative(test.interval, difference_ends(result.measure)):

@@ -206,8 +206,8 @@ def _check_complete(
     report.raise_errors()
     if report.unseen(responses) and not partial:
         raise InputError(
-            f"Only participants to whom every trial of their group was shown can be analysed.\n"
-            f"{report}\n`admit` leaves out the others, and says whom."
+            "Only participants who saw every trial of their group can be analysed.\n"
+            f"{report}\n`admit` excludes and names the others."
         )
 
 
@@ -222,9 +222,9 @@ def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
     if missing:
         number, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
         raise InputError(
-            f"{number} of the trials {have} no scores: {listed(map(repr, missing), _NAMED)}. Score "
-            "the trials first (contstim score --sentences trials.csv), under every model to be "
-            "compared."
+            f"{number} of the trials {have} no scores: {listed(map(repr, missing), _NAMED)}. "
+            "Score the trials first (contstim score --sentences trials.csv), under every "
+            "model of the comparison."
         )
     rows = scores.rows_of(shown).reshape(-1, 2)
     return scores.log_probs[rows].transpose(2, 0, 1)

@@ -58,8 +58,8 @@ def regress_choices(ratings: Ratings, models: Sequence[str], *, level: float = 0
     unknown = [model for model in models if model not in ratings.models]
     if unknown or not models:
         raise InputError(
-            f"There are no ratios of {', '.join(unknown) or 'no model'}; there are those of "
-            f"{', '.join(ratings.models)}."
+            f"models must be some of {', '.join(ratings.models)}, got "
+            f"{', '.join(unknown) or 'none'}."
         )
     # One row per choice: all trials of the first participant, then those of the second, …
     rows, groups = [ratings.models.index(model) for model in models], ratings.groups
@@ -112,7 +112,7 @@ def clustered_logit(
     for name, count in zip(("participants", "items"), counts, strict=True):
         if count < 2:
             raise InputError(
-                f"Standard errors clustered by {name} need two of them at least; given: {count}."
+                f"Standard errors clustered by {name} need at least 2 {name}, got {count}."
             )
     for name, column in differences.items():
         if not np.isfinite(column).all() or not np.any(column):
@@ -149,10 +149,10 @@ def _fit(
     scale = np.sqrt((values**2).mean(axis=0))
     scaled = values / scale
     if np.linalg.matrix_rank(scaled) < scaled.shape[1]:
-        raise InputError("The predictors determine each other; leave some of them out.")
+        raise InputError("The predictors are collinear. Remove some of them.")
     separation_error = InputError(
-        "The predictors separate the choices perfectly, so that no finite coefficient fits "
-        "best. Add trials, or leave predictors out."
+        "The predictors separate the choices perfectly, so the fit has no finite "
+        "coefficient. Add trials, or remove predictors."
     )
     # Check for a sum of the predictors that has the sign of every choice, zeros allowed
     if separating(np.where(chosen[:, None] > 0, -scaled, scaled)).any():
@@ -233,8 +233,8 @@ def _cautions(
     """Yield the limits of a model's coefficient; typical ratios are in nats."""
     if typical < _MIN_RANGE * everywhere:
         yield (
-            f"ratios of {typical:.2g} nats here, {everywhere:.2g} on all trials: a coefficient "
-            "per nat compares with no other"
+            f"ratios of {typical:.2g} nats here, {everywhere:.2g} on all trials: the "
+            "coefficient per nat cannot be compared with others"
         )
     # 1 if a person chose the sentence that the model prefers, -1 for the other, 0 for a tie of the
     # model; choices without a finite ratio are not in the regression.
@@ -250,8 +250,8 @@ def _cautions(
     if few < _MIN_EVENTS:
         side = "against" if against < towards else "with"
         yield (
-            f"{few} of {towards + against:,} choices go {side} the model: the coefficient rests on "
-            "these"
+            f"{few} of {towards + against:,} choices go {side} the model: the coefficient "
+            "depends on these"
         )
     if repaired:
         yield "few clusters: the standard error is too small"

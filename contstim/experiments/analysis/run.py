@@ -146,7 +146,7 @@ class Analysis(ShownAsTable):
             if (result.scope, result.measure) == (scope, measure):
                 return result
         require_measure(measure, self.ratings.scale)
-        raise InputError(f"This design has no trials for {scope}.")
+        raise InputError(f"The design has no trials of the kind {scope}.")
 
 
 def analyze(
@@ -184,7 +184,10 @@ def analyze(
         InputError: if responses, trials and scores do not match, or all participants are excluded.
     """
     if CEILING in scores.models:
-        raise InputError(f"{CEILING!r} is the noise ceiling and cannot name a model; rename it.")
+        raise InputError(
+            f"The name of a model must not be {CEILING!r}, which is the noise ceiling. Rename "
+            "the model."
+        )
     trials = tuple(trials)
     admission = admit(trials, tuple(responses), exclusions=exclusions)
     ratings = gather(trials, admission.responses, scores)
@@ -202,8 +205,8 @@ def analyze(
     present = {trial.condition for trial in ratings.trials}
     if present == {Condition.CATCH}:
         raise InputError(
-            "There are no trials but catch trials, which say nothing of models; analyse a design "
-            "with others."
+            "All trials are catch trials, which do not evaluate models. Analyse a design "
+            "with other trials."
         )
     controversial = [condition for condition in CONTROVERSIAL if condition in present]
     measures, rivals = measures_of(ratings.scale), rivals or TrivialRivals({})
@@ -261,12 +264,12 @@ def _empty_answers(ratings: Ratings) -> Iterator[str]:
     values = np.unique(np.concatenate([group.ratings.ravel() for group in ratings.groups]))
     if len(values) == 1 and not ratings.missing:
         yield (
-            f"Every rating is {values[0]:g}: results say on which side sentences stood, not what "
-            "people prefer."
+            f"Every rating is {values[0]:g}: results reflect the positions of the sentences, "
+            "not preferences of people."
         )
     for row, model in enumerate(ratings.models):
         if not any(group.ratios[row].any() for group in ratings.groups):
             yield (
                 f"{model} gives both sentences of every trial the same log-probability: its "
-                "accuracy is one half, and a signed-rank cosine 0, whatever people answer."
+                "accuracy is always one half, and its signed-rank cosine always 0."
             )

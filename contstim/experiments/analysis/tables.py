@@ -54,7 +54,9 @@ def named_frame(tables: Mapping[str, Columns], name: str, of: str) -> DataFrame:
         InputError: if there is no table of this name; the message lists the names.
     """
     if name not in tables:
-        raise InputError(f"{name!r} is not a table of {of}; there are {', '.join(tables)}.")
+        raise InputError(
+            f"The table {name!r} does not exist in {of}; the tables are {', '.join(tables)}."
+        )
     return frame_of(tables[name])
 
 

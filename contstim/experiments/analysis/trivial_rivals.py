@@ -91,10 +91,12 @@ def trivial_rivals(
         ratios[FREQUENCY] = {t.trial_id: zipf(t.sentence_2) - zipf(t.sentence_1) for t in judged}
     lost, lacking = len(synthetic) - len(matches), [FREQUENCY] * (not frequencies) + [MISFITS]
     left_out = {
-        f"{CHANGED} and {MISFITS} leave out {counted(lost, 'pair')} of synthetic sentences, whose "
-        f"natural sentence is in no trial, and so does {FREQUENCY} beside them.": lost > 0,
-        f"{' and '.join(lacking)} are left out, since {table.name} has {listed:.0%} of the trials' "
-        "words. Give a table of tags of their language (`tags`).": not is_usable,
+        f"{CHANGED} and {MISFITS} exclude {counted(lost, 'pair')} of synthetic sentences "
+        f"whose natural sentence is in no trial; for comparison, {FREQUENCY} excludes them "
+        "too.": lost > 0,
+        f"{' and '.join(lacking)} are not evaluated, because {table.name} contains only "
+        f"{listed:.0%} of the words of the trials. Give a table of tags of their language "
+        "(`tags`).": not is_usable,
     }
     notes = (f"Trivial rivals: {text}" for text, is_so in left_out.items() if is_so)
     return TrivialRivals(ratios, tuple(notes))
@@ -254,7 +256,9 @@ def against_rivals(result: Result, units: Units | None) -> str:
     others = [model for model in models if not better_than_all_rivals(result, model)]
     if not others:
         return f"On the same trials, every model is better {than}."
-    text = f"On the same trials, not shown to be better {than}: {', '.join(others)}."
+    text = (
+        f"On the same trials, these models are not shown to be better {than}: {', '.join(others)}."
+    )
     worse = [
         f"{test.first} than {test.second}"
         for test in result.comparisons

@@ -140,8 +140,8 @@ class Recorder:
                 now = _identity(file)
             if now != identity:
                 raise StoreError(
-                    f"{file} has been deleted, moved, replaced or made read-only while the server "
-                    "ran. Nothing is taken until it is put back."
+                    f"{file} has been deleted, moved, replaced or made read-only while the "
+                    "server ran. No answers are accepted until it is restored."
                 )
 
     def close(self) -> None:
@@ -259,7 +259,7 @@ def _lock(path: Path, file: int) -> None:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _LOCKED_BYTE)
     except (BlockingIOError, PermissionError):  # raised by POSIX and by Windows
         raise StoreError(
-            f"{path} is in use: {_read_server(path)} keeps answers there. Name another database."
+            f"{path} is in use by {_read_server(path)}. Name another database."
         ) from None
 
 
@@ -289,7 +289,7 @@ def _initialize(connection: sqlite3.Connection, path: Path, fingerprint: str, se
     connection.execute("INSERT OR REPLACE INTO study VALUES ('server', ?)", (server,))
     if stored_key(connection, "fingerprint") != fingerprint:
         raise StoreError(
-            f"{path} holds answers to other trials than this study's. Name another database."
+            f"{path} contains answers to trials of another study. Name another database."
         )
     connection.execute("COMMIT")
 
@@ -320,7 +320,9 @@ def _require_one_name(path: Path) -> None:
     """
     names = path.stat().st_nlink
     if names > 1:
-        raise StoreError(f"{path} has {names} names (hard links), and may be in use under another.")
+        raise StoreError(
+            f"{path} has {names} names (hard links), and may be in use under another name."
+        )
 
 
 def _require_layout(connection: sqlite3.Connection, path: Path) -> None:
@@ -335,7 +337,7 @@ def _require_layout(connection: sqlite3.Connection, path: Path) -> None:
         raise StoreError(f"{path} is not a database of answers.")
     if layout != LAYOUT:
         raise StoreError(
-            f"{path} is a database of answers of another version of contstim: it has layout "
-            f"{layout}, this version reads and writes {LAYOUT}. Read it with the version that "
-            "wrote it, or name another database."
+            f"{path} is a database of answers of another version of contstim: its layout is "
+            f"{layout}, but this version needs {LAYOUT}. Read it with the version that wrote "
+            "it, or name another database."
         )

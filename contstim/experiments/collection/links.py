@@ -60,8 +60,8 @@ def link_key(database: Path) -> str:
     key = stored_secret(file, secrets.token_hex(32))
     if not re.fullmatch("[0-9a-f]{64}", key):
         raise InputError(
-            f"{file} must hold 64 hexadecimal digits. Restore it from a backup, or delete it and "
-            "write the addresses again with --links."
+            f"{file} must contain 64 hexadecimal digits. Restore it from a backup, or delete "
+            "it and write the addresses again with --links."
         )
     return key
 

@@ -86,7 +86,9 @@ def identify(asked: JoinRequest, stored: Collection[str], key: str) -> Applicant
     if asked.token is not None:
         identity = platform.get(SIGNED) or ""
         if not equal_secrets(link_token(key, identity), asked.token):
-            raise RequestRefusal(403, "The token in the address is not that of the participant.")
+            raise RequestRefusal(
+                403, "The token in the address does not belong to the participant."
+            )
         return Applicant(fields, f"token\x1f{SIGNED}\x1f{identity}", has_token=True)
     same_at_each_visit = {name: value for name, value in fields.items() if name not in VISIT}
     # The ID of the platform's study does not identify a person
@@ -124,7 +126,7 @@ def join(
     """
     simulated = bool(asked.simulated)
     if asked.group is not None and asked.group not in groups:
-        raise RequestRefusal(422, f"There is no such group; there are {', '.join(groups)}.")
+        raise RequestRefusal(422, f"This group does not exist; the groups are {', '.join(groups)}.")
     name = applicant.name(stored_key(connection, "secret"), asked)
     known = _find_known(connection, applicant, name, options, simulated=simulated)
     if known is not None:
@@ -175,14 +177,14 @@ def _find_known(
     """Find the participant whose identity an applicant has proved; None for a new one."""
     if simulated and not options.rehearsal:
         raise RequestRefusal(
-            403, "This server takes no artificial participants: start it with --rehearsal."
+            403, "This server does not accept artificial participants. Start it with --rehearsal."
         )
     is_admitted = options.accept_platform_ids and SIGNED not in applicant.fields
     if not (applicant.has_token or is_admitted or not applicant.person):
         raise RequestRefusal(
             403,
-            "This address says who you are, but lacks the token that proves it. Please use the "
-            "address that you were given.",
+            "This address contains your ID, but not the token that confirms it. Please use "
+            "the complete address that you received.",
         )
     marks = [withdrawal_mark(connection, text) for text in filter(None, (applicant.person, name))]
     placeholders = ", ".join("?" * len(marks))
@@ -202,7 +204,7 @@ def _find_known(
             "You have begun this study in another browser. Please continue there.",
         )
     if simulated and not is_artificial:
-        raise RequestRefusal(403, "This participant is a person, and cannot become artificial.")
+        raise RequestRefusal(403, "This participant is a person, not an artificial participant.")
     return str(known)
 
 
@@ -294,7 +296,7 @@ def save(
     """
     number, group, _ = _update_participant(connection, asked, now)
     if not all(answer.trial_id in trials[group] for answer in asked.responses):
-        raise RequestRefusal(422, f"There is no such trial in group {group}.")
+        raise RequestRefusal(422, f"Group {group} has no such trial.")
     # Pages repeat unconfirmed answers: only the first answer to a trial is stored
     connection.executemany(
         "INSERT INTO response (number, received, trial_id, rating, left_sentence, position, rt_ms, "

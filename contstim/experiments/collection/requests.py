@@ -201,9 +201,9 @@ async def read_json(request: Request, limits: RequestLimits) -> Any:
             async for part in request.stream():
                 body += part
                 if len(body) > limits.body:
-                    raise RequestRefusal(413, f"A request may hold {limits.body} bytes.")
+                    raise RequestRefusal(413, f"A request may have at most {limits.body} bytes.")
     except TimeoutError:
-        raise RequestRefusal(408, "The request took too long to arrive.") from None
+        raise RequestRefusal(408, "The request timed out.") from None
     try:
         return parse_json(body, "The body")
     except InputError:

@@ -96,8 +96,8 @@ class ReviewFile:
                     raise InputError(f"It is the review of {', '.join(sorted(reviewers))}.")
             except InputError as error:
                 raise InputError(
-                    f"{path} stands where this review is to be saved, and is not overwritten. "
-                    f"{error} Move it away, or name another folder with --out."
+                    f"{path} already exists and is not overwritten by this review. {error} "
+                    "Move it to another folder, or name another folder with --out."
                 ) from error
             reviewer = reviewer or path.stem
         decisions = {
@@ -118,13 +118,14 @@ class ReviewFile:
         by_id = {item.item_id: item for item in self.content.items}
         for change in changes:
             if change.item_id not in by_id:
-                raise RequestRefusal(422, f"There is no item {change.item_id!r}.")
+                raise RequestRefusal(422, f"The item {change.item_id!r} does not exist.")
         # Otherwise the changes of another server or a spreadsheet would be lost
         if _digest(self.path) != self._written_digest:
             raise RequestRefusal(
                 409,
-                f"{self.path.name} was changed by another program and is not overwritten. Stop "
-                "the server and start it again; what is not saved yet stays in the browser.",
+                f"{self.path.name} was changed by another program and is not overwritten. "
+                "Stop the server and start it again; the browser keeps decisions that are "
+                "not saved yet.",
             )
         decisions = self.decisions | {
             change.item_id: replace(
@@ -164,10 +165,12 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
         # A page of another site may reach this server under its own name (DNS rebinding), or its
         # Origin header names the other site
         if request.headers.get("host") not in hosts:
-            raise RequestRefusal(421, f"This server answers at http://{HOST}:{port}/ only.")
+            raise RequestRefusal(
+                421, f"This server accepts requests at http://{HOST}:{port}/ only."
+            )
         origin = request.headers.get("origin")
         if origin is not None and origin not in {f"http://{host}" for host in hosts}:
-            raise RequestRefusal(403, "This server answers its own page only.")
+            raise RequestRefusal(403, "This server accepts requests from its own page only.")
 
     async def page(request: Request) -> Response:
         check_host(request)
@@ -182,7 +185,7 @@ def review_application(file: ReviewFile, port: int) -> Starlette:
         check_host(request)
         body = check_fields(await read_json(request, RequestLimits()), DecideRequest)
         if body.fingerprint != file.content.fingerprint:
-            raise RequestRefusal(409, "The page is of other items: load it again.")
+            raise RequestRefusal(409, "The page shows other items. Load it again.")
         async with save_lock:
             try:
                 await asyncio.to_thread(file.decide, body.decisions)

@@ -84,7 +84,8 @@ def serve(
     study = read_study(root)
     if database.resolve().is_relative_to(root):
         raise InputError(
-            f"{database} stands in the folder that participants read; name a file outside {folder}."
+            f"The database {database} must not be in the folder that participants can read. "
+            f"Name a file outside {folder}."
         )
     if redirect := options.redirect or study.redirect:
         check_web_address(redirect)
@@ -165,8 +166,8 @@ def admin_token(database: Path) -> tuple[str, Path | None]:
     token = stored_secret(file, secrets.token_urlsafe(24)) if file else stated.strip()
     if len(token) < _SHORTEST_TOKEN or not token.isascii():
         raise InputError(
-            f"The administrator's token ({file or TOKEN_VARIABLE}) needs {_SHORTEST_TOKEN} ASCII "
-            f"characters."
+            f"The administrator's token ({file or TOKEN_VARIABLE}) must have at least "
+            f"{_SHORTEST_TOKEN} ASCII characters."
         )
     return token, file
 
@@ -186,7 +187,7 @@ def sparing_handler(written: logging.Formatter, burst: float, per_second: float)
             return False
         text = written.format(record)[:_LONGEST_MESSAGE]
         if n_skipped := skipped.pop(record.name, 0):
-            text += f" ({n_skipped:,} messages before this one were left out)"
+            text += f" ({n_skipped:,} earlier messages were skipped)"
         # The text now includes the traceback
         record.msg, record.args = text, ()
         record.exc_info = record.exc_text = record.stack_info = None

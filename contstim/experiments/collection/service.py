@@ -88,22 +88,24 @@ def read_study(folder: Path) -> PageStudy:
     """
     path = folder / STUDY_FILE
     if not path.is_file():
-        raise InputError(f"There is no {path}. Name a folder that `contstim export jspsych` wrote.")
+        raise InputError(
+            f"{path} does not exist. Name a folder that `contstim export jspsych` wrote."
+        )
     try:
         # As JSON: in strict mode, Python input must contain questions as instances already
         study = PageStudy.model_validate_json(json.dumps(read_json_object(path)))
     except ValidationError as error:
         location = ".".join(map(str, error.errors()[0]["loc"]))
         raise InputError(
-            f"{path} is not the study of an exported experiment ({location}): export it again."
+            f"{path} is not the study of an exported experiment ({location}). Export it again."
         ) from error
     if study.save.get("to") != "server":
         raise InputError(
-            f"The page of {path} saves to {study.save.get('to')}, not to a server: export it again."
+            f"The page of {path} saves to {study.save.get('to')}, not to a server. Export it again."
         )
     names = [trial.trial_id for trials in study.groups.values() for trial in trials]
     if len(set(names)) < len(names):
-        raise InputError(f"{path} has a trial in two groups.")
+        raise InputError(f"{path} contains a trial in two groups. Export it again.")
     return study
 
 
@@ -266,7 +268,7 @@ class Service:
         """Return a file of the exported experiment."""
         file = await asyncio.to_thread(find_page, self._folder, request.path_params["path"])
         if file is None:
-            raise RequestRefusal(404, "There is nothing at this address.")
+            raise RequestRefusal(404, "This address does not exist.")
         if is_study(file, self._folder):
             return json_response(self._study.public)
         # Browsers check each time whether a file has changed
@@ -316,5 +318,5 @@ async def error_response(_request: Request, error: Exception) -> Response:
             return Response(status_code=400)  # the client is disconnected
     _LOG.error("The database cannot be used: %s", error)
     reason = "is gone" if isinstance(error, StoreError) else "cannot be written"
-    sentence = f"Answers cannot be saved now: the server's database {reason}. Try again."
+    sentence = f"Answers cannot be saved now: the database of the server {reason}. Try again."
     return json_response({"error": sentence}, 503, wait=5)

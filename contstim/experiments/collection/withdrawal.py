@@ -49,18 +49,18 @@ def withdraw(database: Path, who: str, day: str) -> str:
         with connected(database) as connection:
             busy = _delete(connection, row["number"], day)
     except sqlite3.Error as error:
-        raise StoreError(f"Nothing is deleted from {database}: {error}.") from error
-    log = " The database's log may hold them until the server stops." if busy else ""
+        raise StoreError(f"No answers were deleted from {database}: {error}.") from error
+    log = " The log of the database may contain them until the server stops." if busy else ""
     # The message omits the name, which must not remain in any log
-    return f"Deleted: the participant whose {kind} it is: {_describe_progress(row)}.{log}"
+    return f"Deleted the participant with this {kind}: {_describe_progress(row)}.{log}"
 
 
 def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
     """Find the only participant with this name, and the kind of name (ID, code, name)."""
     if not who.strip():
         raise InputError(
-            f"The participant must have a name, got {who!r}. Give an ID on a platform, or a "
-            "completion code or name in participants.csv."
+            f"The name of a participant must not be empty, got {who!r}. Give the platform's "
+            "ID, or the completion code or name in participants.csv."
         )
     with closing(open_readable(database)) as readable:
         secret, name = stored_key(readable, "secret"), who.strip()
@@ -68,16 +68,16 @@ def _find_participant(database: Path, who: str) -> tuple[sqlite3.Row, str]:
     matches = [(row, kind) for row in rows if (kind := _names_of(secret, row).get(name))]
     if not matches:
         raise InputError(
-            f"{who!r} is nobody in {database}. Give a person's ID on a platform, as long as "
-            "identities are kept, or the completion code or name in participants.csv."
+            f"{database} has no participant {who!r}. Give the platform's ID, if identities "
+            "are stored, or the completion code or name in participants.csv."
         )
     if len(matches) > 1:
         several = "; ".join(
             f"the {k} of {r['participant']} ({_describe_progress(r)})" for r, k in matches
         )
         raise InputError(
-            f"{who!r} is not one person in {database}: {several}. Give the name of the one who is "
-            "meant; participants.csv tells them apart by all that is known of them."
+            f"{who!r} matches several participants in {database}: {several}. Give the name "
+            "of one of them; participants.csv describes all of them."
         )
     return matches[0]
 

@@ -164,12 +164,12 @@ def artificial_participants(
     design = tuple(sorted(trials, key=lambda trial: trial.trial_id))
     if model not in scores.models or not design:
         raise InputError(
-            f"{model!r} cannot answer {len(design)} trials; there are scores of "
-            f"{', '.join(scores.models)}."
+            f"model must be one of {', '.join(scores.models)} to answer {len(design)} "
+            f"trials, got {model!r}."
         )
     if not 0 <= lapses <= 1 or not (noise is None or 0 <= noise < np.inf):
         raise InputError(
-            f"Lapses are a share from 0 to 1, and noise is 0 nats or more; not {lapses}, {noise}."
+            f"lapses must be from 0 to 1 and noise at least 0 nats, got {lapses} and {noise}."
         )
     preferences = preferences_by_scope(design, scores)
     column, random = scores.models.index(model), preferences.evaluates.get(Scope.RANDOM)
@@ -179,7 +179,7 @@ def artificial_participants(
     if noise is None:
         if random is None:
             raise InputError(
-                "Noise is calibrated on random natural pairs, and these trials have none: state "
+                "Noise cannot be calibrated: the trials contain no random natural pairs. Set "
                 "the noise, in nats."
             )
         noise = calibrate_noise(differences[is_test][random[:, column]], ceiling)
@@ -247,7 +247,9 @@ def calibrate_noise(differences: FloatArray, ceiling: float, *, raters: int = 10
     finite = differences[np.isfinite(differences)]
     spread = float(np.abs(finite).max(initial=0.0))
     if raters < 2:
-        raise InputError(f"A noise ceiling compares 2 or more participants, not {raters}.")
+        raise InputError(
+            f"The number of participants for a noise ceiling must be at least 2, got {raters}."
+        )
     max_ceiling = lower_ceiling(differences, spread * 1e-6, raters) if spread else 0.5
     if not 0.5 < ceiling < max_ceiling:
         raise InputError(

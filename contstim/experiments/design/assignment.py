@@ -77,7 +77,7 @@ def assign_groups(
 
 def _check(items: Sequence[Item], n_groups: int) -> None:
     if n_groups < 1:
-        raise InputError(f"There must be at least one group, not {n_groups}.")
+        raise InputError(f"groups must be at least 1, got {n_groups}.")
     for share, texts in items:
         if len(set(texts)) < len(texts):
             raise InputError(
@@ -91,18 +91,18 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
         share, size = next(iter(uneven.items()))
         others = f", nor can {counted(len(uneven) - 1, 'further kind')}" if len(uneven) > 1 else ""
         raise InfeasibleError(
-            f"{counted(size, 'trial')} of {share} cannot be dealt out evenly to {n_groups} "
-            f"groups{others}: choose a number per model pair that "
-            f"is a multiple of the groups (of minimal pairs, of twice the groups), or a number of "
-            f"groups that divides {size}."
+            f"{counted(size, 'trial')} of {share} cannot be distributed evenly over "
+            f"{n_groups} groups{others}. Set a number per model pair that is a multiple "
+            "of the number of groups (for minimal pairs, of twice that number), or a "
+            f"number of groups that divides {size}."
         )
     crowded = {t: len(users) for t, users in _items_by_text(items).items() if len(users) > n_groups}
     if crowded:
         text, uses = max(crowded.items(), key=lambda entry: entry[1])
         raise InfeasibleError(
-            f"{text!r} stands in {uses} trials, and so do {len(crowded) - 1} other sentences in "
-            f"more than {n_groups}: with {n_groups} groups, some group would see it twice. Use "
-            "more groups, or each sentence in fewer pairs and triplets."
+            f"{text!r} occurs in {uses} trials, and so do {len(crowded) - 1} other sentences "
+            f"in more than {n_groups}: with {n_groups} groups, some group would see it "
+            "twice. Use more groups, or each sentence in fewer pairs and triplets."
         )
 
 
@@ -123,8 +123,8 @@ def _explain(items: Sequence[Item], n_groups: int) -> str:
     shared = sorted(_items_by_text(items).items(), key=lambda entry: -len(entry[1]))
     top = "; ".join(f"{text!r} in {len(users)} trials" for text, users in shared[:3])
     return (
-        f"There is no way to deal {len(items):,} trials out to {n_groups} groups so that no group "
-        f"sees a sentence twice and every group has the same number of each kind: proved by "
-        f"{SOLVER}. The most contested sentences: {top}. Use more groups, or sentences that "
-        "fewer pairs and triplets share."
+        f"The {len(items):,} trials cannot be assigned to {n_groups} groups so that no "
+        "group sees a sentence twice and every group has the same number of each kind: "
+        f"proven by {SOLVER}. Sentences in most trials: {top}. Use more groups, or "
+        "sentences that fewer pairs and triplets share."
     )

@@ -210,17 +210,18 @@ def _check(
     """
     for name, number in numbers.items():
         if number < 0:
-            raise InputError(f"{name} must be 0 or more, not {number}.")
+            raise InputError(f"{name} must be at least 0, got {number}.")
     if twice := repeated_item(items):
-        raise InputError(f"The item {twice} is given twice: leave it out once.")
+        raise InputError(f"The item {twice} occurs twice. Remove one of the two.")
     if not items and not any(numbers.values()):
         raise InputError(
-            "There is nothing to design: give pairs, triplets, minimal pairs or random trials."
+            "The design has no items. Give pairs, triplets, minimal pairs or random trials."
         )
     if for_twins is not None and 1 <= for_twins < 3:
         raise InfeasibleError(
             "With `twins` a triplet gives three trials that share its sentences, for three "
-            f"different groups; there are {for_twins}. Ask for 3 or more, or leave twins out."
+            f"different groups: groups must be at least 3, got {for_twins}. Add groups, or "
+            "remove `twins`."
         )
 
 
@@ -333,8 +334,7 @@ def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
         return Trial(*(name, 0, Condition.MINIMAL_PAIR, *models, *shown), paradigm=pair.paradigm)
     if pair.sentence_1 is None or pair.sentence_2 is None:
         raise InputError(
-            f"{pair.trial_id} has no texts, so nobody can be shown it: select pairs from scores "
-            "that have a column 'sentence'."
+            f"{pair.trial_id} has no texts. Select pairs from scores with a column 'sentence'."
         )
     shown = (pair.sentence_1, pair.sentence_2, Kind.NATURAL, Kind.NATURAL, name)
     return Trial(*(name, 0, Condition.NATURAL_CONTROVERSIAL, *models, *shown))
@@ -433,12 +433,16 @@ def _draw_fillers(
     remaining = [sentence for sentence in drawn if sentence not in set(catch)]
     couples = list(islice(_sentence_pairs(remaining, same_length=same_length), n_random))
     if len(catch) < n_catch or len(couples) < n_random:
-        length = " (both of a pair of equally many words, as in natural pairs)" * same_length
+        length = (
+            " (both sentences of a pair with the same number of words, as in natural pairs)"
+            * same_length
+        )
         raise InfeasibleError(
-            f"Groups need {2 * n_random:,} more sentences for random pairs{length} and {n_catch:,} "
-            f"of two or more different words for catch trials, {2 * n_random + n_catch:,} in all; "
-            f"only {len(free):,} are used nowhere else. Give more natural sentences: a longer "
-            "text, or looser rules for what is taken from it."
+            f"Groups need {2 * n_random:,} more sentences for random pairs{length} and "
+            f"{n_catch:,} of two or more different words for catch trials, "
+            f"{2 * n_random + n_catch:,} in total; only {len(free):,} are not used by other "
+            "trials. Add natural sentences: use a longer text, or looser rules for natural "
+            "sentences."
         )
     for (first, second), group in zip(couples, random_groups, strict=True):
         yield _filler(Condition.RANDOM_NATURAL, first, second, Kind.NATURAL, group)
@@ -498,8 +502,8 @@ def _shuffle(
         if _lower_words(shuffled) != _lower_words(sentence) and shuffled.bare not in existing:
             return shuffled
     raise InfeasibleError(
-        f"{sentence.text!r} has no order of words that is not itself a sentence of the experiment: "
-        "leave it out of the natural sentences."
+        f"{sentence.text!r} cannot be shuffled: each order of its words is a sentence of the "
+        "experiment. Remove it from the natural sentences."
     )
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray
 
 _KINDS = (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC, Scope.MINIMAL, Scope.REJECT, Scope.ACCEPT)
-_BEST = "the model that people followed most"
+_BEST = "the model that participants followed most"
 _MIN_CEILING, _MAX_CEILING = 0.51, 0.99  # perfect agreement in a pilot is taken as nearly perfect
 _MAX_ITEM_SD = 8.0  # with a larger standard deviation of items, people agree on every item
 _RIDGE = (0.0005, 0.05)  # range of the penalty that prevents opposite weights of similar models
@@ -145,14 +145,14 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
         sizes = [int(row["n_participants"]) for row in groups]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{folder} does not hold what `analyze` writes of an experiment: {error}. Give the "
-            "folder that it wrote."
+            f"{folder} is not the output folder of `contstim analyze`: {error}. Name such a folder."
         ) from error
     missing = [str(scope) for scope in kinds if not np.isfinite(ceilings[scope][best])]
     if missing or not kinds:
         raise InputError(
-            f"{folder} has no noise ceilings of {best} for {', '.join(missing) or 'any trials'}: "
-            "they need two participants or more in a group."
+            f"{folder} has no noise ceilings of {best} for "
+            f"{', '.join(missing) or 'any trials'}: noise ceilings need at least two "
+            "participants per group."
         )
     # Groups of one participant have no ceiling.
     raters = round(float(np.mean([size for size in sizes if size > 1])))
@@ -169,7 +169,7 @@ def read_measured(folder: Path | str) -> MeasuredPeople:
         best_values = (limited[best], of_models[best])
         measured_kinds[scope] = MeasuredKind(*best_values, rivals, raters, None, of_models, limited)
     if published_scopes := [str(scope) for scope in _KINDS if scope not in kinds]:
-        notes.append(f"; {', '.join(published_scopes)}, which it lacks: as published")
+        notes.append(f"; {', '.join(published_scopes)}, not in this analysis: as published")
     record = record_path(Path(folder) / "report.html")
     facts = json.loads(read_text(record)) if record.is_file() else {}
     return MeasuredPeople(
@@ -220,8 +220,9 @@ def calibrate(
         measured_kind = measured.kinds[scope]
         if not 0.5 < measured_kind.ceiling < 1 or measured_kind.raters < 2:
             raise InputError(
-                "A noise ceiling is more than .5 and less than 1, and compares 2 participants or "
-                f"more; that of {scope} is {measured_kind.ceiling:g}, with {measured_kind.raters}."
+                "A noise ceiling must be above .5 and below 1, and needs at least 2 "
+                f"participants; that of {scope} is {measured_kind.ceiling:g}, with "
+                f"{measured_kind.raters}."
             )
     if measured.knows(study):
         fits = {(AS_MEASURED, ""): _fit_as_measured(study, measured, kinds)}

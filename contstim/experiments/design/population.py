@@ -216,7 +216,7 @@ class TrialPreferences:
             InputError: if a group has fewer trials, or `per_group` is below 1.
         """
         if not 1 <= per_group <= self.least:
-            raise InputError(f"per_group must be 1 to {self.least}, not {per_group}.")
+            raise InputError(f"per_group must be from 1 to {self.least}, got {per_group}.")
         order = even_orders(self.strata, 1, np.random.default_rng(seed))[0]
         groups = self.groups[order]
         return np.concatenate([order[groups == group][:per_group] for group in np.unique(groups)])
@@ -269,7 +269,10 @@ def preferences_by_scope(trials: Iterable[Trial], table: ScoreTable) -> ScopedPr
     """
     test_trials = [trial for trial in trials if trial.condition != Condition.CATCH]
     if not test_trials:
-        raise InputError("There are no trials but catch trials, so there is nothing to simulate.")
+        raise InputError(
+            "All trials are catch trials, so there is nothing to simulate. Use a design with "
+            "other trials."
+        )
     log_probs = trial_log_probs(test_trials, table)
     pairs = [(trial.model_1, trial.model_2) for trial in test_trials]
     for model in sorted({model for pair in pairs for model in pair} - {""}):

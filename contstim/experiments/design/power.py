@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 _DIVISORS = (8, 4, 2)
 ARTIFICIAL_PILOT = (
-    "Participants of the pilot are artificial: these numbers say what follows from its simulation, "
-    "not what people do."
+    "The participants of the pilot are artificial: these numbers follow from the simulation, "
+    "not from human data."
 )
 _MAX_ANSWERS = 500_000  # maximum number of simulated answers in memory
 
@@ -171,7 +171,7 @@ def simulate_power(
     counts = {"participants": participants, "simulations": simulations, "groups": groups}
     for name, number in counts.items():
         if number is not None and number < 1:
-            raise InputError(f"`{name}` must be 1 or more, not {number}.")
+            raise InputError(f"`{name}` must be at least 1, got {number}.")
     places = trials.places(groups)
     if units is None:
         units = units_for([family_limits(trials, len(places), participants)])
@@ -345,11 +345,12 @@ def design_power(
     """
     if len(table.models) < 2:
         raise InputError(
-            "Power is simulated for two or more models; there are scores of "
-            f"{', '.join(table.models)}. Score the trials under all models to be compared."
+            "Power needs scores of at least 2 models, got scores of "
+            f"{', '.join(table.models)}. Score the trials under all models of the "
+            "comparison."
         )
     if not 0 < smallest_effect < 1:
-        raise InputError(f"`smallest_effect` must be between 0 and 1, not {smallest_effect:g}.")
+        raise InputError(f"`smallest_effect` must be between 0 and 1, got {smallest_effect:g}.")
     measured = measured or MeasuredPeople()
     preferences = preferences_by_scope(trials, table)
     all_populations, unreached = calibrate(preferences, measured)
@@ -358,7 +359,9 @@ def design_power(
     kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.evaluates}
     kinds = {scope: kind for scope, kind in kinds.items() if len(kind.models) > 1}
     if not kinds:
-        raise InputError("No kind of trials evaluates two models, so that none can be compared.")
+        raise InputError(
+            "No kind of trials evaluates two models, so that no models can be compared."
+        )
     populations = {
         scope: [x for x in all_populations[scope] if x.name in (AS_MEASURED, *kind.models)]
         for scope, kind in kinds.items()

@@ -33,8 +33,8 @@ _N_COLUMNS = 3
 _DIFFERENCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _Y_LIMITS = (0.008, 1.0)
 ALTERNATIVE = (
-    "The smallest difference of accuracies that is found in 80 % of experiments, by participants: "
-    "where these rate the items that there are, and where they rate new items in new groups"
+    "Smallest difference of accuracies that is detected with a power of 80 %, by number of "
+    "participants, who rate the same items, or new items in new groups"
 )
 
 
@@ -146,7 +146,7 @@ def _size_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
     tests = [results[size].units for size in sizes]
     names = [f"{n_groups} × {people}" for n_groups, people in sizes]
     shares = (f"significant, {name} ({test})" for name, test in zip(names, tests, strict=True))
-    yield Table(("scope", *shares, *(f"found from, {name}" for name in names), "buy"), rows)
+    yield Table(("scope", *shares, *(f"detectable, {name}" for name in names), "buy"), rows)
     yield Paragraph(texts["names"], note=True)
     if len(set(tests)) > 1:
         yield Paragraph((strong(texts["tests"]),))
@@ -155,14 +155,14 @@ def _size_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
 def _smallest_effect_parts(power: DesignPower, texts: Mapping[str, str]) -> Iterator[Part]:
     """Yield the parts on detection of the smallest effect of interest, and on equivalence."""
     effect = power.smallest_effect
-    yield Heading(f"A difference of {effect:g}: found if it is there, ruled out if it is not?")
+    yield Heading(f"Can a difference of {effect:g} be detected, or excluded?")
     rows: list[tuple[Value, ...]] = []
     for scope, of_scope in power.scopes.items():
         error, least, _, *rates = of_scope.single_test(of_scope.planned, effect).values()
         standard_error = f"{error:.4f}" if np.isfinite(error) else "–"
         rows.append((scope, standard_error, least, *rates, *_groups_for(of_scope.precision, power)))
     single = ("standard error", "found from", f"finds {effect:g}", "shows equivalence")
-    enough = ("groups to find it in 80 %", "groups to rule it out in 80 %")
+    enough = ("groups to detect it in 80 %", "groups to exclude it in 80 %")
     yield Table(("scope", *single, *enough), rows)
     yield Paragraph(texts["smallest"])
 
@@ -279,7 +279,7 @@ def power_figure(power: DesignPower) -> Figure:
         panel.set(title=str(scope), xscale="log", yscale="log", ylim=_Y_LIMITS)
         for sizes, colour, label in (
             ([(groups, n) for n in people], ORANGE, "more people for the same items"),
-            ([(n, per_group) for n in more], BLUE, "more groups, with items of their own"),
+            ([(n, per_group) for n in more], BLUE, "more groups, with new items"),
         ):
             detectable = [precision.detectable(*size) for size in sizes]
             panel.plot([g * n for g, n in sizes], detectable, "o-", color=colour, ms=3, label=label)
@@ -288,7 +288,7 @@ def power_figure(power: DesignPower) -> Figure:
         label = f"smallest effect of interest, {power.smallest_effect:g}"
         panel.axhline(power.smallest_effect, color=GREY, ls="--", label=label)
         if not np.isfinite(planned):
-            panel.text(0.5, 0.5, "none can be found", ha="center", transform=panel.transAxes)
+            panel.text(0.5, 0.5, "none detectable", ha="center", transform=panel.transAxes)
         for axis, ticks in (
             (panel.xaxis, [per_group * n for n in more]),
             (panel.yaxis, _DIFFERENCES),
@@ -297,8 +297,8 @@ def power_figure(power: DesignPower) -> Figure:
             axis.set_minor_locator(NullLocator())
     for panel in panels[len(power.scopes) :]:
         panel.set_visible(False)
-    figure.supxlabel("participants in all")
-    figure.supylabel("smallest difference of accuracies\nfound in 80 % of experiments")
+    figure.supxlabel("participants in total")
+    figure.supylabel("smallest difference of accuracies\ndetected in 80 % of experiments")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
     return figure

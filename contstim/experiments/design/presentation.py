@@ -53,8 +53,8 @@ def presentation(
     group_trials = sorted((t for t in trials if t.group == group), key=lambda trial: trial.trial_id)
     if not group_trials or participant < 1:
         raise InputError(
-            f"There is no participant {participant} of group {group}: participants count from 1, "
-            "and groups are those of the trials."
+            f"Group {group} has no participant {participant}: participants are numbered from "
+            "1, and groups are those of the trials."
         )
     # Participants 1 and 2 share a random stream of sides, 3 and 4 the next; the second is mirrored.
     sides = np.random.default_rng([seed, group, (participant - 1) // 2, 0])

@@ -62,10 +62,10 @@ def sentences_needed(
         InputError: if there are fewer than two models, or a number is negative.
     """
     if models < 2:
-        raise InputError(f"Two models can be compared, {models} cannot: ask for at least 2.")
+        raise InputError(f"models must be at least 2, got {models}.")
     numbers = (triplets_per_pair, pairs_per_pair, groups, random_per_group, catch_per_group)
     if min(numbers) < 0:
-        raise InputError(f"A study has 0 or more of everything, not {min(numbers)}.")
+        raise InputError(f"All numbers must be at least 0, got {min(numbers)}.")
     model_pairs = comb(models, 2)
     uses = (
         ("triplets", model_pairs, triplets_per_pair),

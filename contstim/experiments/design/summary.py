@@ -82,7 +82,7 @@ def summarise(
         InputError: if the time per trial is not positive.
     """
     if not 0 < seconds_per_trial < np.inf:
-        raise InputError(f"`seconds_per_trial` must be more than 0, not {seconds_per_trial}.")
+        raise InputError(f"`seconds_per_trial` must be above 0, got {seconds_per_trial}.")
     trials, groups = design.trials, design.certificate.groups
     by_group = Counter((trial.condition, trial.group) for trial in trials)
     present = [c for c in Condition if any(condition is c for condition, _ in by_group)]
@@ -205,7 +205,7 @@ def summary_report(summary: DesignSummary) -> Report:
             *(Paragraph(text) for name, text in summary.told.items() if text and name != "balance"),
             Heading("Trials by group"),
             Table(("condition", *map(str, groups)), counts),
-            Heading("What each group sees of a model pair"),
+            Heading("Trials of each model pair in a group"),
             Table(roles_header, roles, texts=2),
             Heading("Distinct sentences by source"),
             Table(("condition", "kind", "sentences"), sources, texts=2),
@@ -232,7 +232,7 @@ def summary_figure(summary: DesignSummary) -> Figure:
         bottom += counts
     left.set(xlabel="group", ylabel="trials")
     left.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
-    left.set_title(f"{counted(max(1, round(max(summary.minutes))), 'minute')} for a participant")
+    left.set_title(f"{counted(max(1, round(max(summary.minutes))), 'minute')} per participant")
     left.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     names = [f"{condition}: {kind}" for condition, kind in summary.sources]
     bars = right.barh(names, list(summary.sources.values()))

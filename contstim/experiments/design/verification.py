@@ -53,13 +53,13 @@ def verify_design(
     try:
         check_trials(trials)
     except InputError as error:
-        raise VerificationError(f"The design fails its check, do not use it. {error}") from error
+        raise VerificationError(f"The design failed its check. Do not use it. {error}") from error
     all_trials = trials
     # Attention trials have no stimuli
     trials = [trial for trial in all_trials if trial.kind_1 is not Kind.INSTRUCTION]
     twice = repeated_item([*pairs, *triplets])
     failures = chain(
-        [f"the item {twice} was given twice"] if twice else [],
+        [f"the item {twice} occurs twice"] if twice else [],
         _names(all_trials, groups),
         _instructions(all_trials, groups),
         _comparisons(trials, pairs, triplets, twins=twins),
@@ -67,7 +67,7 @@ def verify_design(
         _groups(trials, groups, per_group),
     )
     for failure in failures:
-        raise VerificationError(f"The design fails its check, do not use it: {failure}.")
+        raise VerificationError(f"The design failed its check, do not use it: {failure}.")
 
 
 def _names(trials: Iterable[Trial], groups: int) -> Iterator[str]:
@@ -147,14 +147,14 @@ def _fillers(trials: Sequence[Trial], natural: set[str]) -> Iterator[str]:
                 yield f"{text!r} is not among the natural sentences"
         for text in (first, second):
             if uses[text] != 1:
-                yield f"{text!r} is used in {uses[text]} places"
+                yield f"{text!r} is used {uses[text]} times"
             if text in sources:
                 yield f"{text!r} is the natural sentence of two synthetic ones"
         words = [sorted(text.lower().split(" ")) for text in (first, second)]
         if is_catch and (words[0] != words[1] or first.lower() == second.lower()):
-            yield f"{second!r} is not a new order of the words of {first!r}"
+            yield f"{second!r} is not a reordering of the words of {first!r}"
         if is_catch and first[0].isupper() and second[0].islower():
-            yield f"{second!r} begins without the capital that {first!r} has"
+            yield f"{second!r} does not begin with a capital letter, as {first!r} does"
 
 
 def _groups(trials: Iterable[Trial], groups: int, per_group: dict[Condition, int]) -> Iterator[str]:

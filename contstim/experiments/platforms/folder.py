@@ -77,9 +77,9 @@ def refuse_others(folder: Path, *, ours: Collection[str] = ()) -> None:
         InputError: if it is a file, or contains other files.
     """
     if folder.is_file():
-        raise InputError(f"{folder} is a file; name a folder.")
+        raise InputError(f"{folder} is a file. Name a folder.")
     if folder.is_dir() and not {path.name for path in folder.iterdir()} <= {*ours}:
-        raise InputError(f"{folder} holds other files; name a new folder.")
+        raise InputError(f"{folder} contains other files. Name a new folder.")
 
 
 class ExportFolder:
@@ -109,7 +109,7 @@ class ExportFolder:
             refuse_others(self.path)
         if earlier_platform != platform:
             raise InputError(
-                f"{self.path} holds an export to {earlier_platform}; name another folder."
+                f"{self.path} contains an export to {earlier_platform}. Name another folder."
             )
         # An edited record must not make us delete files elsewhere
         inside = self.path.resolve()
@@ -155,12 +155,17 @@ class ExportFolder:
             if name not in self._pending:
                 (self.path / name).unlink(missing_ok=True)
         readme = self.path / "README.md"
-        return Exported(self.path, f"Everything is in {self.path}/; {readme} says what to do next.")
+        return Exported(
+            self.path, f"The export is in {self.path}/; {readme} describes the next steps."
+        )
 
     def _add(self, name: str, write: Callable[[Path], None]) -> None:
         # Checked when files are added, so before anything is written
         if path_inside(self.path, name).exists() and name not in self._earlier:
-            raise InputError(f"{self.path} holds a file {name} that no export wrote; move it away.")
+            raise InputError(
+                f"{self.path} contains a file {name} that no export wrote. Move it to another "
+                "folder."
+            )
         self._pending[name] = write
 
 

@@ -88,19 +88,22 @@ def export_gorilla(
         _column(source, rows[0], name) for name in (_DISPLAY, settings.left, settings.right)
     )
     if left == right:
-        raise InputError(f"{source}: left and right sentence need two columns, not {left!r} alone.")
+        raise InputError(
+            f"{source}: the left and the right sentence must be in two columns, got {left!r} for "
+            "both."
+        )
     # The exported trials replace the rows of the trial's display, which must be contiguous
     displays = [row[display].strip() for row in rows]
     if settings.display not in displays:
         raise InputError(
-            f"{source} has no row whose display is {settings.display!r}; they are "
+            f"{source} has no row with the display {settings.display!r}; the displays are "
             f"{', '.join(dict.fromkeys(displays))}."
         )
     first, number = displays.index(settings.display), displays.count(settings.display)
     if settings.display in displays[first + number :]:
         raise InputError(
-            f"{source} has other rows between those of the display {settings.display!r}: keep one "
-            f"of these."
+            f"{source} has other rows between those of the display {settings.display!r}. "
+            "Keep one row of this display."
         )
     folder = ExportFolder(out, "gorilla")
     lists = stimulus_lists(trials, as_html, seed=settings.seed)
@@ -163,8 +166,8 @@ def import_gorilla(files: Sequence[Path | str], trials: Sequence[Trial]) -> Impo
     imported = import_files(files, trials, lambda path: _read_answers(path, position))
     if not position:
         raise InputError(
-            f"No rating was found in {', '.join(map(str, files))}: call the buttons resp1 … resp6, "
-            "from left to right."
+            f"No ratings found in {', '.join(map(str, files))}. Name the buttons resp1 … "
+            "resp6, from left to right."
         )
     return imported
 
@@ -216,13 +219,13 @@ def _read_answers(
             # Trials also have rows of other events, such as clicks; used if there is no rating
             unrated[key] = recorded_or_unreadable(row.where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
-    yield f"{path}: {counted(n_others, 'row')} of no trial."
+    yield f"{path}: {counted(n_others, 'row')} without a trial_id were skipped."
     if (
         idle := participants.keys()
         - {participant for participant, _ in rated | unrated.keys()}
         - {""}
     ):
-        yield f"These participants rated nothing: {', '.join(sorted(idle))}."
+        yield f"These participants gave no ratings: {', '.join(sorted(idle))}."
 
 
 def _columns_of(path: Path, header: Iterable[str], names: Sequence[str]) -> list[str]:
@@ -241,7 +244,7 @@ def _one_value(row: Row, columns: Sequence[str]) -> str:
     values = {row.cells.get(column, "") for column in columns} - {""}
     if len(values) > 1:
         raise InputError(
-            f"{row.where}: {', '.join(columns)} should hold one value, but hold "
+            f"{row.where}: {', '.join(columns)} must have the same value, got "
             f"{' and '.join(map(repr, sorted(values)))}."
         )
     return "".join(values)

@@ -99,7 +99,7 @@ def stimulus_lists(
     check_trials(trials)
     require_scale(trials, scales)
     if per_group < 1:
-        raise InputError(f"Each group needs 1 list or more, not {per_group}.")
+        raise InputError(f"The number of lists per group must be at least 1, got {per_group}.")
     groups = sorted({trial.group for trial in trials})
     # Each list is the presentation for a participant of the design: the second mirrors the sides
     # of the first, the fourth those of the third
@@ -144,11 +144,13 @@ def check_trials(trials: Sequence[Trial]) -> None:
     for trial in trials:
         if not trial.trial_id.strip() or trial.trial_id in trial_ids:
             raise InputError(
-                f"The trial_id {trial.trial_id!r} is empty or given twice; answers come back by it."
+                f"The trial_id {trial.trial_id!r} is empty or occurs twice. Give each trial "
+                "its own trial_id, by which answers are read."
             )
         if escape_formula(trial.trial_id) != trial.trial_id:
             raise InputError(
-                f"The trial_id {trial.trial_id!r} begins as a formula does; begin it with a letter."
+                f"The trial_id {trial.trial_id!r} begins like a spreadsheet formula. Use a "
+                "trial_id that begins with a letter."
             )
         trial_ids.add(trial.trial_id)
 
@@ -166,9 +168,9 @@ def require_scale(trials: Sequence[Trial], scales: Collection[Scale]) -> Scale:
     scale = trials[0].scale
     if scale not in scales:
         raise InputError(
-            f"These trials ask for answers on the scale {scale}, and this export makes "
-            f"{' or '.join(scales)}. Use contstim export jspsych or jatos, which have a page for "
-            "it, or export csv for a program of your own."
+            f"The trials need answers on the scale {scale}, but this export supports "
+            f"{' or '.join(scales)}. Use contstim export jspsych or jatos, or export csv "
+            "for your own program."
         )
     return scale
 
@@ -183,7 +185,7 @@ COLUMNS = (
 class CsvSettings:
     """Settings of the table of presentations."""
 
-    participants: Annotated[int, Help("Participants of each group.", at_least=1)] = 10
+    participants: Annotated[int, Help("Number of participants per group.", at_least=1)] = 10
     seed: Seed = 0
 
 

@@ -124,7 +124,7 @@ def export_pcibex(
 class PcibexReading:
     """Options for reading results of PCIbex; elements of the Selector are named 1, 2, …."""
 
-    selector: Annotated[str, Help("The Selector that took the rating.")] = "rating"
+    selector: Annotated[str, Help("Name of the Selector that recorded the rating.")] = "rating"
 
 
 def import_pcibex(
@@ -176,8 +176,8 @@ def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | Unread
         )
         runs[key].append(line)
     if not runs:
-        raise InputError(f"{path} has no line with a trial_id, so nothing in it is a trial.")
-    yield f"{path}: {counted(n_others, 'line')} of no trial."
+        raise InputError(f"{path} has no line with a trial_id, and therefore no trials.")
+    yield f"{path}: {counted(n_others, 'line')} without a trial_id were skipped."
     # Sort trials by their start: an Ibex server numbers items in the order of their definition
     start_by_run: dict[tuple[str, ...], tuple[float, float]] = {}
     starts_by_participant: dict[str, set[tuple[float, float]]] = defaultdict(set)
@@ -256,12 +256,14 @@ def _lines(path: Path) -> Iterator[Row | UnreadableRow]:
             names = _update_names(names, line.strip().strip('",'), f"{path}, line {line_number}")
         elif line.strip(", "):
             if not names:
-                raise InputError(f"{path} names no columns (`# 1. …`); is it from PCIbex?")
+                raise InputError(
+                    f"{path} names no columns (`# 1. …`). Use a results file from PCIbex."
+                )
             cells = line.split(",")
             if line_number == len(lines) and len(cells) < max(names):  # incomplete last line
                 lengths = f"{counted(len(cells), 'value')} for {max(names)} columns"
                 yield UnreadableRow(
-                    f"{path}, line {line_number}: the file is cut off here, {lengths}."
+                    f"{path}, line {line_number}: the file is truncated here: {lengths}."
                 )
                 continue
             # Split at commas before decoding `%2C`; columns count from 1

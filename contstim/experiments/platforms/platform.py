@@ -65,7 +65,7 @@ class Exporter:
 
     export: Callable[[Sequence[Trial], Path, Any], Exported]
     settings: type[Any]
-    out: str = "The folder to write."
+    out: str = "The output folder."
     fixed: Mapping[str, object] = field(default_factory=dict)
     to_edit: tuple[str, ...] = ()
     check: Callable[[Path], tuple[list[str], list[str]]] | None = None

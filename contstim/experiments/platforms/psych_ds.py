@@ -67,18 +67,21 @@ def variable(name: str, *, model: bool = False, scale: Scale = Scale.CONFIDENCE)
 class PsychDsSettings:
     """Tables of a data set in addition to the stimuli, and its description."""
 
-    responses: Annotated[Path | None, Help("What people answered.")] = None
+    responses: Annotated[Path | None, Help("The responses of participants.")] = None
     scores: Annotated[Path | None, Help("Scores of the sentences.")] = None
     questions: Annotated[
         Path | None,
-        Help("The questions asked, whose answers stand beside the responses; no free texts."),
+        Help(
+            "The table of questions; the answers are next to the responses, and free texts are "
+            "not exported."
+        ),
     ] = None
     scale: AnswerScale = None
     name: Annotated[str, Help("The name of the data set.")] = "contstim"
-    description: Annotated[str, Help("What it holds, in a sentence.")] = ""
-    authors: Annotated[tuple[str, ...], Help("Who made it.", flag="--author")] = ()
-    licence: Annotated[str, Help("A licence's name or address.")] = ""
-    keep_names: Annotated[bool, Help("Keep participants' names instead of numbering them.")] = False
+    description: Annotated[str, Help("Description in one sentence.")] = ""
+    authors: Annotated[tuple[str, ...], Help("Authors of the data set.", flag="--author")] = ()
+    licence: Annotated[str, Help("Name or web address of the licence.")] = ""
+    keep_names: Annotated[bool, Help("Keep the names of participants, instead of numbers.")] = False
     simulated: Annotated[bool, Help("Allow artificial participants; the title says so.")] = False
 
 
@@ -140,7 +143,7 @@ def write_psych_ds(
     # In file names, the rules allow only letters and digits as values
     study = re.sub(r"[^A-Za-z0-9]", "", settings.name)
     if not study:
-        raise InputError(f"`name` must have a letter or a digit, not {settings.name!r}.")
+        raise InputError(f"`name` must contain a letter or a digit, got {settings.name!r}.")
     check_trials(trials)
     origin = _check_origin(trials, responses, simulated=settings.simulated)
     folder = ExportFolder(out, "psych-ds")
@@ -199,7 +202,7 @@ def write_psych_ds(
     errors, _ = check_psych_ds(exported.path)  # including other files in the folder
     if errors:
         raise VerificationError("This is not a Psych-DS data set:\n" + "\n".join(errors))
-    return replace(exported, message=f"{exported.path} obeys the rules of Psych-DS 1.5.")
+    return replace(exported, message=f"{exported.path} follows the rules of Psych-DS 1.5.")
 
 
 def _questions_and_answers(
@@ -213,7 +216,7 @@ def _questions_and_answers(
     if settings.questions is None:
         return [], []
     if settings.responses is None:
-        raise InputError("`questions` were answered by who gave responses: give `responses`, too.")
+        raise InputError("`questions` needs `responses`. Set both, or neither.")
     questions = [q for q in read_questions(settings.questions) if q.kind != "text"]
     names = {question.name for question in questions}
     answers = read_answers(questions_beside(settings.responses))
@@ -231,15 +234,20 @@ def _check_origin(
     trial_ids = {trial.trial_id for trial in trials}
     stray = sorted({response.trial_id for response in responses} - trial_ids)
     if stray:
-        raise InputError(f"Responses to trials beyond the table of trials: {listed(stray, 5)}.")
+        raise InputError(
+            f"Responses to trials that are not in the table of trials: {listed(stray, 5)}."
+        )
     origin = origin_of(responses)
     if origin.warning and not simulated:
         raise InputError(
-            f"{origin.warning} A public data set must say so: export with `simulated`, which names "
-            "it in the title and marks every answer, or export the answers of people alone."
+            f"{origin.warning} A public data set must state this: export with `simulated`, "
+            "which mentions it in the title and marks every answer, or export only answers "
+            "of people."
         )
     if simulated and not origin.warning:
-        raise InputError("`simulated` is for answers of artificial participants; there are none.")
+        raise InputError(
+            "`simulated` is for answers of artificial participants, but there are none. Remove it."
+        )
     return origin
 
 
@@ -247,10 +255,11 @@ def _score_rows(scores: ScoreTable | None) -> list[dict[str, Any]]:
     if scores is None:
         return []
     if not scores.sentences:
-        raise InputError("These scores say nothing of their sentences; give a table that does.")
+        raise InputError("The scores have no sentences. Give a table with a column `sentence`.")
     if clash := sorted({"rating", *_VARIABLES} & {*scores.models}):
         raise InputError(
-            f"{', '.join(clash)} cannot be the name of a model here: another column is called so."
+            f"{', '.join(clash)} must not be the name of a model: another column has this "
+            "name. Rename the model."
         )
     texts = [escape_formula(sentence.text, NO_BREAK_SPACE) for sentence in scores.sentences]
     return [

@@ -156,16 +156,16 @@ def unquotable(text: str) -> str:
     Such texts have square brackets, are a number or a date, or have a backslash before an n.
     """
     if _LIST.search(text):
-        return "it evaluates what stands in square brackets"
+        return "PsychoPy evaluates text in square brackets"
     if "\\n" in text:
-        return "it takes a backslash and an n for a new line"
+        return "PsychoPy reads a backslash with n as a line break"
     # PsychoPy reads decimals, also with commas; a browser also 0x1F and the like
     for read in (float, partial(int, base=0)):
         with suppress(ValueError):
             read(text.replace(",", "."))
-            return "it takes the text for a number"
+            return "PsychoPy reads the text as a number"
     if not any(letter.isalpha() for letter in _DATE_WORD.sub("", text)):
-        return "it may take the text for a number or a date"
+        return "PsychoPy may read the text as a number or a date"
     return ""
 
 
@@ -173,7 +173,9 @@ def unquotable(text: str) -> str:
 class PsychopyReading:
     """Options for reading data of PsychoPy."""
 
-    component: Annotated[str, Help("Keyboard, Mouse or Slider that took the rating.")] = "rating"
+    component: Annotated[
+        str, Help("Name of the Keyboard, Mouse or Slider that recorded the rating.")
+    ] = "rating"
 
 
 def import_psychopy(
@@ -206,12 +208,18 @@ def _read_answers(path: Path, component: str) -> Iterator[RecordedAnswer | Unrea
     if not trial_rows:
         is_of_psychopy = {"participant", "expName", "trial_id"} & readable[0].cells.keys()
         kind = NoTrialsError if is_of_psychopy else InputError
-        raise kind(f"{path} has no row with a trial_id, so nothing in it is a trial.")
+        raise kind(f"{path} has no row with a trial_id, and therefore no trials.")
     rating, time = _find_columns(path, [*trial_rows[0].cells], component)
     if len(trial_rows) < len(readable):
-        yield f"{path}: {counted(len(readable) - len(trial_rows), 'row')} of no trial."
+        yield (
+            f"{path}: {counted(len(readable) - len(trial_rows), 'row')} without a trial_id "
+            "were skipped."
+        )
     if not any(row.cells.get("participant") for row in trial_rows):
-        yield f"{path} names no participant: it is one, called {path.stem}."
+        yield (
+            f"{path} has no name of a participant: all rows are of one participant, named "
+            f"{path.stem}."
+        )
     position: Counter[str] = Counter()
     # Rows are in order of presentation, which gives the positions
     for row in rows:
@@ -229,7 +237,7 @@ def _parse_answer(
     cell = row.cells.get(rating, "")
     button = "" if cell in _EMPTY else _BUTTON.fullmatch(cell)
     if button is None:
-        reason = f"{shortened(cell)} is not a rating: nothing that ends in 1 to 6."
+        reason = f"{shortened(cell)} is not a rating: it must end in 1 to 6."
         return UnreadableRow(f"{row.where}: {reason}")
     # A mouse records the times of all its clicks; the first click is the answer
     seconds = row.cells.get(time, "").strip("[]").split(",")[0].strip()

@@ -63,7 +63,7 @@ class QualtricsSettings:
     """Settings of a survey."""
 
     lists_per_group: Annotated[
-        int, Help("Orders of each group; more make a larger survey.", at_least=1)
+        int, Help("Number of trial orders per group; more orders make a larger survey.", at_least=1)
     ] = 2
     timing: Annotated[bool, Help("Add a timing question to each trial.")] = False
     language: Language = "en"
@@ -134,8 +134,8 @@ def _format_question(
 class QualtricsReading:
     """Options for reading data of Qualtrics; `key` maps questions to trials."""
 
-    key: Annotated[Path, Help("key.csv of the export.")]
-    participant: Annotated[str, Help("The column that names people.")] = "ResponseId"
+    key: Annotated[Path, Help("The file key.csv of the export.")]
+    participant: Annotated[str, Help("Column with the names of participants.")] = "ResponseId"
 
 
 def import_qualtrics(
@@ -174,8 +174,8 @@ def _read_answers(
     tags = [tag for tag in questions if tag in columns]
     if not tags:
         raise InputError(
-            f"{path} has no column of the questions in {settings.key} ({next(iter(questions))}, "
-            "…); is it of the same export?"
+            f"{path} has no column of the questions in {settings.key} "
+            f"({next(iter(questions))}, …). Name the key of the same export."
         )
     if len(tags) < len(questions):
         missing = len(questions) - len(tags)
@@ -203,9 +203,9 @@ def _read_answers(
         if all(person[tag] in _UNANSWERED for tag in answered_tags):
             idle.append(participant)
     if previews:
-        yield f"{len(previews):,} previews of {path} were left aside: {', '.join(previews)}."
+        yield f"{len(previews):,} previews of {path} were skipped: {', '.join(previews)}."
     if idle:
-        yield f"These participants rated nothing: {', '.join(idle)}."
+        yield f"These participants gave no ratings: {', '.join(idle)}."
 
 
 def _participant_rows(rows: Sequence[Row], tags: Sequence[str]) -> Iterator[Row]:
@@ -233,7 +233,7 @@ def _read_key(key: Path) -> dict[str, dict[str, str]]:
     needed_columns(key, rows[0], ("tag", *_SHOWN))
     questions = {row["tag"]: {name: row[name] for name in _SHOWN} for row in rows}
     if len(questions) < len(rows):
-        raise InputError(f"{key} has a tag twice; a tag is one question's.")
+        raise InputError(f"{key} has a tag twice. Give each question its own tag.")
     for number, (tag, trial_cells) in enumerate(questions.items()):
         where = f"{key}, row {number}"
         if not tag or not trial_cells["trial_id"]:

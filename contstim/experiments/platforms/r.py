@@ -49,10 +49,10 @@ _FIT = ("model", "log_likelihood", "estimate", "standard_error", "note")
 class RSettings(Exclusions):
     """Inputs of the analysis in addition to the trials."""
 
-    responses: Annotated[Path, Help("What people answered.")]
-    scores: Annotated[Path, Help("Scores of the trials' sentences, as of `score`.")]
+    responses: Annotated[Path, Help("The responses of participants.")]
+    scores: Annotated[Path, Help("Scores of the sentences of the trials, written by `score`.")]
     scale: AnswerScale = None
-    keep_names: Annotated[bool, Help("Keep participants' names instead of numbering them.")] = False
+    keep_names: Annotated[bool, Help("Keep the names of participants, instead of numbers.")] = False
 
 
 def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> Exported:
@@ -140,7 +140,10 @@ def _accuracy_rows(ratings: Ratings) -> list[dict[str, object]]:
                 cells = (str(scope), model, values[column], *ceilings)
                 rows.append(dict(zip(_ACCURACY, cells, strict=True)))
     if not rows:
-        raise InputError("There are no trials but catch trials, which say nothing of models.")
+        raise InputError(
+            "All trials are catch trials, which do not evaluate models. Export a design with "
+            "other trials."
+        )
     return rows
 
 

@@ -65,7 +65,9 @@ def read_data(path: Path) -> str:
             is_wide = start.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE)
         text = path.read_text(encoding="utf-16") if is_wide else read_text(path)
     if "\0" in text[:100]:
-        raise InputError(f"{path} is no text, or in UTF-16 without a mark. Save it in UTF-8.")
+        raise InputError(
+            f"{path} is not a text file, or UTF-16 without a byte order mark. Save it as UTF-8."
+        )
     # Files that were joined have byte order marks in the middle
     return text.replace("\ufeff", "")
 
@@ -111,7 +113,7 @@ def table_rows(
         else:
             rows.append(Row(where, dict(zip(header, cells, strict=False)), run))
     if not header:
-        raise InputError(f"{path} is empty; expected a header and rows.")
+        raise InputError(f"{path} is empty. Use a file with a header and rows.")
     if not any(isinstance(row, Row) for row in rows):
         example = f": {listed(rows, 1)}" if rows else "."
         raise InputError(f"{path} has a header and no rows{example}")
@@ -236,7 +238,9 @@ def json_rows(path: Path, text: str) -> list[Row | UnreadableRow]:
                     end = following.end() if following else len(text)
         at = end
     if rows and not any(isinstance(row, Row) for row in rows):
-        raise InputError(f"{path} must hold lists of objects, as jsPsych's data. {rows[0]}")
+        raise InputError(
+            f"{path} must contain lists of objects, such as data of jsPsych. {rows[0]}"
+        )
     return rows
 
 

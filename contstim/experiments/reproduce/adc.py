@@ -45,7 +45,7 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
     )
     if folder is None or not (folder / "output" / _MASKED).is_file():
         raise InputError(
-            f"There is no output/{_MASKED} in {data}, a copy of hjvm/acceptability_delta_criterion."
+            f"{data} has no output/{_MASKED}. Name a copy of hjvm/acceptability_delta_criterion."
         )
     judgements = read_judgements(folder)
     masked, classifiers = (folder / "output" / name for name in (_MASKED, _CLASSIFIERS))

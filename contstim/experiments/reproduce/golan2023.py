@@ -63,12 +63,14 @@ def locate(data: Path | str, ratings: Path | str | None = None) -> tuple[Path, P
     folder = next((f for f in (data / "contstimlang", data) if (f / "resources").is_dir()), None)
     if folder is None:
         raise InputError(
-            f"{data} holds no published data: neither dpmlab/contstimlang nor its files."
+            f"{data} contains no published data: neither the folder dpmlab/contstimlang nor "
+            "its files."
         )
     file = Path(ratings) if ratings else data / "contstimlang-fork" / "data"
     if not file.is_file():
         raise InputError(
-            f"There are no ratings in {file}, a file of LpZamora/contstimlang; name it (`ratings`)."
+            f"The ratings are missing: {file} of LpZamora/contstimlang does not exist. Name "
+            "this file (`ratings`)."
         )
     return folder, file
 

@@ -105,7 +105,8 @@ def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str)
     """Return the group of each participant: participants with the same pairs share a group."""
     if not pairs or len(pairs) % TRIALS_EACH:
         raise InputError(
-            f"{path} has {len(pairs):,} ratings, no multiple of {TRIALS_EACH} per participant."
+            f"{path} has {len(pairs):,} ratings, which is not a multiple of {TRIALS_EACH} "
+            "per participant."
         )
     seen = [
         frozenset(map(frozenset, pairs[start : start + TRIALS_EACH]))
@@ -117,8 +118,8 @@ def _assign_groups(pairs: Sequence[tuple[Sentence, Sentence]], path: Path | str)
     owners = Counter(pair for pairs_seen in numbers for pair in pairs_seen)
     if any(len(pairs_seen) < TRIALS_EACH for pairs_seen in seen) or max(owners.values()) > 1:
         raise InputError(
-            f"{path} is not in blocks of {TRIALS_EACH} rows, one block a participant: a block "
-            "repeats a pair, or a pair is shared by participants who otherwise saw different ones."
+            f"{path} must have blocks of {TRIALS_EACH} rows, one per participant: a block "
+            "repeats a pair, or participants of different groups share a pair."
         )
     return [numbers[pairs_seen] for pairs_seen in seen]
 
@@ -133,7 +134,7 @@ def _unselected_trial(
     """
     absent = [sentence.text for sentence in pair if sentence not in order]
     if absent:
-        raise InputError(f"{path}: {absent[0]!r} is not among the study's scored stimuli.")
+        raise InputError(f"{path}: {absent[0]!r} has no published scores.")
     first, second = pair
     condition, kind = Condition.RANDOM_NATURAL, Kind.NATURAL
     if sorted(first.words) == sorted(second.words):
@@ -148,9 +149,11 @@ class Golan2023Reading:
     """Paths of the published data, and of the file to write their scores to."""
 
     data: Annotated[
-        Path, Help("The folder with `contstimlang` and `contstimlang-fork`.", folder=True)
+        Path, Help("The folder that contains `contstimlang` and `contstimlang-fork`.", folder=True)
     ]
-    scores_out: Annotated[Path | None, Help("Published scores of its sentences, to write.")] = None
+    scores_out: Annotated[
+        Path | None, Help("Output file with the published scores of the sentences.")
+    ] = None
 
 
 def import_golan2023(

@@ -55,14 +55,16 @@ def read_stimulus_scores(folder: Path | str) -> ScoreTable:
     path = resource(folder, "contstim_stim_probs_dict.pkl")
     by_model = load_plain(path)
     if not isinstance(by_model, dict) or tuple(by_model) != MODELS:
-        raise InputError(f"{path} does not hold the scores of the nine models.")
+        raise InputError(f"{path} does not contain the scores of the nine models.")
     try:
         sentences = tuple(by_model[MODELS[0]])
         columns = [
             [float(scores[sentence]) for sentence in sentences] for scores in by_model.values()
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path} does not hold a score of each sentence: {error!r}.") from error
+        raise InputError(
+            f"{path} does not contain a score for each sentence: {error!r}."
+        ) from error
     # The file has a dictionary for each model, sentence → nats, in the same order: columns become
     # (n_sentences, n_models)
     parsed_sentences = tuple(parsed(path, "the sentences", sentences, Sentence.parse, "sentence"))
@@ -90,9 +92,7 @@ def read_natural_pairs(folder: Path | str) -> tuple[Pair, ...]:
         sentences = (Sentence.parse(first), Sentence.parse(second))
         for sentence in sentences:
             if sentence not in rows:
-                raise InputError(
-                    f"{path}: {sentence.text!r} is not among the study's scored stimuli."
-                )
+                raise InputError(f"{path}: {sentence.text!r} has no published scores.")
         trial_id = content_id("pair", model_1, model_2, *sentences)
         stimulus_rows = (rows[sentence] for sentence in sentences)
         pairs.append(
@@ -162,7 +162,9 @@ def resource(folder: Path | str, name: str) -> Path:
     folder = Path(folder)
     path = (folder / "resources" if (folder / "resources").is_dir() else folder) / name
     if not path.is_file():
-        raise InputError(f"There is no {path}: give a copy of the repository dpmlab/contstimlang.")
+        raise InputError(
+            f"{path} does not exist. Name a copy of the repository dpmlab/contstimlang."
+        )
     return path
 
 
@@ -233,17 +235,15 @@ def fetch_published(
         import pooch
     except ImportError as error:
         raise InputError(
-            "Fetching published files needs Pooch, which is not installed. Install it with pip "
-            "install 'contstim[published]', or download the repository dpmlab/contstimlang by hand "
-            "and give its folder."
+            "Fetching published files needs Pooch, which is not installed. Install it with "
+            "pip install 'contstim[published]', or download the repository "
+            "dpmlab/contstimlang and name its folder."
         ) from error
 
     try:
         prefixes = tuple(prefix for name in names for prefix in PUBLISHED[name])
     except KeyError as error:
-        raise InputError(
-            f"Nothing is published under {error}; ask for {', '.join(PUBLISHED)}."
-        ) from None
+        raise InputError(f"The name must be one of {', '.join(PUBLISHED)}, got {error}.") from None
     registry = published_files()
     fetcher = pooch.create(path=Path(folder), base_url=address, registry=registry)
     # Pooch logs every download; `progress` reports them instead
@@ -257,6 +257,6 @@ def fetch_published(
             except (OSError, ValueError) as error:  # ValueError: another checksum
                 raise InputError(
                     f"Cannot fetch {address}{path}: {error} Or download the repository "
-                    "dpmlab/contstimlang by hand and give its folder."
+                    "dpmlab/contstimlang and name its folder."
                 ) from error
     return Path(folder)

@@ -51,11 +51,13 @@ class CatchRule:
 
     def __post_init__(self) -> None:
         if (self.number is None) == (self.share is None):
-            raise InputError("A rule for catch trials is either a number or a share.")
+            raise InputError(
+                "A rule for catch trials must be either a number or a share, got both or neither."
+            )
         if self.number is not None and self.number < 0:
-            raise InputError(f"`number` of catch trials must be 0 or more, not {self.number}.")
+            raise InputError(f"`number` of catch trials must be at least 0, got {self.number}.")
         if self.share is not None and not 0 <= self.share <= 1:
-            raise InputError(f"A share of catch trials is between 0 and 1, not {self.share}.")
+            raise InputError(f"A share of catch trials must be from 0 to 1, got {self.share}.")
 
     @classmethod
     def of(cls, min_catch: int | None) -> CatchRule:
@@ -83,7 +85,8 @@ class CatchRule:
         assert self.number is not None
         if self.number > n_trials:
             raise InputError(
-                f"{self.number} catch trials must be right, but only {n_trials} were shown."
+                f"The number of catch trials that must be correct is {self.number}, but only "
+                f"{n_trials} were shown. Set a smaller number."
             )
         return self.number
 
@@ -139,9 +142,9 @@ class Admission:
             return ""
         people = counted(len({r.participant for r in self.partial}), "unfinished session")
         return (
-            f"{people} ({counted(len(self.partial), 'rating')}) kept for regressions and mixed "
-            "models alone: accuracies, cosines, noise ceilings, their tests and controls need a "
-            "rating of every trial."
+            f"{people} ({counted(len(self.partial), 'rating')}) kept for regressions and "
+            "mixed models only: accuracies, cosines, noise ceilings, their tests and "
+            "controls need a rating of every trial."
         )
 
     @property
@@ -207,7 +210,7 @@ def admit(
     excluded = {p: reasons[p] for p in report.participants if p in reasons}
     if not participants:
         why = "; ".join(f"{name}: {reason}" for name, reason in excluded.items())
-        raise InputError(f"No participant is left{': ' + why if why else ': no responses'}.")
+        raise InputError(f"No participant remains{': ' + why if why else ': no responses'}.")
     return Admission(
         tuple(r for r in remaining if r.participant not in unfinished),
         participants,

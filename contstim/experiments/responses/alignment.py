@@ -161,8 +161,8 @@ def import_files(
             f"{shortened(unmatched[0].trial_id)} ({unmatched[0].where})" if unmatched else "none"
         )
         raise InputError(
-            f"No answer belongs to any of the {len(trials):,} trials; the first is {first}. Are "
-            "these the trials that were shown?"
+            f"No answer belongs to any of the {len(trials):,} trials; the first answer is "
+            f"about {first}. Name the table of the trials that participants saw."
         )
     unknown: dict[str, dict[str, None]] = defaultdict(dict)  # distinct trials by participant
     for answer in unmatched:
@@ -240,8 +240,9 @@ def _sort_content(
     n_rows = len(content.answers) + len(content.unreadable)
     if 2 * len(content.unreadable) > n_rows:
         raise InputError(
-            f"{file}: {len(content.unreadable):,} of {counted(n_rows, 'row')} of trials cannot be "
-            f"read, which is more than half. {content.unreadable[0]}"
+            f"{file}: more than half of the rows of trials cannot be read "
+            f"({len(content.unreadable):,} of {counted(n_rows, 'row')}). "
+            f"{content.unreadable[0]}"
         )
     return content
 
@@ -261,8 +262,9 @@ def _refuse_shifted_ratings(
     for stray, absent in ((scale[0] - 1, scale[-1]), (scale[-1] + 1, scale[0])):
         if strays == {stray} and absent not in ratings:
             raise InputError(
-                f"{file}: {counted(len(outside), 'rating')} of {stray} and none of {absent}: they "
-                f"seem to be coded off by one. Code them {scale[0]} to {scale[-1]}."
+                f"{file}: {counted(len(outside), 'rating')} of {stray} and none of {absent}. "
+                f"The codes seem to be shifted by one. Use codes from {scale[0]} to "
+                f"{scale[-1]}."
             )
 
 
@@ -296,14 +298,16 @@ def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswe
     values: dict[tuple[str, str], str] = {}
     for name in names:
         if name not in columns:
-            raise InputError(f"`keep` names {name}; columns of the answers are {listed(columns)}.")
+            raise InputError(
+                f"`keep` must name columns of the answers ({listed(columns)}), got {name}."
+            )
         for participant, row in imported.rows:
             value = str("" if row.get(name) is None else row[name]).strip()
             if values.setdefault((participant, name), value) != value:
                 raise InputError(
-                    f"`keep` names {name}, which says several things of {participant}, "
-                    f"{shortened(values[participant, name])} and {shortened(value)}: keep columns "
-                    "that say one thing of a person."
+                    f"`keep` names {name}, which has several values for {participant}: "
+                    f"{shortened(values[participant, name])} and {shortened(value)}. Keep "
+                    "columns with one value per participant."
                 )
     return [QuestionAnswer(*key, value) for key, value in values.items() if value]
 
@@ -320,8 +324,8 @@ def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
         if which == "last" or key not in chosen:
             chosen[key] = response
     left_out = [
-        f"Left out, the {which} kept: {counted(len(trials), 'further rating')} by {participant}, "
-        f"{', '.join(trials)}."
+        f"Excluded repeated ratings (the {which} rating of a trial is kept): "
+        f"{counted(len(trials), 'further rating')} by {participant}, {', '.join(trials)}."
         for participant, trials in repeated.items()
     ]
     notes = (*imported.notes, *left_out)

@@ -33,9 +33,14 @@ class Problem(StrEnum):
     NO_RATING = "has trials without a rating"
     UNFINISHED = "did not rate every trial of the group"
     ONE_RATING = "gave the same rating on every trial"
-    ONE_BUTTON = "pressed the same button on every trial, whatever side sentences stood on"
-    TOO_FAST = "answered in less than 500 ms, sooner than two sentences can be read"
-    ABSENT = "was away from the page for more than a minute of a trial, or took five for it"
+    ONE_BUTTON = (
+        "pressed the same button on every trial, although the sides of the sentences varied"
+    )
+    TOO_FAST = "answered in less than 500 ms, which is too fast to read two sentences"
+    ABSENT = (
+        "left the page for more than a minute during a trial, or needed more than five "
+        "minutes for it"
+    )
 
 
 REPAIRABLE = frozenset({Problem.NO_RATING, Problem.UNFINISHED})
@@ -101,8 +106,8 @@ class CheckReport:
         if self.errors:
             errors = "\n".join(f"  {finding}" for finding in self.errors[:20])
             raise InputError(
-                f"These responses do not fit the trials ({len(self.errors):,} problems). Correct "
-                f"the table, or import it again with the right trials.\n{errors}"
+                f"The responses do not match the trials ({len(self.errors):,} problems). "
+                f"Correct the table, or import it again with the right trials.\n{errors}"
             )
 
     def __str__(self) -> str:

@@ -35,7 +35,7 @@ _MEASURES = {
 _SIDES = {"min": "below", "max": "above"}
 
 
-_rule = partial(Help, panel="Who is left out")
+_rule = partial(Help, panel="Exclusion of participants")
 _limit = partial(_rule, at_least=0)
 
 
@@ -44,30 +44,45 @@ class Exclusions:
     """Rules for excluding participants, in addition to unfinished sessions."""
 
     min_catch: Annotated[
-        int | None, _limit("Catch trials that must be right; by default 11 of 12, or that share.")
+        int | None,
+        _limit(
+            "Number of catch trials that must be correct; by default 11 of 12, or this proportion."
+        ),
     ] = None
-    exclude: Annotated[Path | None, _rule("Whom to leave out: a table participant, reason.")] = None
-    max_missing: Annotated[float, _limit("Share of trials that may be unrated.", at_most=1)] = 0.0
-    min_median_rt: Annotated[float | None, _limit("Least median reaction time, ms.")] = None
-    max_median_rt: Annotated[float | None, _limit("Greatest median reaction time, ms.")] = None
-    min_minutes: Annotated[float | None, _limit("Least sum of reaction times, minutes.")] = None
-    max_minutes: Annotated[float | None, _limit("Greatest sum of them, minutes.")] = None
+    exclude: Annotated[
+        Path | None,
+        _rule("Table of participants to exclude, with the columns participant and reason."),
+    ] = None
+    max_missing: Annotated[
+        float, _limit("Proportion of trials that may be unrated.", at_most=1)
+    ] = 0.0
+    min_median_rt: Annotated[float | None, _limit("Minimum median reaction time, ms.")] = None
+    max_median_rt: Annotated[float | None, _limit("Maximum median reaction time, ms.")] = None
+    min_minutes: Annotated[float | None, _limit("Minimum sum of reaction times, minutes.")] = None
+    max_minutes: Annotated[float | None, _limit("Maximum sum of reaction times, minutes.")] = None
     max_same_button: Annotated[
-        float | None, _limit("Greatest share of answers by one button.", at_most=1)
+        float | None, _limit("Maximum proportion of answers with the same button.", at_most=1)
     ] = None
-    max_blurs: Annotated[int | None, _limit("How often the page may be left.")] = None
-    max_away: Annotated[float | None, _limit("How long in all, seconds.")] = None
+    max_blurs: Annotated[
+        int | None, _limit("Maximum number of times that a participant leaves the page.")
+    ] = None
+    max_away: Annotated[float | None, _limit("Maximum time away from the page, seconds.")] = None
     participants: Annotated[
-        Path | None, _rule("A table of them, or of their answers to questions, for --require.")
+        Path | None,
+        _rule("Table of participants, or of their answers to questions, for --require."),
     ] = None
-    require: Annotated[tuple[str, ...], _rule("COLUMN=VALUE that it must say of each.")] = ()
-    partial: Annotated[bool, _rule("Keep unfinished sessions where a model allows it.")] = False
+    require: Annotated[
+        tuple[str, ...], _rule("COLUMN=VALUE that each participant must have in this table.")
+    ] = ()
+    partial: Annotated[
+        bool, _rule("Include unfinished sessions in regressions and mixed models.")
+    ] = False
 
     def __post_init__(self) -> None:
         if self.participants is not None and not self.require:
-            raise InputError("`participants` is a table for `require`: give both.")
+            raise InputError("`participants` needs `require`. Set both, or neither.")
         if wrong := [rule for rule in self.require if "=" not in rule]:
-            raise InputError(f"`require` must be COLUMN=VALUE, not {wrong[0]!r}.")
+            raise InputError(f"`require` must be COLUMN=VALUE, got {wrong[0]!r}.")
 
     def rules(self) -> Iterator[Rule]:
         """Yield each rule as a phrase and a function that finds violations with reasons."""
@@ -97,7 +112,9 @@ def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
         path, participants, table.get("reason") or [""] * len(participants)
     )
     if unknown := [name for name in reasons if name not in answers]:
-        raise InputError(f"{path} names participants who gave no answer: {listed(unknown, 5)}.")
+        raise InputError(
+            f"{path} names participants without answers: {listed(unknown, 5)}. Correct the names."
+        )
     return {name: reason or f"named in {path.name}" for name, reason in reasons.items()}
 
 
@@ -106,7 +123,10 @@ def _find_beyond_limit(key: str, limit: float, answers: Answers) -> dict[str, st
     side, _, measure = key.partition("_")
     values = {name: _compute_measure(measure, responses) for name, responses in answers.items()}
     if all(map(math.isnan, values.values())):
-        raise InputError(f"`{key}`: the responses do not say it of anybody. Leave the rule out.")
+        raise InputError(
+            f"`{key}` cannot be applied: the responses do not contain this measure. Remove the "
+            "rule."
+        )
     return {
         name: f"{_MEASURES[measure].format(_SIDES[side], limit)}: {value:.6g}"
         for name, value in values.items()
@@ -136,7 +156,7 @@ def _find_other_value(
 ) -> dict[str, str]:
     """Find participants whose value in a column is missing or differs from the required one."""
     if path is None:
-        raise InputError("`require` is about columns of the table `participants`: give both.")
+        raise InputError("`require` needs a table `participants`. Set both, or neither.")
     table = read_table(path)
     if column not in table and {"question", "answer"} <= table.keys():  # as our own page writes it
         cells = needed_columns(path, table, ("participant", "question", "answer"))
@@ -167,7 +187,6 @@ def _cell_by_participant(
     names = [*map(_cell, participants)]
     if duplicates := repeated(names):
         raise InputError(
-            f"{path} has several rows of {listed(duplicates, 5)}: leave one of each, so that it is "
-            "clear what holds."
+            f"{path} has several rows of {listed(duplicates, 5)}. Keep one row of each."
         )
     return dict(zip(names, map(_cell, cells), strict=True))

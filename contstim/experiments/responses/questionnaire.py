@@ -72,7 +72,7 @@ _READERS: dict[str, Reader] = {
         "time to ask; write before, check or after",
     ),
     "kind": (_choice_parser("choice", "number", "text"), "kind; write choice, number or text"),
-    "question": (_pattern_parser(r"(?s).+"), "question; write what people are to read"),
+    "question": (_pattern_parser(r"(?s).+"), "question; write the text that participants read"),
     "options": (str, "text"),
     "optional": (_choice_parser("", "no", "yes"), "yes or a no"),
 }
@@ -88,25 +88,29 @@ def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
         ValueError: if the column is invalid; its message says what the column must be.
     """
     if when == "check" and kind != "choice":
-        raise ValueError(f"a check must be a choice, not a {kind}.")
+        raise ValueError(f"a check must be a choice, got a {kind}.")
     parts = [part.strip() for part in options.split("|")]
     if kind == "text":
         if options.strip():
-            raise ValueError("people write a text themselves: leave options empty.")
+            raise ValueError("a question with a free text has no options: leave options empty.")
         return {}
     if kind == "number":
         limits = [int(part) for part in parts if re.fullmatch(r"[0-9]{1,9}", part)]
         if not len(limits) == len(parts) == 2 or limits[0] >= limits[1]:
-            raise ValueError("options of a number are the lowest and the highest, such as 18|99.")
+            raise ValueError(
+                "options of a number must be the minimum and the maximum, such as 18|99."
+            )
         return {"lowest": limits[0], "highest": limits[1]}
     marked = [part.removeprefix("*").strip() for part in parts if part.startswith("*")]
     choices = tuple(part.removeprefix("*").strip() for part in parts)
     if len(choices) < 2 or not all(choices) or repeated(choices):
-        raise ValueError("options of a choice are two different texts or more, such as yes|no.")
+        raise ValueError(
+            "options of a choice must be at least two different texts, such as yes|no."
+        )
     if len(marked) != (when == "check"):
         raise ValueError(
-            "options of a check have `*` before the right one, and before no other, such as "
-            "yes|*no; elsewhere no option begins with `*`."
+            "options of a check must have `*` before the correct option only, such as "
+            "yes|*no; in other questions no option begins with `*`."
         )
     return {"choices": choices, "right": marked[0] if marked else ""}
 
@@ -136,7 +140,7 @@ def _parse_question(cells: Mapping[str, str], language: str) -> Question:
             both = (options[column], options["options"])
             marks, first = ([c == o["right"] for c in o.get("choices", ())] for o in both)
             if marks != first:
-                raise ValueError("say the choices of options, in their order.")
+                raise ValueError("must list the texts of the options, in their order.")
         except ValueError as error:
             raise _CellError(column, f"{filled.get(column, '')!r}: {error}") from None
     languages = (language, language.partition("-")[0])
@@ -172,7 +176,9 @@ def questions_of(
         try:
             question = _parse_question(cells, language)
             if question.name in questions:
-                raise _CellError("name", f"{question.name} is the name of two: give each its own.")
+                raise _CellError(
+                    "name", f"two questions have the name {question.name}. Rename one."
+                )
             questions[question.name] = question
         except _CellError as error:
             wrong.append((row, *error.args))

@@ -102,14 +102,14 @@ _EXPECTED_CELLS = {
     "participant": "the name of a participant",
     "group": "a whole number from 1",
     "trial_id": "an identifier",
-    "left": "the sentence shown left, 1 or 2",
+    "left": "the sentence shown on the left, 1 or 2",
     "rating": "a whole number from 0 (export numeric values, not the texts of choices)",
-    "position": "a place in an order",
+    "position": "a position in an order",
     "rt_ms": "a number",
     "rt_s": "a number",
     "blurs": "a whole number",
     "away_ms": "a number",
-    SIMULATED: "a truth value; write true or false, or leave it empty where a person answered",
+    SIMULATED: "a truth value; write true or false, or leave it empty for human participants",
 }
 
 
@@ -184,7 +184,7 @@ class ResponseOrigin:
         """Warning for every result of these responses; empty if all participants are people."""
         if not self.simulated:
             return ""
-        nobody = "" if self.people else "no person answered; "
+        nobody = "" if self.people else "there are no human participants; "
         return f"Artificial participants: {nobody}{self.share} participants were simulated."
 
 
@@ -285,7 +285,7 @@ def read_responses(
     ]
     if foreign:
         warnings.warn(
-            f"{path} has further columns, which nothing here uses: {listed(foreign)}.",
+            f"{path} has other columns, which are not used: {listed(foreign)}.",
             stacklevel=1,  # same location for all callers, so that Python shows it once
         )
     names = [name for name in required_by_name if name in columns]
@@ -298,8 +298,8 @@ def read_responses(
     recorded = _read_recorded_scale(path)
     if scale is not None and recorded not in (scale, None):
         raise InputError(
-            f"{path} holds answers on the scale {recorded}, as {record_path(path)} says, and the "
-            f"stated scale is {scale}."
+            f"{path} contains answers on the scale {recorded}, according to "
+            f"{record_path(path)}, but the scale of the command is {scale}."
         )
     scale = recorded or scale or scale_of(str(path), trials, (row.rating for row in rows))
     return tuple(replace(row, scale=scale) for row in rows)
@@ -322,9 +322,9 @@ def scale_of(what: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scal
     distinct = {*ratings} - {UNRATED}
     if 2 in distinct and distinct <= {*Scale.CHOICE.answers}:
         raise InputError(
-            f"All ratings of {what} are 1 or 2, and nothing says whether these are choices. State "
-            f"`scale`: {Scale.CHOICE} for {Scale.CHOICE.meaning}, {Scale.CONFIDENCE} for "
-            f"{Scale.CONFIDENCE.meaning}."
+            f"All ratings of {what} are 1 or 2, which may be choices or ratings of "
+            f"confidence. Set `scale`: {Scale.CHOICE} for {Scale.CHOICE.meaning}, "
+            f"{Scale.CONFIDENCE} for {Scale.CONFIDENCE.meaning}."
         )
     return Scale.CONFIDENCE
 

@@ -53,7 +53,7 @@ def test_accuracies_ceilings_and_all_else_of_sides_are_those_of_ratings(
 
 
 def test_signed_ranks_are_refused_with_the_reason(chosen: Analysis) -> None:
-    message = "ranks trials by how sure people are, and a choice does not say that"
+    message = "needs ratings of confidence"
     with pytest.raises(InputError, match=message):
         chosen.result(Scope.OVERALL, COSINE)
     masks = [np.ones((3, len(g.trials)), dtype=bool) for g in chosen.ratings.groups]

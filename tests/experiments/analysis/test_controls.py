@@ -107,7 +107,7 @@ def test_sentences_and_models_without_values_are_named() -> None:
     trials = make_trials()
     ratings = make_ratings(trials, [[1] * N], {"gpt2": [True] * N, "rnn": [True] * N})
     some = dict(list(values(trials, [1.0] * N, [2.0] * N).items())[2:])
-    with pytest.raises(InputError, match="2 sentences of the trials without a value of length"):
+    with pytest.raises(InputError, match="2 sentences of the trials have no value of length"):
         feature_preferences(ratings, {"length": some})
     with pytest.raises(InputError, match="no log-probabilities of 'bert', only of gpt2, rnn"):
         token_count_control(ratings, {"bert": some})

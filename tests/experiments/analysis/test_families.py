@@ -94,7 +94,7 @@ def test_contrasts_are_read_as_stated(tmp_path: Path) -> None:
         ("first,second\na,c\n", "compares 'a' with 'c'.*There are a, b"),
         ("first,second\nceiling,a\n", "compares 'ceiling'"),
         ("first,second\na,a\n", "compares 'a' with 'a'"),
-        ("first,second\na,b\nb,a\n", "states a contrast twice"),
+        ("first,second\na,b\nb,a\n", "contains a contrast twice"),
     ],
 )
 def test_impossible_contrasts_are_refused(tmp_path: Path, text: str, message: str) -> None:

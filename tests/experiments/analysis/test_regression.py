@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from contstim.errors import InputError
 from contstim.experiments.analysis.ratings import Ratings, gather, subset
-from contstim.experiments.analysis.regression import clustered_logit, regress_choices
+from contstim.experiments.analysis.regression import clustered_logit, regress_choices, regressions
 from contstim.experiments.responses.table import Response
 from contstim.files.arrays import FloatArray
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from tests.examples import examples
+from tests.experiments.analysis.simulation import simulate as simulated
 from tests.experiments.responses.experiment import make_responses, make_trials
 
 Simulated = tuple[FloatArray, FloatArray, FloatArray, FloatArray]  # choices, ratios, who, what
@@ -178,7 +179,7 @@ def test_a_covariance_with_negative_eigenvalues_is_repaired_and_says_so() -> Non
 
 def test_predictors_that_determine_each_other_are_refused() -> None:
     chosen, ratios, who, what = simulate(2)
-    with pytest.raises(InputError, match="determine each other"):
+    with pytest.raises(InputError, match="collinear"):
         clustered_logit(chosen, {"a": ratios, "b": 2 * ratios}, who, what)
 
 
@@ -221,7 +222,7 @@ def test_choices_of_an_experiment_are_those_for_sentence_2(unfinished: bool) -> 
     assert (found["choices"], found["items"]) == (len(own), 16)
     assert len(own) == (32 - 5 if unfinished else 32)
     assert found["left_out"] == 0  # what nobody saw is no answer
-    with pytest.raises(InputError, match="no ratios of lstm; there are those of gpt2, rnn"):
+    with pytest.raises(InputError, match="must be some of gpt2, rnn, got lstm"):
         regress_choices(ratings, ["lstm"])
 
 
@@ -242,3 +243,54 @@ def turned(ratings: Ratings, seed: int) -> Ratings:
         log_probs = np.where(turn[:, None], group.log_probs[..., ::-1], group.log_probs)
         groups.append(replace(group, ratings=rated, log_probs=log_probs))
     return replace(ratings, groups=tuple(groups))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_which_sentence_is_sentence_1_makes_no_difference(seed: int) -> None:
+    """Property, in every scope of a simulated experiment."""
+    made = simulated(groups=(4, 4, 4), each=4, follow=0.7, seed=seed)
+    ratings = gather(made.trials, made.responses, made.scores)
+    plain, other = (list(regressions(r, 0.95)) for r in (ratings, turned(ratings, seed)))
+    assert len(plain) == len(other) == 18
+    for one, two in zip(plain, other, strict=True):
+        expected = pytest.approx(astuple(one["estimate"]), rel=1e-5, abs=1e-9, nan_ok=True)
+        assert astuple(two["estimate"]) == expected
+        assert two["note"] == one["note"]
+        assert two["typical_ratio"] == pytest.approx(one["typical_ratio"])
+
+
+def test_narrow_ratios_are_noted() -> None:
+    """On random pairs the ratios are made a hundredth of what they are; the others stay."""
+    made = simulated(groups=(6, 6), each=6, follow=0.7)
+    ratings = gather(made.trials, made.responses, made.scores)
+    groups = []
+    for group in ratings.groups:
+        narrow = [trial.condition is Condition.RANDOM_NATURAL for trial in group.trials]
+        log_probs = np.where(np.array(narrow)[:, None], 0.01 * group.log_probs, group.log_probs)
+        groups.append(replace(group, log_probs=log_probs))
+    found = list(regressions(replace(ratings, groups=tuple(groups)), 0.95))
+    noted = {one["scope"] for one in found if "per nat cannot be compared" in one["note"]}
+    assert noted == {"random-natural"}
+    by_hand = np.concatenate(
+        [g.ratios[0][[t.condition is Condition.RANDOM_NATURAL for t in g.trials]] for g in groups]
+    )
+    (own,) = (x for x in found if (x["scope"], x["model"]) == ("random-natural", "a"))
+    assert own["typical_ratio"] == pytest.approx(np.sqrt(np.mean(by_hand**2)))
+
+
+def test_coefficients_that_rest_on_few_choices_are_noted() -> None:
+    """People follow model a but in a few choices, which are counted here one by one."""
+    made = simulated(conditions=(Condition.RANDOM_NATURAL,), follow=0.97, seed=3)
+    ratings = gather(made.trials, made.responses, made.scores)
+    against = sum(
+        int((np.sign(group.ratings - 3.5) * np.sign(group.ratios[0]) < 0).sum())
+        for group in ratings.groups
+    )
+    assert 0 < against < 10
+    notes = {
+        one["model"]: one["note"] for one in regressions(ratings, 0.95) if one["scope"] != "overall"
+    }
+    assert notes[
+        "a"
+    ] == f"{against} of 144 choices go against the model: the coefficient depends " + ("on these")
+    assert notes["b"] == notes["c"] == ""

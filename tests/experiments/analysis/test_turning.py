@@ -191,7 +191,7 @@ def test_other_trials_are_refused_before_anybody_is_left_out(
     )
     made = replace(made, trials=trials)
     name = next(trial.trial_id for trial in trials if trial.condition is condition)
-    message = f"{name}' is {condition}, so it compares natural .* exchange the sentences"
+    message = f"{name}' is {condition}, so it compares natural .* swap the sentences"
     paths = written(made, tmp_path / "files")
     for refused in (
         lambda: analyze(made.trials, made.responses, made.scores),

@@ -161,7 +161,7 @@ def test_a_log_takes_so_much_and_says_what_it_left_out(
     say(1.5, "x" * 9_000)
     lines = capsys.readouterr().err.splitlines()
     assert lines[:3] == ["again"] * 3
-    assert lines[3] == "x" * 2_000 + " (997 messages before this one were left out)"
+    assert lines[3] == "x" * 2_000 + " (997 earlier messages were skipped)"
     assert len(lines) == 4
 
 

@@ -146,7 +146,7 @@ def test_a_database_of_another_layout_is_refused_and_left(serve: Serve) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = served.database.read_bytes()
     for use in (collected_responses, lambda path: Recorder(path, "f")):
-        with pytest.raises(StoreError, match=r"has layout 2, this version reads and writes \d"):
+        with pytest.raises(StoreError, match=r"its layout is 2, but this version needs \d"):
             use(served.database)
     assert served.database.read_bytes() == before
     assert joined["participant"].encode() in before

@@ -144,7 +144,7 @@ def test_attentive_participants_pass_catch_trials_that_have_no_scores() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"model": "nobody"}, "'nobody' cannot answer"),
+        ({"model": "nobody"}, "got 'nobody'"),
         ({"noise": -1.0}, "0 nats or more"),
         ({"noise": np.nan}, "0 nats or more"),
         ({"lapses": 1.5}, "a share from 0 to 1"),

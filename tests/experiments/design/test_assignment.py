@@ -89,7 +89,7 @@ def test_seeds_give_different_assignments_and_the_same_one_again() -> None:
 @pytest.mark.parametrize(
     ("items", "n_groups", "error", "message"),
     [
-        ([("a", ("t",))], 0, InputError, "at least one group, not 0"),
+        ([("a", ("t",))], 0, InputError, "groups must be at least 1, got 0"),
         ([("a", ("t", "t"))], 1, InputError, "compared with itself"),
         ([("a", ("t",))], 2, InfeasibleError, "1 trial of a cannot be dealt out evenly"),
         (

@@ -182,7 +182,7 @@ def test_what_a_pilot_measured_is_read(
     assert {measured.kinds[Scope(scope)].raters for scope in KINDS} == {6}
     assert not measured.simulated
     assert measured.best == "a"
-    assert "model that people followed most" in measured.source
+    assert "model that participants followed most" in measured.source
     for scope in KINDS:
         known = measured.kinds[Scope(scope)]
         models = {x.model: x for x in found.result(Scope(scope), ACCURACY).models}
@@ -198,7 +198,7 @@ def test_what_a_pilot_measured_is_read(
     (tables / "models.csv").write_text(
         "scope,measure,model,value,lower\nrandom-natural,accuracy,a,0.7,0.8\n"
     )
-    with pytest.raises(InputError, match="does not hold what `analyze` writes"):
+    with pytest.raises(InputError, match="is not the output folder of `contstim analyze`"):
         read_measured(tmp_path)
 
 
@@ -209,5 +209,5 @@ def test_impossible_ceilings_are_refused(
     measured = MeasuredPeople().with_random(ceiling)
     random = replace(measured.kinds[Scope.RANDOM], raters=raters)
     measured = replace(measured, kinds={**measured.kinds, Scope.RANDOM: random})
-    with pytest.raises(InputError, match=r"more than \.5 and less than 1, and compares 2"):
+    with pytest.raises(InputError, match=r"above \.5 and below 1, and needs at least 2"):
         calibrate(study, measured)

@@ -44,5 +44,5 @@ class TestContract(ExportContract):
 
 
 def test_nobody_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="needs 1 list or more, not 0"):
+    with pytest.raises(InputError, match="must be at least 1, got 0"):
         export_csv(TRIALS, tmp_path, CsvSettings(participants=0))

@@ -167,7 +167,7 @@ def test_the_default_texts_fit_the_page(tmp_path: Path) -> None:
         ("examples.csv", "sentence_1,sentence_2,rating,explanation\na,b,7,c\n", "'7' under rating"),
         ("labels.csv", "name,text\nquestion,x\n", "lacks the labels agree"),
         ("practice.csv", "one,two\na,b\n", "lacks the columns sentence_1"),
-        ("practice.csv", "sentence_1\tsentence_2\na\tb\n", "has tabs between cells"),
+        ("practice.csv", "sentence_1\tsentence_2\na\tb\n", "separated by tabs"),
         ("consent.md", b"\xff", "is not UTF-8"),
     ],
 )
@@ -183,11 +183,11 @@ def test_texts_that_the_page_cannot_use_are_named(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"title": " "}, "needs a title"),
-        ({"save": "datapipe"}, "needs the experiment's ID"),
-        ({"datapipe_id": "abc"}, "nothing else does"),
-        ({"save": "datapipe", "datapipe_id": "a'b"}, "not a DataPipe ID"),
-        ({"language": 'en"><script>'}, "`language` must be such as en"),
+        ({"title": " "}, "title must not be empty"),
+        ({"save": "datapipe"}, "`datapipe_id` must be set"),
+        ({"datapipe_id": "abc"}, "`datapipe_id` must be set"),
+        ({"save": "datapipe", "datapipe_id": "a'b"}, "`datapipe_id` must have letters"),
+        ({"language": 'en"><script>'}, "`language` must be a code such as en"),
         ({"redirect": "javascript:alert(1)"}, "not a web address"),
     ],
 )
@@ -217,7 +217,7 @@ def test_the_library_is_fetched_from_npm_and_checked(
         fetch_library(tmp_path / "vendor")
         spoilt = next(made_up.rglob("*.tgz"))
         spoilt.write_bytes(spoilt.read_bytes() + b"more")
-        with pytest.raises(InputError, match="checksum is another"):
+        with pytest.raises(InputError, match="unexpected checksum"):
             fetch_library(tmp_path / "other")
         server.shutdown()
     fetch_library(tmp_path / "vendor")  # all there: nothing is fetched
@@ -244,7 +244,7 @@ def test_the_library_is_taken_from_a_folder_and_checked(made_up: Path, tmp_path:
     assert "Copyright (c) 2014" in licence  # MIT asks for the notice and the permission
     assert "Permission is hereby granted, free of charge" in licence
     (page / "vendor" / library.LIBRARY[0]["name"]).write_text("spoilt")
-    with pytest.raises(InputError, match="checksum is another"):
+    with pytest.raises(InputError, match="unexpected checksum"):
         fetch_library(tmp_path / "copy", page / "vendor")
     with pytest.raises(InputError, match="has neither"):
         fetch_library(tmp_path / "copy", tmp_path)

@@ -58,8 +58,12 @@ def test_the_template_is_filled_and_otherwise_kept(folder: Path) -> None:
     [
         ("display,a\ntrial,x\n", {}, "no column 'sentence_left'"),
         ("randomise,sentence_left,sentence_right\n1,2,3\n", {}, "no column 'display'"),
-        ("display,a,b\ntask,x,y\n", {"left": "a", "right": "b"}, "display is 'trial'; they are"),
-        ("display,a\ntrial,x\n", {"left": "a", "right": "a"}, "need two columns, not 'a' alone"),
+        (
+            "display,a,b\ntask,x,y\n",
+            {"left": "a", "right": "b"},
+            "display 'trial'; the displays are",
+        ),
+        ("display,a\ntrial,x\n", {"left": "a", "right": "a"}, "must be in two columns, got 'a'"),
         (
             "display,a,b\ntrial,,\npause,,\ntrial,,\n",
             {"left": "a", "right": "b"},
@@ -180,7 +184,7 @@ def test_who_stops_rates_twice_or_not_at_all_is_named(folder: Path, tmp_path: Pa
         (Problem.NO_RATING, "9001", (lost["trial_id"],)),
         (Problem.UNFINISHED, "9001", (lost["trial_id"],)),
     }
-    assert "These participants rated nothing: 9004." in found.notes
+    assert "These participants gave no ratings: 9004." in found.notes
     positions = [r.position for r in found.responses if r.participant == "9002"]
     assert positions == list(range(1, 21))
 
@@ -188,7 +192,7 @@ def test_who_stops_rates_twice_or_not_at_all_is_named(folder: Path, tmp_path: Pa
 def test_exports_of_another_task_are_refused(folder: Path, tmp_path: Path) -> None:
     path = data(folder, tmp_path / "data.csv", PlantedAnswers(TRIALS))
     rows = read_csv_rows(path)[:-1]
-    with pytest.raises(InputError, match=r"No rating was found in .*: call the buttons resp1"):
+    with pytest.raises(InputError, match=r"No ratings found in .*Name the buttons resp1"):
         import_gorilla([rewritten(path, [row | {"Zone Name": "scale"} for row in rows])], TRIALS)
     for row in rows:
         del row["shown_left"]

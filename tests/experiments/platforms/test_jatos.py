@@ -7,6 +7,7 @@ importer (ImportExportService, StudyProperties, IOUtils), written out here.
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -23,6 +24,8 @@ from tests.experiments.platforms.conftest import TRIALS
 from tests.experiments.platforms.test_jspsych_reading import study_lists
 
 SETTINGS = PageSettings(title="What's likelier? A pilot (2)", save="jatos")
+ILLEGAL = re.compile(r"[\s*?\"\\\0/,`<>|:~!§$%&^°]")
+RESERVED = {"jatos", "publix", "public", "assets", "study_assets_root", "study_assets"}
 WORKERS = {
     *("GeneralMultiple", "GeneralSingle", "Jatos", "MTSandbox", "MT"),
     *("PersonalMultiple", "PersonalSingle"),
@@ -93,11 +96,25 @@ def test_the_properties_are_those_of_version_3(tmp_path: Path) -> None:
     assert data["title"] == SETTINGS.title
 
 
+@pytest.mark.parametrize("title", [SETTINGS.title, "  ", "日本語", "jatos", "x" * 255, "a/../b"])
+def test_names_are_those_that_jatos_takes(tmp_path: Path, title: str) -> None:
+    if not title.strip():
+        with pytest.raises(InputError, match="title must not be empty"):
+            replace(SETTINGS, title=title)
+        return
+    _, properties = read(export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title)).path)
+    folder = properties["data"]["dirName"]
+    assert not ILLEGAL.search(folder)
+    assert 0 < len(folder) <= 100
+    assert folder not in RESERVED
+    assert ".." not in folder
+
+
 @pytest.mark.parametrize("title", ["<b>Bold</b>", "x" * 256, "R&D"])
 def test_titles_that_jatos_refuses_are_refused_before(tmp_path: Path, title: str) -> None:
-    with pytest.raises(InputError, match="JATOS takes titles"):
+    with pytest.raises(InputError, match="at most"):
         export_jatos(TRIALS, tmp_path, replace(SETTINGS, title=title))
-    with pytest.raises(InputError, match="saves to jatos"):
+    with pytest.raises(InputError, match="must be jatos"):
         export_jatos(TRIALS, tmp_path, PageSettings())
 
 

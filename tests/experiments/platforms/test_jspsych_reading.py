@@ -111,7 +111,7 @@ def test_a_file_without_names_is_a_participant(tmp_path: Path) -> None:
         files.append(write(tmp_path / f"{name}.json", rows))
     found = import_jspsych(files, TRIALS)
     assert list(found.responses) == RESPONSES
-    assert any("it is one, called ann" in note for note in found.notes)
+    assert any("of one participant, named ann" in note for note in found.notes)
 
 
 def test_a_run_a_line_as_jatos_writes_them(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_an_answer_that_jatos_got_twice_counts_once_and_a_conflict_stays(tmp_pat
         path.write_text("\n".join(map(json.dumps, [rows[:2], [again, *rows[2:]]])))
         found = import_jspsych([path], TRIALS)
         duplicates = found.report.of(Problem.DUPLICATE)
-        noted = f"{path}: left aside 1 row, identical to an earlier one." in found.notes
+        noted = f"{path}: skipped 1 row identical to earlier rows." in found.notes
         assert (list(found.responses) == OBSERVED, noted) == (not change, not change)
         assert [f.about for f in duplicates] == ([(RESPONSES[1].trial_id,)] if change else [])
 

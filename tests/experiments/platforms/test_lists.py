@@ -57,7 +57,7 @@ def test_people_see_sentences_on_their_sides_and_of_end_marks_all_but_full_stops
 def test_trial_ids_that_a_spreadsheet_would_run_are_refused(sign: str) -> None:
     """The signs of OWASP's page on CSV injection; inside a trial_id they do no harm."""
     stimulus_lists([replace(TRIALS[0], trial_id=f"a{sign}1"), *TRIALS[1:]], str)
-    with pytest.raises(InputError, match=r"trial_id '.*1\+1' begins as a formula does"):
+    with pytest.raises(InputError, match=r"trial_id '.*1\+1' begins like a spreadsheet formula"):
         stimulus_lists([*TRIALS[1:], replace(TRIALS[0], trial_id=f"{sign}1+1")], str)
 
 

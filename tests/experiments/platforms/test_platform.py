@@ -60,7 +60,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
     done = run(site.parent, *"export letters --trials trials.csv --out post --seed 4".split())
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "Everything is in post/; post/README.md says what to do next.\n"
+    assert done.stderr == "The export is in post/; post/README.md describes the next steps.\n"
     letter = (site.parent / "post" / "letter.txt").read_text()
     assert letter == f"Dear participant 4, rate {len(TRIALS)} pairs."
     listed = run(site.parent, "export", "--help").stdout
@@ -74,7 +74,7 @@ def test_a_package_adds_a_platform_with_its_commands(site: Path) -> None:
     ("code", "entry", "message"),
     [
         ("import nowhere", "broken = other:PLATFORM", "'broken' of other (other:PLATFORM) cannot"),
-        ("PLATFORM = 3", "broken = other:PLATFORM", "is not a Platform of that name, but 3"),
+        ("PLATFORM = 3", "broken = other:PLATFORM", "must be a Platform of this name, got 3"),
         ("PLATFORM = 3", "letters = other:PLATFORM", "Several packages add the platform 'letters'"),
     ],
 )

@@ -105,10 +105,10 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="must have a letter or a digit"):
         write_psych_ds(TRIALS, tmp_path / "a", PsychDsSettings(name="—"))
     stray = replace(RESPONSES[0], trial_id="practice-1")
-    with pytest.raises(InputError, match="trials beyond the table of trials: practice-1"):
+    with pytest.raises(InputError, match="not in the table of trials: practice-1"):
         write_psych_ds(TRIALS, tmp_path / "b", ABOUT, responses=[stray])
     bare = ScoreTable(None, scores().models, scores().log_probs)
-    with pytest.raises(InputError, match="say nothing of their sentences"):
+    with pytest.raises(InputError, match="The scores have no sentences"):
         write_psych_ds(TRIALS, tmp_path / "c", ABOUT, scores=bare)
     named = ScoreTable(scores().sentences, ("rating", "b"), scores().log_probs[:, :2])
     with pytest.raises(InputError, match="rating cannot be the name of a model"):
@@ -119,7 +119,7 @@ def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path)
     robots = [replace(r, simulated=r.participant != "5f1e") for r in RESPONSES]
     with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* say so"):
         write_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=robots)
-    with pytest.raises(InputError, match="of artificial participants; there are none"):
+    with pytest.raises(InputError, match="of artificial participants, but there are none"):
         write_psych_ds(TRIALS, tmp_path / "a", replace(ABOUT, simulated=True), RESPONSES)
     assert not (tmp_path / "a").exists()
     folder = write_psych_ds(TRIALS, tmp_path / "b", replace(ABOUT, simulated=True), robots).path
@@ -133,7 +133,7 @@ def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path)
     assert names == {("P1", "false"), ("simulated-2", "true"), ("simulated-3", "true")}
     robots = [replace(r, simulated=True) for r in RESPONSES]
     folder = write_psych_ds(TRIALS, tmp_path / "c", replace(ABOUT, simulated=True), robots).path
-    assert "no person answered" in (folder / "README.md").read_text()
+    assert "no human participants" in (folder / "README.md").read_text()
 
 
 def described(change: Callable[[dict[str, object]], object]) -> Callable[[Path], None]:
@@ -264,5 +264,5 @@ def test_answers_to_questions_are_described_and_their_people_numbered(tmp_path: 
     told = json.loads((folder / "dataset_description.json").read_text())["variableMeasured"]
     (described,) = [each for each in told if each["name"] == "question"]
     assert described["valueReference"] == ["age: How old?"]  # remarks may say who somebody is
-    with pytest.raises(InputError, match="give `responses`, too"):
+    with pytest.raises(InputError, match="`questions` needs `responses`"):
         write_psych_ds(TRIALS, tmp_path / "none", replace(about, responses=None))

@@ -70,9 +70,9 @@ def test_sentences_that_would_be_evaluated_are_refused_all_at_once(tmp_path: Pat
     named = str(refused.value).splitlines()[1:]
     assert [line.split(":")[0].strip() for line in named] == [f"trial-1-{n}" for n in range(14, 18)]
     assert [line.rpartition(": ")[2] for line in named] == [
-        *["it evaluates what stands in square brackets"] * 2,
-        "it takes a backslash and an n for a new line",
-        "it takes the text for a number",
+        *["evaluates text in square brackets"] * 2,
+        "a backslash with n as a line break",
+        "the text as a number",
     ]
     assert not (tmp_path / "out").exists()
 
@@ -263,7 +263,7 @@ def test_other_components_and_people_without_names(folder: Path, tmp_path: Path)
         import_psychopy([path], TRIALS)
     found = import_psychopy([path], TRIALS, PsychopyReading("choice"))
     assert {r.participant for r in found.responses} == {path.stem}
-    assert any(f"it is one, called {path.stem}" in note for note in found.notes)
+    assert any(f"of one participant, named {path.stem}" in note for note in found.notes)
 
 
 def test_who_left_before_the_first_trial_does_not_stop_the_others(
@@ -283,5 +283,5 @@ def test_ratings_that_are_coded_from_0_are_refused(folder: Path, tmp_path: Path)
     rows = read_csv_rows(path)
     for n, row in enumerate(rows[1:]):
         row["rating.keys"] = str(n % 6)
-    with pytest.raises(InputError, match="coded off by one"):
+    with pytest.raises(InputError, match="shifted by one"):
         import_psychopy([rewrite(path, rows)], TRIALS)

@@ -196,7 +196,7 @@ def test_previews_and_the_idle_are_named_and_the_unfinished_reported(
     (finding,) = found.report.findings
     assert (finding.problem, finding.about) == (Problem.UNFINISHED, (first.trial_id,))
     assert any("2 previews" in note and "R_1, R_2" in note for note in found.notes)
-    assert "These participants rated nothing: R_9." in found.notes
+    assert "These participants gave no ratings: R_9." in found.notes
 
 
 def test_what_is_unknown_or_twice_is_named(folder: Path, tmp_path: Path) -> None:

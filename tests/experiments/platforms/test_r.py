@@ -222,7 +222,7 @@ def test_one_group_of_one_person_and_artificial_ones_run_too(tmp_path: Path) -> 
     )
     assert {row["lower_ceiling"] for row in read_csv_rows(folder / "accuracies.csv")} == {""}
     said = in_r(folder)
-    assert "no mixed model of a: How participants vary cannot be told" in said
+    assert "no mixed model of a: Too few participants" in said
     assert (folder / "accuracy.pdf").exists()
 
 
@@ -244,7 +244,7 @@ def test_what_cannot_be_analysed_is_named(experiment: Experiment, tmp_path: Path
     catch = tuple(trial for trial in experiment.trials if trial.condition is Condition.CATCH)
     ids = {trial.trial_id for trial in catch}
     answers = tuple(each for each in experiment.responses if each.trial_id in ids)
-    with pytest.raises(InputError, match="no trials but catch trials"):
+    with pytest.raises(InputError, match="All trials are catch trials"):
         export(replace(experiment, trials=catch, responses=answers), tmp_path / "a")
     assert not (tmp_path / "a" / "out").exists()
     (tmp_path / "b" / "out").mkdir(parents=True)

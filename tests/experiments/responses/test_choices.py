@@ -67,7 +67,9 @@ def test_other_tables_are_confidence_without_being_asked(
 
 def test_what_contradicts_the_record_is_refused(path: Path) -> None:
     record(path, scale="choice")
-    with pytest.raises(InputError, match=r"on the scale choice.*stated scale is confidence"):
+    with pytest.raises(
+        InputError, match=r"on the scale choice.*scale of the command is confidence"
+    ):
         read_responses(path, scale=Scale.CONFIDENCE)
     record(path, scale="stars")
     with pytest.raises(InputError, match="no scale of confidence, choice, slider: 'stars'"):
@@ -107,5 +109,5 @@ def test_trials_that_ask_for_choices_say_so(tmp_path: Path, suffix: str) -> None
     write_table(path, trial_columns([*TRIALS[:3], *CHOICE_TRIALS[3:]]))
     with pytest.raises(InputError, match="several scales"):
         read_trials(path)
-    with pytest.raises(InputError, match="stated scale is confidence"):
+    with pytest.raises(InputError, match="scale of the command is confidence"):
         on_scale(CHOICE_TRIALS, Scale.CONFIDENCE)

@@ -176,9 +176,9 @@ def test_tables_of_people_are_read_as_they_are_written(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         ({"require": ("a=b",)}, "give both"),
-        ({"require": ("a",), "participants": Path("p.csv")}, "COLUMN=VALUE, not 'a'"),
+        ({"require": ("a",), "participants": Path("p.csv")}, "COLUMN=VALUE, got 'a'"),
         ({"participants": Path("absent.csv"), "require": ("a=b",)}, "absent.csv"),
-        ({"exclude": Path("named.csv")}, "gave no answer: zoe"),
+        ({"exclude": Path("named.csv")}, "without answers: zoe"),
         ({"exclude": Path("twice.csv")}, "twice.csv has several rows of ann"),
         (
             {"participants": Path("twice.csv"), "require": ("reason=b",)},
@@ -188,7 +188,7 @@ def test_tables_of_people_are_read_as_they_are_written(tmp_path: Path) -> None:
             {"exclude": Path("other.csv")},
             "other.csv lacks the columns participant; its columns are name",
         ),
-        ({"max_blurs": 3}, "`max_blurs`: the responses do not say it of anybody"),
+        ({"max_blurs": 3}, "`max_blurs` cannot be applied"),
     ],
 )
 def test_rules_that_cannot_hold_are_refused(

@@ -74,8 +74,8 @@ def test_other_choices_in_a_language_are_refused(german: str, tmp_path: Path) ->
         read_questions(path)
 
 
-CHOICE, CHECK = "two different texts or more", "`*` before the right one, and before no other"
-NUMBER = "lowest and the highest, such as 18|99"
+CHOICE, CHECK = "at least two different texts", "`*` before the correct option only"
+NUMBER = "minimum and the maximum, such as 18|99"
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ NUMBER = "lowest and the highest, such as 18|99"
         ("x,check,choice,X?,yes|no*,", CHECK),
         ("x,check,choice,X?,*a|*b,", CHECK),
         ("x,before,choice,X?,a|*b,", CHECK),
-        ("x,check,text,X?,,", "a check must be a choice, not a text"),
+        ("x,check,text,X?,,", "a check must be a choice, got a text"),
         ("x,after,text,X?,a|b,", "leave options empty"),
         ("my age,before,text,Age?,,", "name: 'my age' is not a name in letters"),
         ("x,before,text, ,,", "question: ' ' is not a question"),

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from contstim.errors import InputError
 from contstim.experiments.platforms.jspsych.reading import import_jspsych
+from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.table import (
     APOSTROPHE,
     NO_BREAK_SPACE,
     UNRATED,
     Response,
     escape_formula,
+    origin_of,
     read_responses,
     response_columns,
     unescape_formula,
@@ -116,6 +118,15 @@ def test_what_is_no_truth_value_is_named(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"true"', '"perhaps"', 1))
     with pytest.raises(InputError, match="row 0: 'perhaps' under simulated is not a truth value"):
         read_responses(path)
+
+
+def test_people_and_artificial_participants_are_counted() -> None:
+    assert origin_of(PEOPLE).warning == ""
+    assert "1 of 1 participants were simulated" in origin_of(ROBOTS).warning
+    mixed = admit(TRIALS, (*PEOPLE, *ROBOTS)).origin
+    assert "participants: 1 of 3 participants were simulated." in mixed.warning
+    half = [*PEOPLE, replace(PEOPLE[0], simulated=True)]
+    assert origin_of(half).simulated == 1  # a mark on any answer counts
 
 
 @pytest.mark.parametrize("kind", ["csv", "json"])

@@ -74,8 +74,8 @@ def threshold_scheme(kind: ThresholdKind, ratings: IntArray, scale: Scale) -> Th
     distinct = np.unique(ratings).tolist()
     if len(distinct) < 2:
         raise InputError(
-            f"All {ratings.size:,} ratings are {distinct[0]}, so that there is nothing to explain. "
-            "Analyse trials on which ratings differ."
+            f"All {ratings.size:,} ratings are {distinct[0]}, so there is no variance to "
+            "explain. Analyse trials on which ratings differ."
         )
     if kind == "flexible":
         names = [f"{low}|{high}" for low, high in pairwise(distinct)]
@@ -162,8 +162,8 @@ def fit_blocks(
     sizes = [*np.abs(parameters.slopes), *parameters.participants, parameters.trials]
     if max(sizes, default=0) > _MAX_ESTIMATE or not np.all(np.abs(gradient) < 1e-3 * n_ratings):
         raise InputError(
-            "No finite estimates fit best: people agree on nearly every trial, or ratings follow "
-            "the ratios nearly without exception. Add trials on which people differ."
+            "The fit has no finite estimates: participants agree on nearly every trial, or "
+            "the ratios predict nearly every rating. Add trials on which participants differ."
         )
     return parameters, point[:n_fixed], _standard_errors(hessian, n_fixed), results
 
@@ -252,8 +252,8 @@ def _standard_errors(hessian: FloatArray, n_fixed: int) -> list[float]:
     eigenvalues = np.linalg.eigvalsh(information)
     if n_fixed and eigenvalues.min() < 1e-9 * eigenvalues.max():
         raise InputError(
-            "The ratings do not determine the estimates: predictors follow from one another, or "
-            "there are too few ratings. Leave predictors out, or add trials."
+            "The ratings do not determine the estimates: predictors are collinear, or there "
+            "are too few ratings. Remove predictors, or add trials."
         )
     errors: list[float] = np.sqrt(np.diag(np.linalg.inv(information))).tolist()
     return errors
@@ -287,6 +287,6 @@ def require_overlap(scheme: ThresholdScheme, blocks: Sequence[RatedBlock]) -> No
     )
     if np.abs(separating(rows)[:n_slopes]).max() > 1e-9:
         raise InputError(
-            "The ratios put all ratings in order without exception (perfect separation), so that "
-            "no finite coefficient fits best. Add trials or people, or leave models out."
+            "The ratios order all ratings without exception (perfect separation), so the fit "
+            "has no finite coefficient. Add trials or participants, or remove models."
         )

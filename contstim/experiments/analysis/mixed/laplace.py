@@ -199,7 +199,7 @@ def _find_modes(
         density, cells = next_values
         if gain < _CONVERGED_GAIN:
             return (people, trials), cells, _Curvature(-cells[1][1], loadings, parameters.trials)
-    raise InputError("The effects of participants and trials have no likeliest values.")
+    raise InputError("The effects of participants and trials have no maximum-likelihood values.")
 
 
 def _cell_values(loadings: FloatArray, people: FloatArray) -> FloatArray:

@@ -56,7 +56,7 @@ class MixedSettings:
     ] = "symmetric"
     people: Annotated[
         PeopleEffects,
-        Help("Whether participants differ in slopes and leaning, in leaning, or not."),
+        Help("Whether participants differ in slopes and intercepts, in intercepts, or not."),
     ] = "slopes"
     items: bool = True
     ratios: Annotated[RatioScale, Help("Ratios: nats or signed ranks.")] = "nats"
@@ -67,7 +67,7 @@ class MixedSettings:
         for name, kind in (kinds | {"ratios": RatioScale}).items():
             if getattr(self, name) not in get_args(kind):
                 allowed = ", ".join(get_args(kind))
-                raise InputError(f"`{name}` is {getattr(self, name)!r}; there are {allowed}.")
+                raise InputError(f"`{name}` must be one of {allowed}, got {getattr(self, name)!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,9 +277,8 @@ def _blocks(
     columns = np.hstack([ones, values])
     if np.linalg.matrix_rank(columns) < columns.shape[1]:
         raise InputError(
-            f"The ratios of {fit_name(models)} follow from one another (or "
-            "are the same on every trial), so that no coefficient can be told from the rest. Leave "
-            "models out."
+            f"The ratios of {fit_name(models)} are collinear (or the same on every trial), "
+            "so the coefficients cannot be distinguished. Remove models."
         )
     last = rated.scale.answers[-1]
     level_of = np.array([scheme.level_of.get(rating, 0) for rating in range(last + 1)])
@@ -308,8 +307,8 @@ def _predictor(
     ratios = np.concatenate([group.ratios[row] for group in rated.groups])
     if not np.any(ratios):
         raise InputError(
-            f"{model} prefers neither sentence on any of {counted(len(ratios), 'trial')}: with "
-            "ties everywhere it predicts nothing. Leave it out."
+            f"{model} prefers neither sentence on any of {counted(len(ratios), 'trial')}: it "
+            "has only ties and predicts nothing. Remove the model."
         )
     finite = np.isfinite(ratios)
     if settings.ratios == "ranks":
@@ -318,8 +317,8 @@ def _predictor(
     cap = float(np.abs(ratios[finite]).max(initial=0))
     if cap == 0:
         raise InputError(
-            f"Every ratio of {model} is infinite or zero: no finite one says how large they are. "
-            "Take ranks for ratios, or leave it out."
+            f"Every ratio of {model} is infinite or zero, so their size is unknown. Set "
+            "`ratios` to ranks, or remove the model."
         )
     ratios = np.clip(ratios, -cap, cap)
     typical = float(np.sqrt((ratios**2).mean()))
@@ -334,8 +333,9 @@ def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
     """
     people, trials = len(rated.participants), rated.n_trials
     lacking = {
-        f"How participants vary cannot be told from {counted(people, 'participant')}": people < 2,
-        "Everybody rated one trial, so that people cannot be told from trials": all(
+        f"Too few participants to estimate their variance: {counted(people, 'participant')}": people
+        < 2,
+        "Each participant rated one trial, and cannot be distinguished from trials": all(
             len(group.trials) < 2 for group in rated.groups
         ),
     }
@@ -343,13 +343,16 @@ def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
         lacking = {}
     if settings.items:
         lacking |= {
-            f"How trials vary cannot be told from {counted(trials, 'trial')}": trials < 2,
-            "No trial was rated by two people, so that what a trial adds is not told from chance": (
+            f"The variance of trials cannot be estimated from {counted(trials, 'trial')}": trials
+            < 2,
+            "No trial was rated by two participants, so the variance of trials cannot be "
+            "distinguished from noise": (
                 all(len(group.participants) < 2 for group in rated.groups)
             ),
-            "Everybody rated every trial alike, so that no finite variance of trials fits best": (
+            "All participants gave the same rating in each trial, so the variance of trials "
+            "is not finite": (
                 all((group.ratings == group.ratings[0]).all() for group in rated.groups)
             ),
         }
     for why in (why for why, is_so in lacking.items() if is_so):
-        raise InputError(f"{why}. Fit without effects of people or items, or add some.")
+        raise InputError(f"{why}. Fit without effects of participants or items, or add data.")

@@ -36,7 +36,7 @@ PLATFORM = Platform(
     Exporter(
         export_jspsych,
         PageSettings,
-        out="The folder to write; texts in it are kept.",
+        out="The output folder; edited texts in it are not overwritten.",
         to_edit=(*TEXTS, PRACTICE, QUESTIONS),
     ),
     Reader(import_jspsych, files="CSV, JSON, or JSON lines."),

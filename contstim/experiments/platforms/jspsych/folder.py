@@ -87,8 +87,9 @@ def export_jspsych(
         groups = study.groups.values()
     return Exported(
         folder,
-        f"{folder}: {counted(sum(map(len, groups)), 'pair')} in {counted(len(groups), 'group')}. "
-        f"Edit the texts there; {folder / 'README.md'} says how to go on.",
+        f"{folder}: {counted(sum(map(len, groups)), 'pair')} in "
+        f"{counted(len(groups), 'group')}. Edit the texts there; {folder / 'README.md'} "
+        "describes the next steps.",
         warning=unfilled_warning(folder),
         facts={"study": study.id},
         private=settings.has_secret,
@@ -292,8 +293,9 @@ def _find_unedited(folder: Path, existing: Collection[str], scale: str) -> set[s
     edited = sorted(texts.keys() - unedited - {"debrief.md"})
     if edited and study.scale != scale:
         raise InputError(
-            f"{folder} asks for answers on the scale {study.scale}, and its texts were edited: "
-            f"{', '.join(edited)}. Move these away, or export into another folder."
+            f"{folder} needs answers on the scale {study.scale}, but these texts were "
+            f"edited: {', '.join(edited)}. Move them to another folder, or export to another "
+            "folder."
         )
     return unedited
 
@@ -303,10 +305,10 @@ def _read_text(path: Path, name: str, marks: tuple[str, ...], language: str) -> 
         _check_table(path, name, marks, language)
     text = read_text(path)
     if "\0" in text:
-        raise InputError(f"{path} holds null characters: save it as a text in UTF-8.")
+        raise InputError(f"{path} contains null characters. Save it as UTF-8 text.")
     if name.endswith(".csv") and "\t" in text.partition("\n")[0]:
         raise InputError(
-            f"{path} has tabs between cells: save it as CSV, with commas or semicolons."
+            f"{path} has cells separated by tabs. Save it as CSV, with commas or semicolons."
         )
     return text
 
@@ -344,7 +346,7 @@ def _check_table(path: Path, name: str, marks: tuple[str, ...], language: str) -
             raise InputError(f"{path} lacks the labels {', '.join(missing)}. Add rows:\n{rows}")
         if len(set(table["name"])) < len(table["name"]):
             duplicate = Counter(table["name"]).most_common(1)[0][0]
-            raise InputError(f"{path} has the label {shortened(duplicate)} twice; leave one out.")
+            raise InputError(f"{path} has the label {shortened(duplicate)} twice. Remove one.")
 
 
 # Text in square brackets, except links, whose address follows in round brackets
@@ -364,6 +366,6 @@ def unfilled_warning(folder: Path) -> str:
     if not unfilled:
         return ""
     return (
-        f"the texts of {folder} still hold placeholders, which participants would read. Edit them "
-        f"before anybody takes part. {'; '.join(unfilled)}"
+        f"the texts of {folder} still contain placeholders, which participants would see. "
+        f"Edit them before the study starts. {'; '.join(unfilled)}"
     )

@@ -59,10 +59,11 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
             see also `export_jspsych`.
     """
     if settings.save != "jatos":
-        raise InputError(f"A study for JATOS saves to jatos, not to {settings.save}.")
+        raise InputError(f"save must be jatos for a JATOS study, got {settings.save}.")
     if len(settings.heading) > _LONGEST_TITLE or set("<>&") & set(settings.heading):
         raise InputError(
-            f"JATOS takes titles of up to {_LONGEST_TITLE} characters without <, > and &."
+            f"The title of a JATOS study must have at most {_LONGEST_TITLE} characters, "
+            "without <, > and &."
         )
     folder = Path(folder)
     page = folder / "page"
@@ -82,7 +83,7 @@ def export_jatos(trials: Sequence[Trial], folder: Path | str, settings: PageSett
     return Exported(
         archive,
         f"{archive}: import it in JATOS. Edit the texts in {page} and export again; "
-        f"{page / 'README.md'} says how to go on.",
+        f"{page / 'README.md'} describes the next steps.",
         warning=unfilled_warning(page),
         facts={},
         private=settings.has_secret,
@@ -136,7 +137,7 @@ PLATFORM = Platform(
     Exporter(
         export_jatos,
         PageSettings,
-        out="The folder to write; texts in its page are kept.",
+        out="The output folder; edited texts of the page are not overwritten.",
         fixed={"save": "jatos", "datapipe_id": ""},
         to_edit=tuple(f"page/{name}" for name in (*TEXTS, PRACTICE, QUESTIONS)),
     ),

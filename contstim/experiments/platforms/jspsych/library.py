@@ -123,7 +123,10 @@ def _fetch(file: dict[str, str]) -> bytes:
 
 def _check(content: bytes, expected: str, name: str) -> None:
     if not _has_checksum(content, expected):
-        raise InputError(f"{name} is not the file that it should be: its checksum is another.")
+        raise InputError(
+            f"{name} has an unexpected checksum. Download it again, or use another folder "
+            "(`library`)."
+        )
 
 
 def _has_checksum(content: bytes, integrity: str) -> bool:

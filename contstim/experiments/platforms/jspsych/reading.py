@@ -74,7 +74,10 @@ def _read_answers(
     """Yield new answers of a file, its unreadable rows, and notes; `seen` is updated."""
     rows, column = _read_rows(path)
     if column is None:
-        yield f"{path} names no participant: it is one, called {path.stem}."
+        yield (
+            f"{path} has no name of a participant: all rows are of one participant, named "
+            f"{path.stem}."
+        )
     n_trials: Counter[str] = Counter()
     n_others = repeats = 0
     for row in rows:
@@ -103,9 +106,9 @@ def _read_answers(
         else:
             seen.add(key)
             yield answer
-    yield f"{path}: {counted(n_others, 'row')} of no trial."
+    yield f"{path}: {counted(n_others, 'row')} without a trial_id were skipped."
     if repeats:
-        yield f"{path}: left aside {counted(repeats, 'row')}, identical to an earlier one."
+        yield f"{path}: skipped {counted(repeats, 'row')} identical to earlier rows."
 
 
 def _parse_answer(
@@ -147,8 +150,8 @@ def _parse_answer(
             return pressed
         if answer.rating != UNRATED and rating != pressed.rating + scale.answers[0]:
             raise InputError(
-                f"{where}: the rating {answer.rating} with sentence {answer.left} left does not "
-                f"fit the response {pressed.rating} (from 0, from the left)."
+                f"{where}: the rating {answer.rating} with sentence {answer.left} on the "
+                f"left does not match the response {pressed.rating} (from 0, from the left)."
             )
         rating = pressed.rating + scale.answers[0]
     return answer.model_copy(update={"rating": rating})
@@ -171,13 +174,14 @@ def _read_rows(path: Path) -> tuple[list[Row | UnreadableRow], str | None]:
     if not any(_cell(row.cells, "trial_id") for row in readable):
         is_of_jspsych = any({"trial_type", "trial_id"} & row.cells.keys() for row in readable)
         kind = NoTrialsError if is_of_jspsych else InputError
-        raise kind(f"{path} has no row with a trial_id, so nothing in it is a trial.")
+        raise kind(f"{path} has no row with a trial_id, and therefore no trials.")
     candidates = (name for name in PARTICIPANT if any(_cell(row.cells, name) for row in readable))
     column = next(candidates, None)
     # A file of one run can name its participant; one of several runs cannot
     runs = len({row.run for row in readable} - {None})
     if column is None and runs > 1:
         raise InputError(
-            f"{path} holds {runs} runs but no participant, under any of {', '.join(PARTICIPANT)}."
+            f"{path} contains {runs} runs but no name of a participant in any of the columns "
+            f"{', '.join(PARTICIPANT)}."
         )
     return rows, column

@@ -56,9 +56,7 @@ def check_web_address(address: str) -> None:
     except ValueError:
         is_valid = False  # unbalanced brackets, as of an IPv6 host
     if not is_valid:
-        raise InputError(
-            f"{address!r} is not a web address; it must begin with https:// or http://."
-        )
+        raise InputError(f"A web address must begin with https:// or http://, got {address!r}.")
 
 
 SaveTo: TypeAlias = Literal["server", "datapipe", "jatos", "download"]
@@ -102,48 +100,65 @@ class PageSettings:
     """
 
     save: Annotated[
-        SaveTo, Help("Where answers go: contstim collect, the OSF, JATOS, or a download.")
+        SaveTo, Help("Where answers are saved: contstim collect, the OSF, JATOS, or a download.")
     ] = "server"
-    datapipe_id: Annotated[str, Help("With --save datapipe: the experiment's ID there.")] = ""
+    datapipe_id: Annotated[str, Help("ID of the experiment on DataPipe, for --save datapipe.")] = ""
     datapipe_address: str = DATAPIPE
-    completion_code: Annotated[str, Help("What participants see when all answers are saved.")] = ""
+    completion_code: Annotated[
+        str, Help("Code that participants see when all answers are saved.")
+    ] = ""
     redirect: Annotated[
-        str, Help("Where they go then, as Prolific's link; {sona_id} becomes theirs.")
+        str,
+        Help(
+            "Web address that participants go to afterwards, such as Prolific's link; {sona_id} "
+            "is replaced by the participant's ID."
+        ),
     ] = ""
     return_link: Annotated[
         str,
-        Help("Where those go who decline, or come when the study is full, back to the platform."),
+        Help("Web address for participants who decline, or who come when the study is full."),
     ] = ""
-    title: Annotated[str, Help("Of the browser's window; by default of the language.")] = ""
+    title: Annotated[
+        str, Help("Title of the browser window; by default in the language of the page.")
+    ] = ""
     language: Language = "en"
-    practice: Annotated[Path | None, Help("To practise on: a table sentence_1, sentence_2.")] = None
+    practice: Annotated[
+        Path | None, Help("Practice trials: a table with the columns sentence_1 and sentence_2.")
+    ] = None
     questions: Annotated[
         Path | None,
         Help(
-            "Questions to ask: a table name, when (before, after, check), kind, question, options."
+            "Questions to participants: a table with the columns name, when (before, after, "
+            "check), kind, question and options."
         ),
     ] = None
     check_attempts: Annotated[
-        int, Help("How often people read the instructions until checks are right.", at_least=1)
+        int, Help("Number of attempts to answer the comprehension questions.", at_least=1)
     ] = 2
-    break_every: Annotated[int, Help("Pairs between offered breaks; 0 for none.", at_least=0)] = 0
-    deadline: Annotated[float, Help("Seconds to answer a pair; 0 for any time.", at_least=0)] = 0.0
-    vendor: Annotated[bool, Help("Copy jsPsych into the folder, from npm: works offline.")] = False
+    break_every: Annotated[
+        int, Help("Number of trials between breaks; 0 for no breaks.", at_least=0)
+    ] = 0
+    deadline: Annotated[
+        float, Help("Time limit of a trial, seconds; 0 for no limit.", at_least=0)
+    ] = 0.0
+    vendor: Annotated[
+        bool, Help("Copy jsPsych from npm into the folder, so that the page works offline.")
+    ] = False
     identify: Annotated[
         tuple[str, ...],
         Help(
-            "Further parameters of the page's address that say who somebody is; kept as those of "
-            "Prolific, SONA, MTurk and `participant`."
+            "Other URL parameters that identify participants, saved like those of Prolific, "
+            "SONA, MTurk and `participant`."
         ),
     ] = ()
     identities: Annotated[
         Literal["hashed", "plain"],
-        Help("These in participants.csv of `contstim collect`: hashed, or as they stand."),
+        Help("IDs in participants.csv of `contstim collect`: hashed, or unchanged."),
     ] = "hashed"
     library: Annotated[
         Path | None,
         Help(
-            "Copy jsPsych from this folder (an earlier `vendor`, or node_modules).",
+            "Copy jsPsych from this folder (`vendor` of an earlier export, or node_modules).",
             flag="--vendor-from",
             folder=True,
         ),
@@ -171,27 +186,31 @@ class PageSettings:
 
     def __post_init__(self) -> None:
         if self.title and not self.title.strip():
-            raise InputError("The page needs a title.")
+            raise InputError("title must not be empty.")
         if (self.save == "datapipe") != bool(self.datapipe_id):
             raise InputError(
-                "Saving to DataPipe needs the experiment's ID on pipe.jspsych.org (`datapipe_id`), "
-                "and nothing else does."
+                "`datapipe_id` must be set if and only if answers are saved to DataPipe: it "
+                "is the ID of the experiment on pipe.jspsych.org."
             )
         # It becomes part of a script and of an address; these characters need no escaping
         if not re.fullmatch(r"[A-Za-z0-9_-]*", self.datapipe_id):
-            raise InputError(f"{self.datapipe_id!r} is not a DataPipe ID: letters and digits only.")
+            raise InputError(
+                f"`datapipe_id` must have letters and digits only, got {self.datapipe_id!r}."
+            )
         if not re.fullmatch(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", self.language):
-            raise InputError(f"`language` must be such as en, de or pt-BR, not {self.language!r}.")
+            raise InputError(
+                f"`language` must be a code such as en, de or pt-BR, got {self.language!r}."
+            )
         for name in self.identify:
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) or name in _OTHER_PARAMETERS:
                 raise InputError(
-                    f"`identify` names parameters of an address, in letters, digits, - and _, but "
-                    f"none of {', '.join(sorted(_OTHER_PARAMETERS))}; {name!r} is none."
+                    "`identify` must name URL parameters in letters, digits, - and _, other "
+                    f"than {', '.join(sorted(_OTHER_PARAMETERS))}, got {name!r}."
                 )
         if 0 < self.deadline < 1:
             raise InputError(
-                f"`deadline` must be 1 second or more, or 0 for none, not {self.deadline:g}: "
-                "buttons wake up a quarter of a second after a pair appears."
+                "`deadline` must be 0 (no limit) or at least 1 second, got "
+                f"{self.deadline:g}. Buttons are disabled for the first quarter of a second."
             )
         for address in filter(None, (self.redirect, self.return_link, self.datapipe_address)):
             check_web_address(address)

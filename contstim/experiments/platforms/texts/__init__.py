@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LANGUAGES = ("en", "de", "fr", "es", "nl", "zh")
 Language: TypeAlias = Annotated[
-    str, Help(f"Of sentences and texts: {', '.join(LANGUAGES)}; also as in de-AT.")
+    str, Help(f"Language of sentences and texts: {', '.join(LANGUAGES)}; also as in de-AT.")
 ]
 
 _MARK = re.compile(
@@ -45,8 +45,8 @@ def text_of(name: str, language: str, marks: Collection[str] = ()) -> str:
     """
     if not has_texts(language):
         raise InputError(
-            f"`language`: there is no {name} in {language!r}, but in {', '.join(LANGUAGES)}. Set "
-            "one of these, or write it yourself into the folder of an exported page."
+            f"`language` must be one of {', '.join(LANGUAGES)} for {name}, got {language!r}. "
+            "Set one of these, or write your own text in the folder of an exported page."
         )
     text = (resources.files(__package__) / _without_region(language) / name).read_text(
         encoding="utf-8"

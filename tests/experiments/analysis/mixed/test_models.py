@@ -151,18 +151,18 @@ BAD: dict[str, tuple[Callable[[Ratings], Ratings], MixedSettings, str]] = {
     "one person": (
         lambda r: without_people(1)(first_group(r)),
         MixedSettings(),
-        "participants vary cannot be told from 1 participant",
+        "estimate their variance: 1 participant",
     ),
-    "one person a group": (without_people(1), MixedSettings(), "No trial was rated by two people"),
+    "one person a group": (without_people(1), MixedSettings(), "No trial was rated by two"),
     "one trial": (
         lambda r: first_trials(first_group(r)),
         MixedSettings(people="none"),
-        "trials vary cannot be told from 1 trial",
+        "trials cannot be estimated from 1 trial",
     ),
     "one trial a group": (
         first_trials,
         MixedSettings(),
-        "Everybody rated one trial",
+        "Each participant rated one trial",
     ),
     "equal ratings": (
         rated(lambda g: np.full(g.ratings.shape, 4.0)),
@@ -172,10 +172,10 @@ BAD: dict[str, tuple[Callable[[Ratings], Ratings], MixedSettings, str]] = {
     "everybody alike": (
         rated(lambda g: np.tile(g.ratings[:1], (8, 1))),
         MixedSettings(),
-        "rated every trial alike",
+        "the same rating in each trial",
     ),
     "separated": (rated(by_ratio), MixedSettings(people="none", items=False), "perfect separation"),
-    "nearly separated": (rated(surer), MixedSettings(), "No finite estimates fit"),
+    "nearly separated": (rated(surer), MixedSettings(), "no finite estimates"),
     "ties": (ratios(lambda _: np.zeros(1)), MixedSettings(), "a prefers neither sentence on any"),
     "infinite": (
         ratios(lambda g: np.where(g.ratios > 0, np.inf, 0.0)),

@@ -24,7 +24,10 @@ from contstim.experiments.analysis.measures import ACCURACY, COSINE, Measure
 from contstim.experiments.analysis.page import methods_text, verdict_texts, write_analysis
 from contstim.experiments.analysis.ratings import Scope
 from contstim.experiments.analysis.run import Analysis, analyze
+from contstim.experiments.analysis.tables import result_tables
+from contstim.experiments.responses.checks import Problem
 from contstim.experiments.responses.exclusions import Exclusions
+from contstim.files.tables import read_table
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
 from tests.experiments.analysis.simulation import Experiment, simulate
@@ -160,7 +163,7 @@ def test_the_page_has_every_two_models_with_difference_and_verdict(folder: Path)
         if row["second"] != CEILING
         and (row["scope"] == "overall") == (row["measure"] != "accuracy")
     ]
-    assert page.count("Every two models: ") == len({row["scope"] for row in rows})
+    assert page.count("All pairs of models: ") == len({row["scope"] for row in rows})
     for row in rows:
         cells = (escape(row["first"]), escape(row["second"]), f"{float(row['difference']):.2f}")
         assert re.search(r"\s*".join(rf"<td[^>]*>{re.escape(c)}</td>" for c in cells), page), cells
@@ -232,7 +235,7 @@ def test_the_verdict_says_who_is_ahead_and_what_cannot_be_told(
     assert ("p (Holm) " in text) == (sampling.correction == "holm")
     assert ("primary outcome" in " ".join(methods_text(found))) == (primary is not None)
     assert (found.main.measure is ACCURACY) == (primary is ACCURACY)
-    levels = re.findall(r"([\d.]+)% interval(, wider since)?", text)
+    levels = re.findall(r"([\d.]+)% interval(, wider because)?", text)
     assert levels
     assert all((float(level) > 95) == bool(wider) for level, wider in levels)
     best = max(found.main.models, key=lambda row: row.value)
@@ -329,7 +332,7 @@ def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_pa
 
 def test_a_pair_that_never_met_cannot_be_drawn(tmp_path: Path) -> None:
     found = analysed(simulate(conditions=(Condition.NATURAL_CONTROVERSIAL,)))
-    with pytest.raises(InputError, match="No trial sets 'a' against 'z'"):
+    with pytest.raises(InputError, match="No trial compares 'a' with 'z'"):
         write_analysis(found, tmp_path, title="t", pair=("a", "z"))
     assert not list(tmp_path.iterdir())
 
@@ -337,6 +340,85 @@ def test_a_pair_that_never_met_cannot_be_drawn(tmp_path: Path) -> None:
 def test_a_model_cannot_be_named_as_the_ceiling() -> None:
     with pytest.raises(InputError, match="'ceiling' is the noise ceiling"):
         analysed(simulate(("a", "ceiling"), conditions=(Condition.RANDOM_NATURAL,)))
+
+
+def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
+    made = simulate(conditions=(Condition.NATURAL_CONTROVERSIAL,))
+    same = tuple(replace(r, rating=3) for r in made.responses)
+    found = analysed(replace(made, responses=same))
+    for result in found.results:
+        for one in result.models:
+            assert np.isfinite((one["value"], one["lower"], one["upper"])).all()
+    assert all(np.isfinite(one["estimate"].value) for one in found.regressions)
+    assert result_tables(found)["unanimity"]["near_unanimous"] == [18]
+    assert {one.participant for one in found.admission.report.of(Problem.ONE_RATING)} == set(
+        found.ratings.participants
+    )
+
+
+@pytest.mark.parametrize(
+    ("units", "groups", "cautions"),
+    [
+        ("groups", (2,) * 5, ["With 5 groups, no result can be significant, whatever the data"]),
+        (
+            "groups",
+            (2,) * 6,
+            ["With 6 groups, no result can be significant unless 4 of the 6 tests"],
+        ),
+        ("groups", (2,) * 9, []),
+        ("crossed", (2,) * 5, []),
+        (
+            "participants",
+            (3,),
+            ["With 3 participants, no result can", "Tests compare participants, who saw the same"],
+        ),
+        ("participants", (9,), ["Tests compare participants, who saw the same"]),
+    ],
+)
+def test_what_the_family_of_tests_can_reach_is_said(
+    units: Units, groups: tuple[int, ...], cautions: list[str]
+) -> None:
+    """By hand: p is 2 / 2^n at best, three models make six tests, and 6 / 4 of .031 is below .05.
+
+    Six of 2 / 2^9 = .0039 are .023 for a single test, which is enough.
+    """
+    made = simulate(groups=groups, conditions=(Condition.RANDOM_NATURAL,))
+    found = analysed(made, units)
+    assert len(found.cautions) == len(cautions)
+    assert all(map(str.startswith, found.cautions, cautions))
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_where_nothing_can_be_tested_each_place_says_so_and_none_says_none(
+    tmp_path: Path,
+) -> None:
+    """Four groups: the page, the table and the axis of the figure."""
+    made = simulate(groups=(3,) * 4, conditions=(Condition.RANDOM_NATURAL,), follow=1.0)
+    found = analysed(made, "groups")
+    write_analysis(found, tmp_path, title="t")
+    page = (tmp_path / "report.html").read_text()
+    said = "Models below the noise ceiling and differences between models cannot be tested with 4"
+    assert page.count(said) == 2
+    assert "none" not in page.split("</style>")[1]
+    assert "untestable" in page
+    assert page.index("no result can be significant, whatever") < page.index("<h2>")
+    table = read_table(tmp_path / "tables" / "comparisons.csv")
+    assert set(map(str, table["testable"])) == {"False"}
+    assert set(table["holds_for"]) == {"items like these"}
+    figure = next(figure for name, figure in drawings(found) if name == "accuracy-random-natural")
+    axes = figure.axes[0]
+    assert axes.get_xlabel().endswith("differences cannot be tested with 4 groups")
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_participants_as_units_speak_of_these_items_in_page_and_table(tmp_path: Path) -> None:
+    made = simulate(groups=(5,) * 4, conditions=(Condition.RANDOM_NATURAL,))
+    found = analysed(made, "participants")
+    write_analysis(found, tmp_path, title="t")
+    assert "These results do not generalise to new items." in (tmp_path / "report.html").read_text()
+    table = read_table(tmp_path / "tables" / "comparisons.csv")
+    assert set(table["holds_for"]) == {"these items"}
+    assert set(map(str, table["testable"])) == {"True"}
 
 
 def test_tables_are_frames_too(found: Analysis, folder: Path) -> None:
@@ -426,5 +508,5 @@ def test_people_and_models_without_preferences_are_named() -> None:
     scores = ScoreTable(made.scores.sentences, made.scores.models, log_probs)
     same = tuple(replace(r, rating=5) for r in made.responses)
     found = analysed(replace(made, responses=same, scores=scores))
-    assert found.cautions[0].startswith("Every rating is 5: results say on which side")
+    assert found.cautions[0].startswith("Every rating is 5: results reflect the positions")
     assert found.cautions[1].startswith("b gives both sentences of every trial the same")
