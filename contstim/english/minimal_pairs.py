@@ -114,8 +114,8 @@ class Generator:
             unknown = [p.category for p in rule.right if p.category not in categories]
             if unknown:
                 raise InputError(
-                    f"Paradigm {uid}: {', '.join(unknown)} is not a category of the grammar; there "
-                    f"are {', '.join(sorted(categories))}."
+                    f"Paradigm {uid}: {', '.join(unknown)} is not a category of the grammar; "
+                    f"the categories are {', '.join(sorted(categories))}."
                 )
 
     @cached_property
@@ -129,7 +129,7 @@ class Generator:
             InputError: if n is below 1, or the paradigm has fewer than n pairs.
         """
         if n < 1:
-            raise InputError(f"Asked for {n} pairs of each paradigm; ask for at least 1.")
+            raise InputError(f"The number of pairs per paradigm must be at least 1, got {n}.")
         rng = random.Random(f"{seed} {paradigm.uid}")  # independent of other paradigms
         pairs: dict[tuple[str, str], LabelledPair] = {}
         misses = 0  # consecutive draws without a new pair
@@ -142,8 +142,9 @@ class Generator:
                     misses = 0
                 if misses > PATIENCE:
                     raise InputError(
-                        f"Paradigm {paradigm.uid} gave {len(pairs):,} distinct pairs, not {n:,}: "
-                        f"ask for fewer, or leave more of it open."
+                        f"Paradigm {paradigm.uid} has only {len(pairs):,} distinct pairs, "
+                        f"but {n:,} were requested. Request fewer, or restrict the paradigm "
+                        "less."
                     )
         return list(pairs.values())
 
@@ -155,15 +156,15 @@ class Generator:
             mass = self._grammar.expand(top)
         except RecursionError:
             raise InputError(
-                f"Paradigm {paradigm.uid}: a rule of its file leads back to its own left side; "
-                f"give a phrase inside a phrase a category of its own."
+                f"Paradigm {paradigm.uid}: a rule of its file is recursive. Give a phrase "
+                "inside a phrase another category."
             ) from None
         constituents = _constituents(version)
         if not mass:
             raise InputError(
-                f"Paradigm {paradigm.uid}: no words go together in "
-                f"{' '.join(item.pattern for item in constituents)}. See that categories "
-                f"have the features asked for, and that variables can have one value."
+                f"Paradigm {paradigm.uid}: no words match "
+                f"{' '.join(item.pattern for item in constituents)}. Check that the "
+                "categories have these features, and that each variable can have one value."
             )
         # The children have the order of the constituents: good ones, then bad ones.
         children = self._sampler.draw(rng, symbol=top).children
@@ -215,7 +216,7 @@ class Generator:
         For function words, it is the word of the same rank among the words with those features.
         """
         if word.entry is None:
-            raise InputError(f"{word.symbol} is a phrase; only single words have other forms.")
+            raise InputError(f"{word.symbol} is a phrase, but only single words have other forms.")
         symbol = Symbol.of(word.category, **(dict(word.symbol.features) | changes))
         entries = self._grammar.lexicon.fitting(symbol)
         candidates = [entry for entry in entries if entry.lemma == word.entry.lemma]
@@ -244,7 +245,7 @@ def _prefix(
             (i for i, (good_word, bad_word) in word_pairs if good_word != bad_word), 0
         ):
             return " ".join(good[:index]), good[index], bad[index]
-        requirement = "begin alike and go on with different words"
+        requirement = "begin in the same way and continue with different words"
     elif paradigm.prefix == "two":
         parts = []
         for (items, tree), sentence in zip(items_and_trees, twins, strict=True):
@@ -260,8 +261,8 @@ def _prefix(
     else:
         return ()
     raise InputError(
-        f"Paradigm {paradigm.uid}: {twins[0].text!r} and {twins[1].text!r} do not {requirement}; "
-        f"prefix = {paradigm.prefix!r} does not fit them."
+        f"Paradigm {paradigm.uid}: {twins[0].text!r} and {twins[1].text!r} do not "
+        f"{requirement}; prefix = {paradigm.prefix!r} does not match them."
     )
 
 
@@ -286,7 +287,10 @@ def generate_pairs(
     """
     selected = shipped_paradigms() if paradigms is None else list(paradigms)
     if twice := sorted(repeated(paradigm.uid for paradigm in selected)):
-        raise InputError(f"Two paradigms are called {', '.join(twice)}; files need distinct names.")
+        raise InputError(
+            f"Several paradigms have the name {', '.join(twice)}. Rename them, so that their "
+            "files have different names."
+        )
     # Paradigms of one file share its rules, so that their grammar is expanded once.
     generators = {
         text: Generator([p for p in selected if p.rules == text])
@@ -315,8 +319,8 @@ def _read_paradigm_rules(text: str) -> tuple[GrammarRule, ...]:
     )
     if weightless := [rule.left.category for rule in own_rules if not rule.weight > 0]:
         raise InputError(
-            f"The rules of {', '.join(weightless)} need a share above 0 in brackets at the end, "
-            f"such as [1.0]."
+            f"The rules of {', '.join(weightless)} must end in a probability above 0 in "
+            "brackets, such as [1.0]."
         )
     return own_rules
 
@@ -356,7 +360,7 @@ def refuse_other_pairs(folder: Path | str, paradigms: Sequence[str]) -> None:
     extra = sorted({path.name for path in Path(folder).glob("*.jsonl")} - expected)
     if extra:
         raise InputError(
-            f"{Path(folder) / extra[0]} is not a paradigm of this run, yet an evaluation of the "
-            "folder would read it too. Give --out a new folder, or remove the file"
+            f"{Path(folder) / extra[0]} is not a paradigm of this run, but an evaluation of "
+            "the folder would read it. Set --out to a new folder, or remove the file"
             + (f" and {len(extra) - 1} more like it." if extra[1:] else ".")
         )

@@ -113,9 +113,14 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
     @model_validator(mode="after")
     def _check(self) -> Paradigm:
         if not re.fullmatch(r"[\w-]+", self.uid):
-            raise ValueError(f"{self.uid!r} names a file: use letters, digits, '-' and '_' only.")
+            raise ValueError(
+                "The name of a paradigm must have only letters, digits, '-' and '_', got "
+                f"{self.uid!r}."
+            )
         if (self.prefix == "two") != bool(self.critical):
-            raise ValueError("prefix = 'two' and 'critical' belong together.")
+            raise ValueError(
+                "prefix = 'two' needs 'critical', and 'critical' needs prefix = 'two'."
+            )
         for *shown, hidden in self.versions:
             for which, items in zip(("good", "bad"), shown, strict=True):
                 names = [item.name for item in items]
@@ -179,7 +184,7 @@ def choose_paradigms(paradigms: Sequence[Paradigm], names: Sequence[str]) -> lis
     unknown = [name for name in names if name not in possible]
     if unknown:
         raise InputError(
-            f"There is no paradigm or phenomenon {', '.join(unknown)}; there are "
+            f"Unknown paradigm or phenomenon {', '.join(unknown)}; the names are "
             f"{', '.join(sorted(possible))}."
         )
     return [p for p in paradigms if not names or {p.uid, p.phenomenon} & set(names)]
@@ -189,7 +194,9 @@ def _read_good(text: str) -> tuple[Item, ...]:
     """Parse a good sentence and give each item a unique name."""
     items = _require_distinct_names(_parse_items(text, "good"))
     if changed := [item.name for item in items if item.is_reference]:
-        raise ValueError(f"{changed[0]}{{...}} changes a form; only the bad sentence may do that.")
+        raise ValueError(
+            f"{changed[0]}{{...}} changes a form, which is allowed in the bad sentence only."
+        )
     return tuple(items)
 
 
@@ -203,12 +210,12 @@ def _read_bad(text: str, good: Sequence[Item]) -> tuple[Item, ...]:
         if (is_bare or item.is_reference) and item.name not in names:
             raise ValueError(
                 f"{item.name!r} is not in the good sentence, which has {', '.join(names)}; "
-                f"write {item.name}[] for one of the bad sentence's own."
+                f"write {item.name}[] for a new item of the bad sentence."
             )
         if item.name in names and not (is_bare or item.is_reference):
             raise ValueError(
-                f"{item.name!r} names something in the good sentence; give the bad "
-                f"sentence's own another name, as in new:{item.name}[...]."
+                f"{item.name!r} is an item of the good sentence. Give the new item of the "
+                f"bad sentence another name, as in new:{item.name}[...]."
             )
         items.append(Item(item.name) if is_bare else item)
     # A constituent of the good sentence may be used twice; items of the bad sentence may not.
@@ -252,5 +259,7 @@ def _parse_items(text: str, which: str) -> list[Item]:
 
 def _require_distinct_names(items: list[Item]) -> list[Item]:
     if twice := sorted(repeated(item.name for item in items)):
-        raise ValueError(f"Two items are called {', '.join(twice)}; name them, as in a:NP b:NP.")
+        raise ValueError(
+            f"Several items have the name {', '.join(twice)}. Name them, as in a:NP b:NP."
+        )
     return items

@@ -240,8 +240,8 @@ def sample_tree(rng: random.Random, words: int | None = None) -> Derivation:
         (words,) = rng.choices(tuple(LENGTH_SHARES), tuple(LENGTH_SHARES.values()))
     if not SHORTEST <= words <= LONGEST:
         raise InputError(
-            f"The embedded English has no sentence of {words} words: "
-            f"ask for {SHORTEST} to {LONGEST}, or leave the number of words open."
+            f"words must be from {SHORTEST} to {LONGEST} for the embedded English, got "
+            f"{words}. Use such a number, or none."
         )
     # Reject whole derivations: redrawing a part would change the probabilities of sentences
     while True:
@@ -264,7 +264,7 @@ def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
         InputError: if n is below 1, no sentence has that many words, or there are fewer than n.
     """
     if n < 1:
-        raise InputError(f"Asked for {n} sentences; ask for at least 1.")
+        raise InputError(f"The number of sentences must be at least 1, got {n}.")
     rng = random.Random(seed)
     # A dictionary as a set that keeps the order of the draws
     sentences: dict[Sentence, None] = {}
@@ -275,8 +275,8 @@ def generate(n: int, *, seed: int, words: int | None = None) -> list[Sentence]:
             repeats = repeats + 1 if sentence in sentences else 0
             if repeats == PATIENCE:
                 raise InputError(
-                    f"Found only {len(sentences)} distinct sentences of {words} words, not {n}: "
-                    "ask for fewer, or leave the number of words open."
+                    f"There are only {len(sentences)} distinct sentences of {words} words, "
+                    f"but {n} were requested. Request fewer, or set no number of words."
                 )
             sentences[sentence] = None
     return list(sentences)

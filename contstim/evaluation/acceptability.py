@@ -84,9 +84,9 @@ class Judgements:
 
     def __post_init__(self) -> None:
         both = [(pair.acceptable, pair.unacceptable) for pair in self.pairs]
-        _refuse("These pairs are given twice", map(" / ".join, repeated(both)))
+        _refuse("Duplicate pairs", map(" / ".join, repeated(both)))
         unknown = {name for pair in both for name in pair} - set(self.sentences)
-        _refuse("Pairs name sentences that there are not", sorted(unknown))
+        _refuse("Pairs name sentences that do not exist", sorted(unknown))
 
     @property
     def texts(self) -> list[Sentence]:
@@ -134,8 +134,8 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
         files, judged_pairs = (data,), _pairs_of_items(data, table, list(sentences))
     if not judged_pairs:
         raise InputError(
-            f"{data} has no minimal pair: no item has sentences of both labels. Give a table of "
-            "pairs (`pairs`)."
+            f"{data} has no minimal pairs: no item has sentences with both labels. Name a "
+            "table of pairs (`pairs`)."
         )
     try:
         return Judgements(sentences, values, judged_pairs, files, named="id" in table)
@@ -156,7 +156,7 @@ def judgement_files(data: Path | str, pairs: Path | str | None = None) -> tuple[
         sentences, published = folder / LI_ADGER_SENTENCES, folder / LI_ADGER_PAIRS
         if sentences.is_file() and published.is_file():
             return sentences, pair_path or published
-    raise InputError(f"{data} does not hold {LI_ADGER_SENTENCES} and {LI_ADGER_PAIRS}.")
+    raise InputError(f"{data} must contain {LI_ADGER_SENTENCES} and {LI_ADGER_PAIRS}.")
 
 
 def number_or_nan(cell: object) -> float:
@@ -185,7 +185,8 @@ def _rating_column(path: Path, table: Table) -> str:
     columns = [name for name in JUDGEMENT if name in table]
     if "judgement" not in columns and len(columns) > 1:
         raise InputError(
-            f"{path} has several columns of judgements: {listed(columns)}. Call one `judgement`."
+            f"{path} has several columns of judgements: {listed(columns)}. Rename one to "
+            "`judgement`."
         )
     return next(iter(columns), "judgement")
 
@@ -195,7 +196,7 @@ def _read_sentences(
 ) -> tuple[dict[str, Sentence], FloatArray]:
     texts, cells = needed_columns(path, table, ("sentence", column))
     ids = parsed(path, "id", table.get("id", range(len(texts))), cell_text, "text")
-    _refuse(f"{path}: These identifiers of sentences are given twice", repeated(ids))
+    _refuse(f"{path}: duplicate identifiers of sentences", repeated(ids))
     sentences = parsed(path, "sentence", texts, Sentence.parse, "sentence")
     values = np.array(parsed(path, column, cells, number_or_nan, "number"))
     if infinite := np.flatnonzero(np.isinf(values)).tolist():

@@ -137,8 +137,10 @@ def _parts(
         f"{counts['sentences_without_judgement']:,} of them without a judgement and "
         f"{counts['sentences_without_score']:,} without a score. Not evaluated: "
         + ", ".join(f"{n:,} ({why})" for why, n in evaluation.excluded_for().items())
-        + f". In {counted(counts['pairs_disputed'], 'evaluated pair')} people do not prefer the "
-        "sentence that experts accept."
+        + (
+            f". In {counted(counts['pairs_disputed'], 'evaluated pair')} participants do not "
+            "prefer the sentence that experts accept."
+        )
     )
     yield criteria_table(evaluation)
     if {pair.source for pair in evaluation.pairs} != {""}:
@@ -158,7 +160,7 @@ def _parts(
             if len(pairs)
         ]
         if rows:
-            header = (at, "passes", "fails", "pairs", "of these disputed by people")
+            header = (at, "passes", "fails", "pairs", "of these disputed by participants")
             yield from (Heading(heading), Table(header, rows[:_MOST_ROWS], texts=3))
     yield from (Heading("Scores against judgements"), page_table(tables["fits"]))
 

@@ -178,8 +178,8 @@ def accuracies(scores: PairScores, ties: TieRule = "wrong") -> Accuracies:
     pairs = [*compress(scores.pairs, scores.decisions)]
     if not pairs:
         raise InputError(
-            f"Both sides of all pairs are the same ({scores.method}), such as "
-            f"{scores.pairs[0].good.text!r}: give pairs that differ."
+            f"All pairs have two equal sides ({scores.method}), such as "
+            f"{scores.pairs[0].good.text!r}. Use pairs of different sentences."
         )
     phenomenon_of = {pair.paradigm: pair.phenomenon for pair in pairs}
     names = sorted(phenomenon_of, key=lambda name: (phenomenon_of[name], name))
@@ -345,7 +345,10 @@ def evaluate_minimal_pairs(
     people = people or {}
     reserved = {model for scores in scoring.by_method for model in scores.models} & RESERVED_NAMES
     if reserved:
-        raise InputError(f"A model cannot be called {min(reserved)!r}, a column of the tables.")
+        raise InputError(
+            f"The name of a model must not be {min(reserved)!r}, which is a column of the "
+            "tables. Rename the model."
+        )
     relative = {model.name for model in models if not model.convention.is_log_probability}
     by_method = {}
     bins: list[Row] = []

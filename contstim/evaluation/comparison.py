@@ -84,7 +84,7 @@ def gather(
     model_names += [model.name for model in models]
     if len(model_names) < 2:
         raise InputError(
-            f"A comparison needs two models or more; here is {', '.join(model_names) or 'none'}."
+            f"A comparison needs at least 2 models, got {', '.join(model_names) or 'none'}."
         )
     reasons: dict[str, str] = {}
     all_tables = dict(tables)
@@ -92,7 +92,7 @@ def gather(
         scored = (sentence for table in tables.values() for sentence in table.sentences or ())
         chosen = sentences if sentences is not None else list(scored)
         if not chosen:
-            raise InputError("Models need sentences to score (`sentences`).")
+            raise InputError("Models need sentences to score. Set `sentences`.")
         all_tables[_MODELS], refused = score_readable(
             models, chosen, store=store, progress=progress
         )
@@ -133,7 +133,8 @@ def join_tables(tables: Mapping[str, ScoreTable]) -> tuple[ScoreTable, dict[str,
     common = [s for s in union if all(s in table.rows for table in tables.values())]
     if len(common) < 2:
         raise ScoreError(
-            f"The tables have {len(common)} of {len(union):,} sentences in common, not two or more."
+            f"The tables must have at least 2 sentences in common, got {len(common)} of "
+            f"{len(union):,}."
         )
     # Columns of the same name are distinguished by the table's name
     times = Counter(model for table in tables.values() for model in table.models)
@@ -252,7 +253,8 @@ def contest_start(
         ):
             return sentence, words
     raise VocabularyError(
-        "No sentence is made of words of the vocabulary alone, none of them twice."
+        "No sentence consists of words of the vocabulary without repeating one. Use more "
+        "sentences, or a larger vocabulary."
     )
 
 
@@ -325,7 +327,7 @@ def comparison_findings(
     """
     largest, agreements = disagreements(table, top), table_of(model_agreements(table))
     return Findings(
-        "How alike the models order sentences",
+        "Agreement of models on the order of sentences",
         page_table(agreements),
         tuple(_parts(table, agreements, largest, left_out, commands)),
         {
@@ -346,19 +348,22 @@ def _parts(
     commands: Sequence[str],
 ) -> Iterator[Part]:
     sentences = f"{counted(len(table.log_probs), 'sentence')}. "
-    meaning = ": the share of all pairs of sentences that both order alike (ties count one half)."
+    meaning = (
+        ": the proportion of all pairs of sentences that both models order in the same way "
+        "(a tie counts one half)."
+    )
     yield Paragraph((sentences, emphasis("agreement"), meaning))
     yield page_table(agreements)
-    yield Heading("Where they part")
+    yield Heading("Sentences on which they disagree most")
     rows_by_pair = groupby(largest, lambda row: (row["model_1"], row["model_2"]))
     for (lower, higher), rows in rows_by_pair:
         yield Paragraph((code(lower), " ranks lower than ", code(higher), ":"))
         line = "{sentence} ({rank_1:.2f} against {rank_2:.2f})"
         yield Bullets([line.format(**row) for row in islice(rows, _SHOWN)])
     if left_out:
-        yield Paragraph(f"Left out: {counted(len(left_out), 'sentence')} (left_out.csv).")
+        yield Paragraph(f"Excluded: {counted(len(left_out), 'sentence')} (left_out.csv).")
     if commands:
-        yield Heading("Set them against each other")
+        yield Heading("Select controversial sentences")
         yield Bullets([(code(command),) for command in commands])
 
 

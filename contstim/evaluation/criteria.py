@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PEOPLE = "people"  # name of the people's row in tables of models
 _EXCLUDED = (
-    "discarded by the collection's makers",
+    "discarded by the authors of the collection",
     "a judgement is missing",
     "a score is missing",
 )
@@ -71,7 +71,7 @@ def criterion_met(delta: float | None, people: FloatArray, model: FloatArray) ->
     if delta is None:
         return model > 0
     if not 0 < delta < np.inf:
-        raise InputError(f"`delta` must be above 0, not {delta}.")
+        raise InputError(f"`delta` must be above 0, got {delta}.")
     same_sign = np.sign(people) == np.sign(model)  # two deltas of zero have the same sign
     met: BoolArray = same_sign & (np.abs(people - model) < delta)
     return met
@@ -177,9 +177,11 @@ def evaluate_acceptability(
     """
     for model, column in zip(scores.models, scores.values.T, strict=True):
         if model in ("", PEOPLE):
-            raise InputError(f"A model cannot be called {model!r}. Rename its column of scores.")
+            raise InputError(
+                f"The name of a model must not be {model!r}. Rename the column of scores."
+            )
         if len(np.unique(column[~np.isnan(column)])) < 2:
-            raise InputError(f"{model} gives every sentence the same score, or none at all.")
+            raise InputError(f"{model} has no scores, or the same score for every sentence.")
     # Over all sentences, including those of excluded pairs, as published
     values = scores.values if settings.scores_as_given else z_scores(scores.values)
     people = judgements.values

@@ -160,8 +160,8 @@ def evaluate_desiderata(
     for kind, (n_usable, n_left_out) in counts.items():
         if n_usable < _FEWEST:
             raise InputError(
-                f"A correlation needs {_FEWEST} {kind} or more; here are {n_usable} ({n_left_out} "
-                f"left out because a model cannot score them)."
+                f"A correlation needs at least {_FEWEST} {kind}, got {n_usable} "
+                f"({n_left_out} were excluded because a model cannot score them)."
             )
     readable = list(table.sentences or ())
     zipfs = np.array([frequencies.zipf(word) for word in usable])
@@ -242,7 +242,8 @@ def check_carriers(carriers: Sequence[str]) -> None:
         # The end mark may follow the gap without a space
         if split_end(carrier.strip())[0].split().count(GAP) != 1:
             raise InputError(
-                f"{carrier!r} is not a carrier: write {GAP!r} once, where the word goes."
+                f"A carrier must contain {GAP!r} once, in the position of the word, got "
+                f"{carrier!r}."
             )
 
 
@@ -271,7 +272,7 @@ def score_words(
         ModelError: if the model has no score for each word (a transform), or cannot score a
             sentence.
     """
-    language_model = require_language_model(model, "A score for each word")
+    language_model = require_language_model(model, "The score of each word")
     report = progress or (lambda _model, _n: None)
     columns = []
     for carrier in carriers:

@@ -41,10 +41,12 @@ _MEANING = {
     "reference": "correlation of scores with those of {}.",
     "frequency": "correlation of a word's score, averaged over the carriers, with its frequency "
     "(Zipf scale).",
-    "single": "mean score (nats) of words of one token, and beside it of words of several.",
-    "advantage": "how much higher a word of several tokens scores than one of one token that is "
-    "as frequent (nats, with standard error); the more a rule lets a word's tokens give each other "
-    "away, the higher it is.",
+    "single": "mean score (nats) of words of one token, and of words of several tokens.",
+    "advantage": (
+        "difference in score between a word of several tokens and an equally frequent word "
+        "of one token (nats, with standard error); it is positive if the tokens of a word "
+        "predict each other under the rule."
+    ),
 }
 
 
@@ -115,15 +117,15 @@ def _parts(desiderata: Desiderata, summary: Table, claims: Columns) -> Iterator[
     if claims["model"]:
         yield Heading("Published findings")
         yield Paragraph(
-            "What Kauf & Ivanova (2023) find of pll-original, against pll-word-l2r (95 % bootstrap "
-            "interval of the difference; undecided where it holds zero):"
+            "Findings of Kauf & Ivanova (2023) on pll-original, compared with pll-word-l2r "
+            "(95 % bootstrap interval of the difference; undecided if it contains zero):"
         )
         yield page_table(claims)
     n_sentences = len({omission.sentence for omission in desiderata.left_out})
     n_words = len(desiderata.words_left_out)
     if n_sentences or n_words:
         left_out = f"{counted(n_sentences, 'sentence')} and {counted(n_words, 'word')}"
-        yield Paragraph(f"Left out: {left_out} (left_out.csv says why).")
+        yield Paragraph(f"Excluded: {left_out} (reasons in left_out.csv).")
 
 
 def desiderata_figure(desiderata: Desiderata) -> Figure:

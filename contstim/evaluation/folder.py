@@ -106,7 +106,7 @@ def _run_parts(models: Sequence[Scorer], facts: Mapping[str, Any]) -> list[Part]
     command = ("command: ", code(" ".join(run["command"])))
     bullets = Bullets((command, f"versions: {versions}", *lines))
     tables = [_models_table(models)] if models else []
-    return [Heading("What was run"), *tables, bullets]
+    return [Heading("Settings"), *tables, bullets]
 
 
 def _models_table(models: Sequence[Scorer]) -> Table:

@@ -56,9 +56,9 @@ class JudgedScores:
 
     def __post_init__(self) -> None:
         if duplicates := sorted(repeated(self.models)):
-            raise ScoreError(f"Scores under these names are given twice: {listed(duplicates)}.")
+            raise ScoreError(f"Duplicate names of scores: {listed(duplicates)}. Rename them.")
         if not self.models:
-            raise ScoreError("There are no scores: give models, or tables of scores.")
+            raise ScoreError("There are no scores. Name models, or tables of scores.")
 
     @classmethod
     def joined(cls, parts: Sequence[JudgedScores]) -> JudgedScores:
@@ -122,13 +122,14 @@ def published_scores(
     names = settings.column or _numeric_columns(table)
     if len(names) > MOST_MODELS:
         raise ScoreError(
-            f"{path} has {len(names):,} columns of numbers: name those that are scores (`column`)."
+            f"{path} has {len(names):,} columns of numbers. Name the columns of scores (`column`)."
         )
     missing = [name for name in names if name not in table]
     if missing or not names:
         listed_names = ", ".join(map(repr, missing)) or "any name"
         raise ScoreError(
-            f"{path} has no scores under {listed_names}; its columns are {listed(table)}."
+            f"{path} has no columns of scores named {listed_names}; its columns are "
+            f"{listed(table)}."
         )
     # A sentence may be in several rows of the table, and several times among the judged ones. So
     # rows are joined by a key, which is the identifier or the text
@@ -140,7 +141,8 @@ def published_scores(
         texts = list(dict.fromkeys(omission.sentence for omission in missing_scores))
         raise ScoreError(
             f"{path} lacks scores of {len(texts):,} of {len(judgements.texts):,} sentences: "
-            f"{listed(map(repr, texts), 5)}. To leave them and their pairs out: `allow_missing`."
+            f"{listed(map(repr, texts), 5)}. To exclude them and their pairs, set "
+            "`allow_missing`."
         )
     # -inf is not a missing score, but it cannot be standardized
     return _without_infinite(judgements, names, values, missing_scores, (path,))
@@ -236,13 +238,13 @@ def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[li
                 continue
             if _words_without_stops(str(text)) != _words_without_stops(judged[name].text):
                 raise ScoreError(
-                    f"{path}: the sentence with the id {name!r} is {str(text)!r}, and "
-                    f"{judged[name].text!r} among the judged ones. Without a column 'id', texts "
-                    f"are matched."
+                    f"{path}: the sentence with the id {name!r} is {str(text)!r}, but "
+                    f"{judged[name].text!r} in the judgements. Correct the ids, or remove "
+                    "the column 'id' to match texts."
                 )
         return row_ids, list(judged)
     if "sentence" not in table:
-        raise ScoreError(f"{path} tells neither by 'id' nor by 'sentence' whose scores it holds.")
+        raise ScoreError(f"{path} must have a column 'id' or 'sentence'.")
     return [_parse_text(cell) for cell in table["sentence"]], [s.text for s in judgements.texts]
 
 

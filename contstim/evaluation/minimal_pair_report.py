@@ -139,11 +139,12 @@ def accuracy_table(evaluation: MinimalPairEvaluation) -> Table:
 def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> Iterator[Part]:
     full, left_out = evaluation.full, evaluation.scoring.left_out
     yield Paragraph(
-        f"A model is right where the good side of a pair has the higher score; "
-        f"{_TIE_RULE_TEXTS[evaluation.settings.ties]}. Pairs whose sides are the same do not "
-        f"count. Accuracies of phenomena and overall are "
-        f"means over paradigms; in brackets 95 % intervals (Wilson's), for other pairs of the same "
-        f"paradigms. Columns without intervals are others' results, on pairs of their own number."
+        "A model is correct if the good side of a pair has the higher score; "
+        f"{_TIE_RULE_TEXTS[evaluation.settings.ties]}. Pairs with two equal sides do not "
+        "count. Accuracies of phenomena and overall accuracies are means over paradigms. "
+        "Brackets contain 95 % intervals (Wilson 1927), which generalise to other pairs of "
+        "the same paradigms. Columns without intervals are published results, which may be "
+        "based on other numbers of pairs."
     )
     if evaluation.scoring.refusals:
         yield page_table(tables["refusals"])
@@ -159,7 +160,7 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
     if left_out:
         sentences = counted(len({omission.sentence for omission in left_out}), "sentence")
         yield Heading("Left out")
-        yield Paragraph(f"Not every model can read {sentences} (left_out.csv).")
+        yield Paragraph(f"Not all models can score {sentences} (left_out.csv).")
         yield page_table(tables["left_out"], most=_SHOWN)
     judged_paradigms = evaluation.people.keys() & (full.paradigms if full else ())
     if judged_paradigms:
@@ -169,8 +170,9 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
         items = counted(sum(paradigm["items"] for paradigm in people), "pair")
         yield Heading("People")
         yield Paragraph(
-            f"In {counted(len(people), 'paradigm')} one person agrees with the labels in "
-            f"{individual:.6f} of the choices, and the majority in {majorities:,} of {items}."
+            f"In {counted(len(people), 'paradigm')} single participants agree with the "
+            f"labels in a proportion of {individual:.6f} of the choices, and the majority in "
+            f"{majorities:,} of {items}."
         )
     if any(tables.get("contrasts", {}).values()):
         yield from (Heading("Contrasts"), page_table(tables["contrasts"]))

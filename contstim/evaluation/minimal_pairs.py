@@ -122,7 +122,8 @@ def pair_files(path: Path | str) -> list[Path]:
         if files := sorted(file for file in path.glob(pattern) if file.suffix.lower() in _ENDINGS):
             return files
     raise InputError(
-        f"There are no minimal pairs in {path}, no table ({', '.join(_ENDINGS)}) or folder of them."
+        f"{path} contains no minimal pairs: it must be a table ({', '.join(_ENDINGS)}) or a "
+        "folder of tables."
     )
 
 
@@ -166,7 +167,7 @@ def read_minimal_pairs(
             say(f"Columns of {file.name}: {table.form}.")
         forms.setdefault(columns, f"{file} is in the form of {table.form}")
         if len(forms) > 1:
-            raise InputError(f"{', '.join(forms.values())}: give one collection, in one form.")
+            raise InputError(f"{', '.join(forms.values())}. Use one collection in one form.")
         for row_number, row in enumerate(table.rows):
             where = f"{file}, row {row_number + 1}"
             number = str(row_number) if table.is_known else f"{file.stem} {row_number}"
@@ -175,8 +176,8 @@ def read_minimal_pairs(
             key = (pair.paradigm, pair.pair_id)
             if key in where_by_key:
                 raise InputError(
-                    f"{where}: pair {pair.pair_id} of {pair.paradigm} stands twice; see "
-                    f"{where_by_key[key]}. Of two versions of a collection, give one."
+                    f"{where}: pair {pair.pair_id} of {pair.paradigm} occurs twice; see "
+                    f"{where_by_key[key]}. Use one version of a collection."
                 )
             where_by_key[key] = where
             if phenomena.setdefault(pair.paradigm, pair.phenomenon) != pair.phenomenon:
@@ -189,7 +190,7 @@ def read_minimal_pairs(
         if not table.is_known:  # default identifiers contain the file's name, so duplicates differ
             _refuse_second_version(file, pairs[-len(table.rows) :], file_of_texts)
     if not pairs:
-        raise InputError(f"There are no pairs in {listed(paths)}: there are no rows.")
+        raise InputError(f"{listed(paths)} contains no pairs, because there are no rows.")
     return sample_pairs(pairs, settings.sample, settings.seed) if settings.sample else pairs
 
 
@@ -208,8 +209,8 @@ def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
     known = (f"{name} ({', '.join(filter(None, parts))})" for name, parts in COLLECTIONS.items())
     raise InputError(
         f"{file} has the columns {listed(rows[0], 50)}, which are those of "
-        f"{' and '.join(fitting.values()) or 'no known collection'}. Known are "
-        f"{'; '.join(known)}. {REMEDY}."
+        f"{' and '.join(fitting.values()) or 'no known collection'}. The known "
+        f"collections have {'; '.join(known)}. {REMEDY}."
     )
 
 
@@ -220,7 +221,7 @@ def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
     if 2 * len(single) > len(words):
         raise InputError(
             f"{file}: {len(single):,} of {len(words):,} sentences, such as {single[0]!r}, "
-            "are not segmented into words. Put spaces between words, as a segmenter does."
+            "are not segmented into words. Put spaces between words."
         )
 
 
@@ -232,8 +233,8 @@ def _refuse_second_version(
     earlier = [file_of_texts[both] for both in texts if both in file_of_texts]
     if 2 * len(earlier) > len(texts):
         raise InputError(
-            f"{file}: {len(earlier):,} of {counted(len(texts), 'pair')} are in {earlier[0]} too. "
-            "Of two versions of a collection, give one."
+            f"{file}: {len(earlier):,} of {counted(len(texts), 'pair')} are also in "
+            f"{earlier[0]}. Use one version of a collection."
         )
     file_of_texts.update(dict.fromkeys(texts, file))
 
@@ -249,7 +250,7 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
                 return as_value(cell)
         except ValueError as error:
             raise InputError(f"{where}, field {field!r}: {str(error).rstrip('.')}.") from error
-        problem = f"the field {field!r} is empty or not there"
+        problem = f"the field {field!r} is empty or missing"
         raise InputError(f"{where}: {problem}; its fields are {listed(row)}.")
 
     def sides(method: Method) -> tuple[Continuation, Continuation] | None:
@@ -321,11 +322,11 @@ def read_human_agreement(path: Path | str | None) -> dict[str, dict[str, Any]]:
             for paradigm, pair, is_right in _choices(row):
                 choices_by_paradigm[paradigm][pair].append(is_right)
     except KeyError as error:
-        raise InputError(f"{path} has no column {error}: it is no table of BLiMP's.") from None
+        raise InputError(f"{path} has no column {error}: it is not a table of BLiMP.") from None
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
     if not choices_by_paradigm:
-        raise InputError(f"{path} has not an approved answer of anybody who speaks English.")
+        raise InputError(f"{path} has no approved answer of a speaker of English.")
     agreement = {}
     for paradigm, items in sorted(choices_by_paradigm.items()):
         # Averaged by pair first, so that pairs with more judgements have equal weight
@@ -364,7 +365,7 @@ def read_published_accuracies(path: Path | str | None) -> dict[str, dict[str, fl
         return {}
     columns = read_table(path)
     if "UID" not in columns:
-        raise InputError(f"{path} has no field 'UID'; it is not a summary of BLiMP's models.")
+        raise InputError(f"{path} has no field 'UID'; it is not a summary of the models of BLiMP.")
     paradigms = parsed(path, "UID", columns["UID"], cell_text, "text")
     accuracies: dict[str, dict[str, float]] = {}
     for model in columns:

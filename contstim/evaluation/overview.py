@@ -64,9 +64,9 @@ class ContextGain:
         if self.nats <= WORSE_CONTEXT:
             return ""
         return (
-            f"sentences are {self.nats:.1f} nats likelier after {self.best!r} than after "
-            f"{self.own!r}, the context of the model. Set `context` for the model in [models], or "
-            f"compare contexts with: contstim models {specification}"
+            f"sentences are {self.nats:.1f} nats more likely after {self.best!r} than after "
+            f"{self.own!r}, the context of the model. Set `context` for the model in "
+            f"[models], or compare contexts with: contstim models {specification}"
         )
 
 

@@ -147,8 +147,8 @@ def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence
     if not pairs:
         columns = f"the columns {listed(items)}" if items else "no column of items"
         raise InputError(
-            f"{file} has {len(rows):,} rows of single sentences, and {columns} that would put each "
-            f"acceptable one together with one other under {label}. {REMEDY}."
+            f"{file} has {len(rows):,} rows of single sentences, and {columns} that pairs "
+            f"each acceptable sentence with one other sentence by {label}. {REMEDY}."
         )
     joined = [
         {**rows[good], _GOOD: rows[good].get(sentence), _BAD: rows[bad].get(sentence), _PAIR: name}

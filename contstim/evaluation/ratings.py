@@ -169,8 +169,9 @@ def rating_findings(evaluation: RatingEvaluation) -> Findings:
 def _paragraphs(n_sentences: int, n_compared: int) -> Iterator[Paragraph]:
     methods = "; ".join(f"{name}: {method}" for name, method in INTERVALS.items())
     yield Paragraph(
-        f"{n_compared:,} of {counted(n_sentences, 'sentence')} have a rating and a score under "
-        f"every model. In brackets 95 % intervals for other sentences of the same kind: {methods}."
+        f"{n_compared:,} of {counted(n_sentences, 'sentence')} have a rating and a score "
+        "under every model. Brackets contain 95 % intervals, which generalise to other "
+        f"sentences of the same kind: {methods}."
     )
 
 

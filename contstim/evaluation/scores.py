@@ -197,8 +197,8 @@ def score_pairs(
     if not by_method:
         # One reason is enough: usually it applies to all methods
         reasons = [*refusals.values(), *(omission.reason for omission in left_out)]
-        reason = next(iter(reasons), "No pair has the fields that the method compares.")
-        raise InputError(f"Nothing could be compared. {reason}")
+        reason = next(iter(reasons), "No pair has the fields that the method needs.")
+        raise InputError(f"No pair could be compared. {reason}")
     return PairScoring(tuple(by_method), refusals, tuple(dict.fromkeys(left_out)))
 
 
@@ -212,7 +212,9 @@ def pair_scores_from_table(
         ScoreError: if the table lacks sentences (lists the first ones).
     """
     if set(methods) - {Method.FULL_SENTENCE}:
-        raise InputError("A table of scores holds full sentences: prefix methods need models.")
+        raise InputError(
+            "A table of scores has scores of whole sentences only. For prefix methods, name models."
+        )
     rows = table.rows_of(side for pair in pairs for side in (pair.good, pair.bad))
     sides = table.log_probs[rows].reshape(len(pairs), 2, len(table.models))
     return PairScoring((PairScores(tuple(pairs), table.models, sides),), {}, ())

@@ -27,9 +27,11 @@ class Method(StrEnum):
 class MinimalPairSettings:
     """Options of an evaluation on minimal pairs."""
 
-    method: Annotated[tuple[Method, ...], Help("What to compare. By default all.")] = ()
-    ties: Annotated[TieRule, Help("How a tie counts.")] = "wrong"
-    sample: Annotated[int | None, Help("Pairs of each paradigm, at random.", at_least=1)] = None
+    method: Annotated[tuple[Method, ...], Help("Methods of comparison; by default all.")] = ()
+    ties: Annotated[TieRule, Help("Value of a tie.")] = "wrong"
+    sample: Annotated[int | None, Help("Number of random pairs of each paradigm.", at_least=1)] = (
+        None
+    )
     seed: Seed = 0
 
 
@@ -40,7 +42,7 @@ MINIMAL_PAIRS = MinimalPairSettings()
 class AcceptabilitySettings:
     """Options of an evaluation on gradient judgements."""
 
-    column: Annotated[tuple[str, ...], Help("A model's column of --scores; else all.")] = ()
+    column: Annotated[tuple[str, ...], Help("Column of a model in --scores; by default all.")] = ()
     delta: Annotated[
         tuple[float, ...], Help("δ of the Acceptability Delta Criterion.", above=0)
     ] = (
@@ -48,9 +50,9 @@ class AcceptabilitySettings:
         1.0,
         5.0,
     )  # values of Vázquez Martínez (2021)
-    scores_as_given: Annotated[bool, Help("The scores are z-scores already.")] = False
-    human_z_scores: Annotated[bool, Help("Turn the judgements into z-scores too.")] = False
-    allow_missing: Annotated[bool, Help("Leave out what a table of scores lacks.")] = False
+    scores_as_given: Annotated[bool, Help("The scores are already z-scores.")] = False
+    human_z_scores: Annotated[bool, Help("Convert judgements to z-scores, too.")] = False
+    allow_missing: Annotated[bool, Help("Exclude sentences without scores.")] = False
 
 
 ACCEPTABILITY = AcceptabilitySettings()
@@ -60,9 +62,9 @@ ACCEPTABILITY = AcceptabilitySettings()
 class DesiderataSettings:
     """Options of an evaluation of scoring rules."""
 
-    sample: Annotated[int, Help("Sentences to draw by chance; 0 for all.", at_least=0)] = 0
-    words: Annotated[int, Help("Words to draw from the frequencies.", at_least=1)] = 500
-    carrier: Annotated[tuple[str, ...], Help("A sentence with '_' for the word.")] = (
+    sample: Annotated[int, Help("Number of random sentences; 0 for all.", at_least=0)] = 0
+    words: Annotated[int, Help("Number of words to draw from the frequencies.", at_least=1)] = 500
+    carrier: Annotated[tuple[str, ...], Help("Carrier sentence, with '_' for the word.")] = (
         "My word is _",
         "The next word is _",
         "She wrote down the word _",

@@ -49,7 +49,7 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
     with decoding(path, "an .npz of plain arrays"), ZipFile(path) as archive:
         members = archive.infolist()
         if duplicates := repeated(member.filename for member in members):
-            raise ValueError(f"it holds {duplicates[0]} twice")
+            raise ValueError(f"it contains {duplicates[0]} twice")
         return {
             member.filename.removesuffix(_ENDING): _read_member(archive, member, path)
             for member in members
@@ -58,11 +58,11 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
 
 def _read_member(archive: ZipFile, member: ZipInfo, path: Path | str) -> npt.NDArray[Any]:
     if not member.filename.endswith(_ENDING):
-        raise ValueError(f"it holds {member.filename}, which is not an {_ENDING}")
+        raise ValueError(f"it contains {member.filename}, which is not an {_ENDING} file")
     # Both sizes in the archive may be false, but no member is longer than the file
     compressed_size = min(member.compress_size, Path(path).stat().st_size)
     if member.file_size > _MAX_COMPRESSION * compressed_size:
-        raise ValueError(f"{member.filename} claims to be larger than it can be")
+        raise ValueError(f"{member.filename} has an impossible size")
     with archive.open(member) as file:
         return _read_array(file, member.file_size)
 
@@ -80,7 +80,7 @@ def _read_array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
     # math.prod, since NumPy's product of a huge shape would overflow to a small number
     claimed_size = math.prod(shape) * dtype.itemsize
     if dtype.hasobject:
-        raise ValueError("it holds objects of Python, which could run code")
+        raise ValueError("it contains Python objects, which could run code")
     if min(shape, default=0) < 0 or claimed_size != size - file.tell():
         raise ValueError(
             f"its header claims an array {shape} of {dtype} ({claimed_size:,} bytes), but "

@@ -67,7 +67,7 @@ def parse_json_object(
     value = parse_json(text, source, constants=constants)
     if not isinstance(value, dict):
         raise InputError(
-            f'{source} is not a JSON object: expected {{"name": value, …}}, not {shortened(value)}.'
+            f'{source} is not a JSON object: expected {{"name": value, …}}, got {shortened(value)}.'
         )
     return value
 
@@ -175,8 +175,8 @@ def refuse_other_format(path: Path | str, content: Mapping[str, Any]) -> None:
     """
     if content.get("format", FORMAT) != FORMAT:
         raise InputError(
-            f"{path} has the format {shortened(content['format'])}, and this version of contstim "
-            f"reads {FORMAT}: make the file again, or use the version that wrote it."
+            f"{path} has the format {shortened(content['format'])}, but this version of "
+            f"contstim reads {FORMAT}. Make the file again, or use the version that wrote it."
         )
 
 
@@ -192,7 +192,7 @@ def _source_errors(source: object, language: str) -> Iterator[None]:
     try:
         yield
     except RecursionError:
-        problem = f"lists and objects are nested deeper than {DEEPEST}"
+        problem = f"lists and objects are nested more than {DEEPEST} levels deep"
         raise InputError(f"{source} is not readable {language}: {problem}.") from None
     except ValueError as error:
         # Python's message on integers of more than 4,300 digits gives advice for programmers
@@ -249,7 +249,7 @@ def _check_value(value: object) -> None:
                 try:
                     part.encode()
                 except UnicodeEncodeError:
-                    raise ValueError("a text holds half of a surrogate pair") from None
+                    raise ValueError("a text contains half of a surrogate pair") from None
             elif isinstance(part, int):
                 try:
                     float(part)  # so that later computations cannot overflow

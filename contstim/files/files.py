@@ -55,8 +55,8 @@ def writing(path: Path | str, *, private: bool = False) -> Iterator[Path]:
         raise InputError(f"Cannot write {target}: {error.strerror or error}.") from error
     except UnicodeEncodeError as error:
         raise InputError(
-            f"Cannot write {target}: {error.object[error.start : error.end]!r} cannot be written "
-            f"as UTF-8. Was a name or a text given in another encoding?"
+            f"Cannot write {target}: {error.object[error.start : error.end]!r} cannot be "
+            "written as UTF-8. Use UTF-8 for names and texts."
         ) from error
 
 
@@ -162,8 +162,8 @@ def path_inside(folder: Path | str, name: str) -> Path:
     parts = Path(name).parts  # none of "" and "."
     if not parts or Path(name).is_absolute() or {"..", "\\", "\0"} & {*name, *parts}:
         raise InputError(
-            f"{name!r} does not name a file within {root}: such a name has no '..', backslash or "
-            "null character, and does not begin with '/'. Choose another name."
+            f"{name!r} must be a file in {root}: the name must not contain '..', a backslash "
+            "or a null character, or begin with '/'. Choose another name."
         )
     try:
         inside = Path(folder).resolve() in path.resolve().parents
@@ -171,8 +171,8 @@ def path_inside(folder: Path | str, name: str) -> Path:
         inside = False
     if not inside:
         raise InputError(
-            f"{name!r} is a link that leads out of {root}, or stands behind one. Put the file or "
-            "folder itself in the place of the link."
+            f"{name!r} is, or is inside, a link to a place outside {root}. Replace the link "
+            "by the file or folder."
         )
     return path
 
@@ -286,8 +286,8 @@ def file_lock(path: Path, holder: str) -> Iterator[str | None]:
             file.flush()
     except OSError as error:
         raise StoreError(
-            f"Cannot use the lock {path}: {error.strerror or error}. Its folder must be one that "
-            "you may write: copy what is in it to another."
+            f"Cannot use the lock {path}: {error.strerror or error}. Its folder must be "
+            "writable. Copy the files to another folder."
         ) from error
     with file:
         if not acquired:

@@ -57,12 +57,12 @@ def plugin(group: str, name: str, kind: type[_Kind], error: type[ContstimError])
     except Exception as reason:
         raise error(
             f"The {word.lower()} {name!r} of {_origin(entry)} cannot be loaded: "
-            f"{type(reason).__name__}: {reason}. Mend or uninstall that package."
+            f"{type(reason).__name__}: {reason}. Repair or uninstall this package."
         ) from reason
     if not isinstance(value, kind) or getattr(value, "name", None) != name:
         raise error(
-            f"The entry point {name!r} of {_origin(entry)} is not a {word} of that name, but "
-            f"{value!r}. Its value names a {kind.__module__}.{word}(name={name!r}, …)."
+            f"The entry point {name!r} of {_origin(entry)} must be a {word} of this name, "
+            f"got {value!r}. Its value must be a {kind.__module__}.{word}(name={name!r}, …)."
         )
     return value
 

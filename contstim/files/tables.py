@@ -283,7 +283,7 @@ def _read(
                 else:
                     columns = _read_csv(path, file, footer)
     if not may_be_empty and not any(columns.values()):
-        raise InputError(f"{path} has a header and no rows.")
+        raise InputError(f"{path} has a header but no rows.")
     return columns
 
 
@@ -339,10 +339,10 @@ def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, 
     except csv.Error as error:
         raise InputError(
             f"{path}, line {line}: the row that begins here is not readable CSV ({error}). "
-            "Is the file cut off, or a quotation mark missing?"
+            "Check whether the file is complete, and for a missing quotation mark."
         ) from error
     if not header:
-        raise InputError(f"{path} is empty; expected a header and rows.")
+        raise InputError(f"{path} is empty. Use a table with a header and rows.")
     if duplicates := sorted(repeated(header)):
         raise InputError(f"{path} names these columns twice: {listed(duplicates)}.")
     table = dict(zip(header, columns, strict=True))
@@ -385,9 +385,9 @@ def _replace_commas(
     if commas and mixed:
         name, cell = next(iter(commas.items()))
         raise InputError(
-            f"{path} does not say whether its numbers have decimal commas or points: {cell} under "
-            f"{name}, {mixed[0][1]} under {mixed[0][0]}. Save it with one decimal sign and nothing "
-            "between thousands."
+            f"{path} has ambiguous decimal signs: {cell} under {name}, {mixed[0][1]} "
+            f"under {mixed[0][0]}. Save it with one decimal sign and no thousands "
+            "separator."
         )
     points = {name: [cell.replace(",", ".") for cell in table[name]] for name in commas}
     return table | points
@@ -402,7 +402,7 @@ def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
     if not columns:
-        raise InputError(f"{path} is empty; expected one JSON object a line.")
+        raise InputError(f"{path} is empty. Use one JSON object per line.")
     return columns
 
 

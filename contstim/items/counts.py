@@ -28,7 +28,7 @@ def read_pair_counts(path: Path | str) -> dict[tuple[str, str], int]:
     counts: dict[tuple[str, str], int] = {}
     for model_1, model_2, per_pair in zip(*columns, strict=True):
         if (model_1, model_2) in counts:
-            raise InputError(f"{path} has two counts for {model_1}, {model_2}.")
+            raise InputError(f"{path} has two counts for {model_1}, {model_2}. Remove one.")
         counts[model_1, model_2] = per_pair
     return counts
 

@@ -196,25 +196,39 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
 def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
     """Explain the kinds of flags that need neither a text nor a table."""
     return {
-        FlagKind.BLOCKED: "A word is on the block list, which has "
-        f"{counted(len(settings.rules.blocked), 'word')}.",
-        FlagKind.DEBRIS: "A word is not one by its spelling: it holds a digit or another sign, or "
-        "is a single letter, an abbreviation, or a part that was cut off.",
-        FlagKind.REPEATED: "A word stands twice or more in one sentence; articles and prepositions "
-        "that may repeat, only in a row.",
-        FlagKind.FREQUENT: f"A word stands in more than {counted(often, 'item')}. Of synthetic "
-        "sentences only the words that were changed count, and no function words.",
-        FlagKind.SIMILAR: "A sentence of another item is the same, or differs by one word. "
-        "Trials of one triplet or of different groups are not compared.",
-        FlagKind.UNLIKELY: f"A word of a synthetic sentence is less likely under the judge than "
-        f"the least likely one of {1 - _QUANTILE:.0%} of the natural sentences."
+        FlagKind.BLOCKED: "A word is on the list of blocked words "
+        f"({counted(len(settings.rules.blocked), 'word')}).",
+        FlagKind.DEBRIS: (
+            "A string is not spelled like a word: it contains a digit or another sign, or is "
+            "a single letter, an abbreviation or a fragment."
+        ),
+        FlagKind.REPEATED: (
+            "A word occurs at least twice in one sentence. Articles and prepositions that "
+            "may repeat are flagged only if they are adjacent."
+        ),
+        FlagKind.FREQUENT: (
+            f"A word occurs in more than {counted(often, 'item')}. In synthetic sentences "
+            "only new words count. Function words do not count."
+        ),
+        FlagKind.SIMILAR: (
+            "Another item has the same sentence, or one that differs by one word. Trials of "
+            "one triplet or of different groups are not compared."
+        ),
+        FlagKind.UNLIKELY: (
+            "A word of a synthetic sentence is less likely under the judge than the least "
+            f"likely word of {1 - _QUANTILE:.0%} of the natural sentences."
+        )
         if settings.judged
-        else "Not looked for: name a model that is none of those compared with --judge.",
-        FlagKind.AGREEING: "Both models prefer the same sentence; of a triplet, a model finds the "
-        f"one that it is to reject less than {_SMALL_DROP:g} nat less likely than the natural one. "
-        "Trials are looked at only where their scores are given (--scores).",
-        FlagKind.LENGTH: f"A synthetic sentence is more than {_CHARACTERS} characters longer or "
-        "shorter than its natural one. All models find longer sentences less likely.",
+        else "Not checked: name a judge with --judge, a model that is not compared in the study.",
+        FlagKind.AGREEING: (
+            "Both models prefer the same sentence; or, in a triplet, the sentence that a "
+            f"model should reject is less than {_SMALL_DROP:g} nat less likely than the "
+            "natural sentence. Trials are checked only if their scores are given (--scores)."
+        ),
+        FlagKind.LENGTH: (
+            f"A synthetic sentence is more than {_CHARACTERS} characters longer or shorter "
+            "than the natural sentence. Longer sentences are less likely under all models."
+        ),
     }
 
 
@@ -230,9 +244,9 @@ def _word_details(
     for word in sorted(words):
         reason = rules.misspelled(word)
         if rules.unwanted(word) is not None:
-            details[word] = (FlagKind.BLOCKED, f"“{word}” is on the block list.")
+            details[word] = (FlagKind.BLOCKED, f"“{word}” is a blocked word.")
         elif reason is not None:
-            detail = f"“{word}” is not a word by its spelling: {reason}."
+            detail = f"“{word}” is not spelled like a word: {reason}."
             details[word] = (FlagKind.DEBRIS, detail)
         elif word in names:
             details[word] = (FlagKind.NAME, f"“{word}” is a name.")
@@ -257,8 +271,8 @@ def _find_names(
     share = sum(word in names for word in inner) / max(1, len(inner))
     if share > MANY_NAMES and not rules.common:  # as in German, where nouns are capitalised
         return set(), (
-            f"Names were not looked for: {share:.0%} of the words inside sentences are "
-            "capitalised, so that capitals do not tell names."
+            f"Names were not checked: {share:.0%} of the words inside sentences are "
+            "capitalised, so capitals do not indicate names."
         )
     return names, "A word is always capitalised inside sentences."
 
@@ -275,14 +289,14 @@ def _find_rare(
     lowest = frequencies.zipf(rarest)
     if lowest >= settings.rare:
         return {}, (
-            f"Rare words were not looked for: {frequencies.source} is so short that even the "
-            f"rarest word has Zipf {lowest:.1f}. Give a longer text with --text, or a higher "
-            "--rare."
+            f"Rare words were not checked: in {frequencies.source}, which is short, even the "
+            f"rarest word has a Zipf frequency of {lowest:.1f}. Give a longer text with "
+            "--text, or a higher --rare."
         )
     zipfs = {word: frequencies.zipf(word) for word in words}
     return {word: zipf for word, zipf in zipfs.items() if zipf < settings.rare}, (
-        f"A word is below {settings.rare:g} on the Zipf scale (10 in a thousand million words is "
-        f"1, a thousand is 3), by how often it stands in {frequencies.source}."
+        f"A word has a Zipf frequency below {settings.rare:g} in {frequencies.source} (1 "
+        "means 10 occurrences in a billion words, 3 means 1,000)."
     )
 
 
@@ -306,8 +320,8 @@ def _word_flags(
                 # "in the house in the town" is well-formed, "in in the house" is not
                 if word in doubled or (times > 1 and word not in repeatable):
                     often = "twice" if times == 2 else f"{times} times"
-                    how = "twice in a row" if word in doubled else f"{often} in a sentence"
-                    details_by_kind[FlagKind.REPEATED, word] = f"“{word}” stands {how}."
+                    how = "twice in a row" if word in doubled else f"{often} in one sentence"
+                    details_by_kind[FlagKind.REPEATED, word] = f"“{word}” occurs {how}."
         for kind, word in sorted(details_by_kind, key=lambda entry: order.index(entry[0])):
             yield Flag(item_id, kind, details_by_kind[kind, word])
 
@@ -343,7 +357,7 @@ def _frequent_flags(
     for item_id, item_words in words_of.items():
         for word in item_words:
             if len(sources[word]) > often:
-                detail = f"“{word}” stands in {len(sources[word]):,} items."
+                detail = f"“{word}” occurs in {len(sources[word]):,} items."
                 yield Flag(item_id, FlagKind.FREQUENT, detail)
 
 
@@ -374,8 +388,8 @@ def _similar_flags(
             more = f", and {len(others) - 1:,} more" if len(others) > 1 else ""
             same = others[first] in sentences[item.item_id]
             detail = (
-                f"{'The same sentence' if same else 'All but one word of a sentence'} stands in "
-                f"{first}: “{others[first].text}”{more}."
+                f"{'The same sentence' if same else 'A sentence that differs by one word'} "
+                f"is in {first}: “{others[first].text}”{more}."
             )
             yield Flag(item.item_id, FlagKind.SIMILAR, detail)
 
@@ -387,18 +401,18 @@ def _select_table(
     kinds = (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY)
     words = {word for sentence in sentences for word in sentence.words}
     if table is None or not table.fits(words):
-        reason = "Not looked for: most words have no part of speech. Give a table with --tags."
+        reason = "Not checked: most words have no part of speech. Give a table with --tags."
         return None, dict.fromkeys(kinds, reason)
     explanations = (
-        f"{_MISFITS} new words of a sentence or more, or more than half of them, hardly ever have "
-        f"the part of speech of the words that they replaced: in less than {MISFIT:.0%} of their "
-        f"uses, by {table.name}. People agree on fewer of such items.",
-        f"Parts of speech follow one another {SELDOM} times more seldom than by chance, and in the "
-        "natural sentence others did."
+        f"At least {_MISFITS} new words of a sentence, or more than half of them, rarely "
+        f"have the part of speech of the replaced words: in less than {MISFIT:.0%} of their "
+        f"uses, according to {table.name}. People agree less on such items.",
+        f"A sequence of parts of speech is {SELDOM} times less frequent than by chance, and "
+        "the natural sentence has another sequence."
         if table.pairs
-        else f"Not looked for: {table.name} does not tell which follow one another.",
-        f"New words are rarer or more frequent, by more than {_ZIPF:g} on the Zipf scale for the "
-        "mean of a sentence. All models find rarer words less likely.",
+        else f"Not checked: {table.name} contains no sequences of parts of speech.",
+        f"The mean Zipf frequency of a synthetic sentence differs by more than {_ZIPF:g} "
+        "from that of the natural sentence. Rarer words are less likely under all models.",
     )
     return table, dict(zip(kinds, explanations, strict=True))
 
@@ -454,7 +468,7 @@ def _agreement_flags(stimuli: Iterable[Stimulus], scores: ScoreTable | None) -> 
     """Yield flags of items for which the models agree, or a model's drop is small."""
     for stimulus in stimuli:
         if isinstance(stimulus, Triplet):
-            detail = f"A model finds its sentence {min(stimulus.drops):.1f} nats less likely."
+            detail = f"The smaller drop in log-probability is {min(stimulus.drops):.1f} nats."
             agree, name = min(stimulus.drops) < _SMALL_DROP, stimulus.triplet_id
         else:
             detail = "Both models prefer the same sentence."

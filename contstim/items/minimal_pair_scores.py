@@ -140,7 +140,7 @@ class MinimalPairScores:
             raise InputError(f"{path} has the pair {duplicates[0][1]} of {duplicates[0][0]} twice.")
         log_probs = np.array(columns[4:], np.float64).reshape(len(models), 2, -1).transpose(2, 1, 0)
         if (log_probs == np.inf).any():
-            raise InputError(f"{path} has an infinite score: scores are finite or -inf.")
+            raise InputError(f"{path} has an invalid score: scores must be finite or -inf.")
         return MinimalPairScores(pairs, models, log_probs, near)
 
 

@@ -235,8 +235,8 @@ class Review:
         absent = [item_id for item_id in reviewed if item_id not in by_id]
         if absent:
             raise InputError(
-                f"The review is of another set: {len(absent):,} of {len(reviewed):,} reviewed "
-                f"{now[0].kind}s are not in {table}, such as {shortened(absent[0])}."
+                f"The review is about other items: {len(absent):,} of {len(reviewed):,} "
+                f"reviewed {now[0].kind}s are not in {table}, such as {shortened(absent[0])}."
             )
         for item_id, item in reviewed.items():
             for old, new in zip(item.sentences, by_id[item_id].sentences, strict=True):
@@ -263,8 +263,8 @@ def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[Reviewed
         first, second, third = (*sentences, None)[:3]
         if first is None or second is None:
             raise InputError(
-                f"{item_id} has no texts, so that nobody can review it: select pairs from scores "
-                "that have a column 'sentence'."
+                f"{item_id} has no texts to review. Select pairs from scores with a column "
+                "'sentence'."
             )
         source = ("", "", 0)
         if isinstance(stimulus, Trial):
@@ -304,7 +304,8 @@ def read_reviews(paths: Sequence[Path | str]) -> Review:
                 raise InputError(f"{path}, row {row}: the item_id is empty.")
             if (item.sentence_3 is None) is (item.kind is ItemKind.TRIPLET):
                 raise InputError(
-                    f"{path}, row {row}: a triplet has three sentences, a pair or trial two."
+                    f"{path}, row {row}: a triplet must have three sentences, and a pair or "
+                    "trial two."
                 )
         first_rows.append(len(decisions))
         # Two unnamed downloads are two reviewers: review.csv and review (1).csv

@@ -59,14 +59,17 @@ class ScoreTable(ShownAsTable):
 
     def __post_init__(self) -> None:
         if duplicates := sorted(repeated(self.models)):
-            raise ScoreError(f"Model names must differ; given twice: {listed(duplicates)}.")
+            raise ScoreError(f"Model names must be unique, got several: {listed(duplicates)}.")
         if "sentence" in self.models:
-            raise ScoreError("'sentence' is the column of texts and cannot name a model.")
+            raise ScoreError(
+                "The name of a model must not be 'sentence', which is the column of texts. "
+                "Rename the model."
+            )
         rows = len(self.log_probs) if self.sentences is None else len(self.sentences)
         if self.log_probs.shape != (rows, len(self.models)):
             raise ScoreError(
-                f"{rows:,} sentences × {len(self.models)} models need scores of that shape, "
-                f"not {self.log_probs.shape}."
+                f"log_probs must have the shape ({rows:,}, {len(self.models)}), sentences × "
+                f"models, got {self.log_probs.shape}."
             )
         # -inf is a valid score of an impossible sentence; +inf and nan are not
         bad = np.argwhere(np.isnan(self.log_probs) | (self.log_probs == np.inf))
@@ -75,8 +78,8 @@ class ScoreTable(ShownAsTable):
             text = f" ({self.sentences[row].text!r})" if self.sentences else ""
             raise ScoreError(
                 f"The score of row {row}{text} under {self.models[column]} is "
-                f"{self.log_probs[row, column]}; scores are finite or -inf. "
-                f"{len(bad):,} such values in all: score these sentences again."
+                f"{self.log_probs[row, column]}; scores must be finite or -inf. There are "
+                f"{len(bad):,} such values. Score these sentences again."
             )
         if self.sentences is None or len(self.rows) == len(self.sentences):
             return
@@ -85,8 +88,8 @@ class ScoreTable(ShownAsTable):
             first = self.rows[sentence]
             if (self.log_probs[first] != self.log_probs[row]).any():
                 raise ScoreError(
-                    f"{sentence.text!r} is scored in two ways, in rows {first} and {row}: leave "
-                    f"one of them out."
+                    f"{sentence.text!r} has different scores in rows {first} and {row}. "
+                    "Remove one row."
                 )
 
     @cached_property
@@ -98,8 +101,8 @@ class ScoreTable(ShownAsTable):
         """
         if self.sentences is None:
             raise ScoreError(
-                "These are scores without sentences, so that none can be looked up: they must "
-                "have a column 'sentence'."
+                "The scores have no sentences, so scores of a sentence cannot be found. Use "
+                "scores with a column 'sentence'."
             )
         rows: dict[Sentence, int] = {}
         for row, sentence in enumerate(self.sentences):
@@ -128,7 +131,7 @@ class ScoreTable(ShownAsTable):
             ScoreError: if the table does not have the model (lists its models).
         """
         if model not in self.models:
-            raise ScoreError(f"No scores for {model!r}; there are {listed(self.models)}.")
+            raise ScoreError(f"The model must be one of {listed(self.models)}, got {model!r}.")
         return self.log_probs[:, self.models.index(model)]
 
     def doubled_ranks(self) -> IntArray:
@@ -154,7 +157,7 @@ class ScoreTable(ShownAsTable):
         """
         n = len(self.log_probs)
         if n < 2:
-            raise ScoreError("Agreement is about pairs: it needs two sentences or more.")
+            raise ScoreError("Agreement needs at least two sentences.")
         n_models = len(self.models)
         shares = np.empty((n_models, n_models))
         # Including i = j: ties reduce a model's agreement with itself
@@ -190,8 +193,8 @@ class ScoreTable(ShownAsTable):
                 )
             if not 0 < len(columns) <= MOST_MODELS:
                 raise ScoreError(
-                    f"{path} has {len(columns):,} columns of scores beside the sentences; expected "
-                    f"one per model, of which there may be {MOST_MODELS:,}."
+                    f"{path} has {len(columns):,} columns of scores; the maximum is "
+                    f"{MOST_MODELS:,} models."
                 )
             if not any(map(len, columns.values())):
                 raise ScoreError(f"{path} has no scores; expected one per sentence.")
@@ -226,7 +229,7 @@ class ScoreTable(ShownAsTable):
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                         np.lib.format.write_array(file, np.asarray(column), allow_pickle=False)
         elif self.sentences is None:
-            raise ScoreError(f"Scores without sentences can only be written to .npz, not {path}.")
+            raise ScoreError(f"The file of scores without sentences must end in .npz, got {path}.")
         else:
             write_table(path, self.columns)
 

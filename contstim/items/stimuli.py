@@ -231,13 +231,13 @@ class Triplet:
         """Statement about which of the three sentences are equal; empty if all differ."""
         searches = ((self.model_1, self.synthetic_1), (self.model_2, self.synthetic_2))
         same = [
-            f"the sentence that {model} is to reject is the natural one"
+            f"the sentence that {model} should reject is the natural sentence"
             for model, synthetic in searches
             if synthetic == self.natural
         ]
         if same or self.distinct:
             return ", and ".join(same)
-        return "both models are to reject the same sentence"
+        return "both models should reject the same sentence"
 
 
 @dataclass(frozen=True)
@@ -328,10 +328,11 @@ def check_trials(trials: Iterable[Trial]) -> None:
         allowed, kinds = KINDS[trial.condition], (trial.kind_1, trial.kind_2)
         if kinds not in allowed:
             raise InputError(
-                f"{where}, so it compares {' or '.join(map(' with '.join, allowed))}, in this "
-                f"order, but kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}. Correct "
-                f"them, or exchange the sentences and their kinds, and in the responses turn its "
-                f"ratings ({2 * trial.scale.middle:g} - rating) and left (1 and 2)."
+                f"{where}, so it compares {' or '.join(map(' with '.join, allowed))}, in "
+                f"this order, but kind_1 and kind_2 are {trial.kind_1} and {trial.kind_2}. "
+                "Correct the kinds; or swap the sentences and their kinds, and in the "
+                f"responses reverse the ratings ({2 * trial.scale.middle:g} - rating) and "
+                "left (1 and 2)."
             )
 
 
@@ -357,8 +358,8 @@ def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sente
     kind = Path(path).suffix.lower()
     if kind in _OTHER_TABLES:
         raise InputError(
-            f"{path} is a kind of table that cannot be read here: save it as one of "
-            f"{', '.join(TABLE_KINDS)}, or give a text with one sentence a line."
+            f"{path} has an unsupported table format. Save it as one of "
+            f"{', '.join(TABLE_KINDS)}, or use a text with one sentence per line."
         )
     if kind not in TABLE_KINDS:
         return [Sentence.parse(line) for line in read_lines(path, notes)]
@@ -395,8 +396,8 @@ def read_pairs(path: Path | str) -> tuple[Pair, ...]:
         ranks = (pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1, pair.rank_2_model_2)
         if min(pair.row_1, pair.row_2) < 0 or not all(0 < rank <= 1 for rank in ranks):
             raise InputError(
-                f"{path}, row {row}: row_1 and row_2 count from 0, and ranks are above 0 and at "
-                f"most 1."
+                f"{path}, row {row}: row_1 and row_2 must be at least 0, and ranks above 0 "
+                "and at most 1."
             )
     return pairs
 
@@ -456,12 +457,11 @@ def read_trials(path: Path | str) -> tuple[Trial, ...]:
     _check_ids(path, trials, "trial_id")
     if len({trial.scale for trial in trials}) > 1:
         raise InputError(
-            f"{path} names several scales under scale; the trials of an experiment are answered on "
-            "one. Name the same in every row."
+            f"{path} has several scales in the column scale. Use the same scale in every row."
         )
     for row, trial in enumerate(trials):
         if trial.group < 1:
-            raise InputError(f"{path}, row {row}: the group {trial.group} is below 1.")
+            raise InputError(f"{path}, row {row}: group must be at least 1, got {trial.group}.")
         _check_sentences(path, row, trial)
     return trials
 
@@ -475,8 +475,8 @@ def on_scale(trials: Iterable[Trial], scale: Scale) -> tuple[Trial, ...]:
     trials = tuple(trials)
     if any(trial.scale not in (scale, Scale.CONFIDENCE) for trial in trials):
         raise InputError(
-            f"These trials ask for answers on the scale {trials[0].scale}, and the stated scale is "
-            f"{scale}. Leave out the stated one, or make the design on that scale."
+            f"The trials use the scale {trials[0].scale}, but `scale` is {scale}. Remove "
+            "`scale`, or make the design with this scale."
         )
     return tuple(replace(trial, scale=scale) for trial in trials)
 
@@ -499,8 +499,8 @@ def read_stimulus_table(
     if "row_1" in columns:
         return read_pairs(path)
     raise InputError(
-        f"{path} holds neither triplets (column triplet_id) nor trials (kind_1) nor pairs (row_1); "
-        f"its columns are {listed(columns)}."
+        f"{path} contains neither triplets (column triplet_id) nor trials (kind_1) nor pairs "
+        f"(row_1); its columns are {listed(columns)}."
     )
 
 
@@ -531,8 +531,8 @@ def _check_ids(path: Path | str, stimuli: Sequence[_Named], name: str) -> None:
     if repeats := repeated(ids):
         rows = [row for row, identifier in enumerate(ids) if identifier == repeats[0]]
         raise InputError(
-            f"{path} has the {name} {shortened(repeats[0])} in rows {rows[0]} and {rows[1]}; every "
-            f"row needs one of its own."
+            f"{path} has the {name} {shortened(repeats[0])} in rows {rows[0]} and {rows[1]}; "
+            f"each row needs a unique {name}."
         )
     for row, stimulus in enumerate(stimuli):
         suffix = f" is {stimulus.condition}" if isinstance(stimulus, Trial) else ""

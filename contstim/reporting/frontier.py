@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-ALTERNATIVE = "nats by which the rejecting model finds sentences less likely, by new words"
+ALTERNATIVE = "drop in log-probability under the rejecting model (nats), by number of new words"
 
 _ACROSS = 3  # panels in a row
 

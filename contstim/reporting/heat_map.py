@@ -102,4 +102,6 @@ def agreement_map(scores: ScoreTable) -> Figure:
     shares = scores.agreement().copy()
     np.fill_diagonal(shares, np.nan)  # not informative
     names = short_names(scores.models)
-    return heat_map(names, names, shares, title="Pairs of sentences ordered alike (%)", middle=0.5)
+    return heat_map(
+        names, names, shares, title="Pairs of sentences in the same order (%)", middle=0.5
+    )

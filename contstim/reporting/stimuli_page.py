@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 _MAX_UNFOLDED = 20  # maximum number of items of a kind that are shown unfolded
 _HEADINGS = {Triplet: "Synthetic sentences", Pair: "Natural pairs", Trial: "Trials"}
 _EXPLANATION = (
-    "Numbers are natural log-probabilities (nats){}. Higher is likelier. Bold: the sentence that a "
-    "model prefers to the one it rejects. Words that differ from the natural sentence are marked"
+    "Numbers are log-probabilities (nats){}. The sentence that a model prefers is in bold. "
+    "Words that differ from the natural sentence are highlighted"
 )
-_RANKS = ", of pairs ranks among all sentences, from 0 to 1"
-_POINTER = "; the pointer on one tells the old and the new part of speech"
+_RANKS = ", and for pairs ranks among all sentences, from 0 to 1"
+_POINTER = "; point at a word to see its old and new part of speech"
 _AGREEMENT = (
-    "Of two scored sentences drawn at random, how often two models find the same one likelier, in "
-    "percent; 50 is chance. Only where they disagree can people decide between them."
+    "Percentage of random pairs of scored sentences on which two models prefer the same "
+    "sentence; 50 is chance. Only sentences on which models disagree can show which model "
+    "predicts human choices better."
 )
 
 
@@ -58,14 +59,14 @@ def stimuli_report(
     """
     stimuli_list = list(stimuli)
     if not stimuli_list:
-        raise InputError("There is nothing to show: the table has no rows.")
+        raise InputError("The table has no rows, so there are no items to show.")
     changes = changes_of(stimuli_list, None if flagged is None else flagged.table)
     has_tags = any(any(texts.values()) for sentences in changes.values() for texts in sentences)
     has_ranks = scores is None and any(isinstance(stimulus, Pair) for stimulus in stimuli_list)
     explanation = f"{_EXPLANATION.format(_RANKS * has_ranks)}{_POINTER * has_tags}."
     parts: list[Part] = [report.Paragraph(explanation, note=True)]
     if flagged is not None:
-        parts.append(report.Paragraph(f"{flagged.text} contstim review shows which."))
+        parts.append(report.Paragraph(f"{flagged.text} contstim review shows these items."))
         if triplets := [stimulus for stimulus in stimuli_list if isinstance(stimulus, Triplet)]:
             # The text above has the share with flags; the required nats are unknown here
             parts.append(figures_table(figures_of(triplets, None, flagged.table, enough=None)))
@@ -185,7 +186,7 @@ def _select_columns(
     if scores is None:
         if stimulus.sentence_1 is None:
             raise InputError(
-                f"{stimulus.trial_id} has no texts: show pairs together with their scores."
+                f"{stimulus.trial_id} has no texts. Show pairs together with their scores."
             )
         return {
             stimulus.model_1: (stimulus.rank_1_model_1, stimulus.rank_2_model_1),

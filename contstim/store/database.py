@@ -98,11 +98,11 @@ class Store:
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         is_ours, layout = value("SELECT count(*) FROM sqlite_schema"), value("PRAGMA user_version")
         if is_ours and value("PRAGMA application_id") != APPLICATION_ID:
-            raise StoreError(f"{self.path} is a database of another program; name another file.")
+            raise StoreError(f"{self.path} is a database of another program. Name another file.")
         if is_ours and layout != LAYOUT:
             raise StoreError(
-                f"{self.path} was made by another version of contstim (its layout is {layout}, "
-                f"this one reads {LAYOUT}); name another file."
+                f"{self.path} was made by another version of contstim (its layout is "
+                f"{layout}, this version reads {LAYOUT}). Name another file."
             )
         # SQLite detects damage when it reads, so read everything before writing
         if is_ours and (verdict := value("PRAGMA quick_check(1)")) != "ok":
@@ -204,14 +204,17 @@ def _explain(path: Path, error: Exception) -> str:
     # By the message, because most SQLite errors have the same class
     if "locked" in str(error):
         return (
-            f"{path} is in use by another process. One process writes a study's store: wait for "
-            f"it, or name another file."
+            f"{path} is in use by another process. Only one process can write to a store. "
+            "Wait for it, or name another file."
         )
     if "not a database" in str(error) or "malformed" in str(error):
-        return f"{path} is not a readable study store ({error}). Move it away to start anew."
+        return (
+            f"{path} is not a readable study store ({error}). Move it to another folder to "
+            "start again."
+        )
     if "full" in str(error) or "disk I/O" in str(error):
         return (
-            f"{path} cannot be written ({error}): the disk may be full, or files may not be as "
-            "large (ulimit -f). Make room, and run the same command again."
+            f"{path} cannot be written ({error}): the disk may be full, or the file size "
+            "limited (ulimit -f). Free space, and run the same command again."
         )
     return f"Cannot use {path} as a study store: {error}."

@@ -61,7 +61,7 @@ def take_part_in_browser(
             browser = driver.chromium.launch(executable_path=chromium)
         except playwright.Error as error:
             raise WorkerError(
-                f"Chromium does not start ({error}). Install it, or leave out --browser."
+                f"Chromium does not start ({error}). Install it, or omit --browser."
             ) from error
         try:
             for number in range(1, participants + 1):
@@ -76,8 +76,8 @@ def _check_address(url: str) -> None:
     check_web_address(url)
     if urlsplit(url).hostname not in _THIS_MACHINE:
         raise InputError(
-            f"The page of {url} takes no artificial participants: it does so only where it is "
-            f"served at {', '.join(_THIS_MACHINE)}. Start a server here, or leave out --browser."
+            f"The page of {url} does not accept artificial participants: it does so only on "
+            f"{', '.join(_THIS_MACHINE)}. Start a server on this machine, or omit --browser."
         )
 
 
@@ -116,10 +116,10 @@ def _visit(
         with page.expect_response(_is_last, timeout=1000 * patience) as last:
             page.goto(f"{url.rstrip('/')}/?simulate=data")
         if not last.value.ok:
-            raise WorkerError(f"The server refuses this: {last.value.json()['error']}")
+            raise WorkerError(f"The server rejected the request: {last.value.json()['error']}")
     except failure as error:
         raise WorkerError(
-            f"Artificial participant {number} did not get to the end of {url}: {error}"
+            f"Artificial participant {number} did not reach the end of {url}: {error}"
         ) from error
     finally:
         context.close()

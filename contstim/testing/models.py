@@ -98,7 +98,7 @@ class TableModel(LanguageModel):
 
     def __init__(self, seed: int, says: str = "exact", draft_error: float | None = None) -> None:
         if says not in SAYS:
-            raise ModelError(f"A TableModel says one of {', '.join(SAYS)}, not {says!r}.")
+            raise ModelError(f"says must be one of {', '.join(SAYS)}, got {says!r}.")
         self.name = f"table {seed} {says}"
         self.seed, self.says, self.draft_error = seed, says, draft_error
         self.asked: list[Sentence] = []

@@ -161,8 +161,8 @@ async def _check_trials(
         served = sorted((g, t["trial_id"]) for g, rows in study["groups"].items() for t in rows)
     if served != expected:
         raise InputError(
-            f"The study at {settings.url} shows other trials than {settings.table}; name the table "
-            "that it was exported from."
+            f"The study at {settings.url} shows other trials than {settings.table}. Name the "
+            "table from which it was exported."
         )
     return [Question(**question) for question in study.get("questions", ())]
 
@@ -219,8 +219,8 @@ class Journal:
             raise InputError(f"Cannot use {path} as a journal of answers: {error}.") from error
         if events and entries[0].get("run") != run:
             raise InputError(
-                f"{path} belongs to a run of another model, seed or server; delete it or name "
-                "another --out."
+                f"{path} belongs to a run with another model, seed or server. Delete it, or "
+                "set another --out."
             )
         # Rewrite the file without a truncated line
         write_text(path, "".join(json.dumps(e) + "\n" for e in [{"run": run}, *events]))
@@ -262,8 +262,8 @@ async def _join(
     if joined is not None:
         address, body = "api/resume", {name: joined[name] for name in ("participant", "secret")}
         remedy = (
-            f" {journal.path} is of participants whom this server's database does not know; delete "
-            "it or name another --out."
+            f" {journal.path} contains participants that are not in the database of this "
+            "server. Delete it, or set another --out."
         )
     request = http.build_request("POST", address, json=body)
     reply = await request_json(http, request, settings.patience, remedy)
@@ -334,15 +334,15 @@ async def request_json(
                 return dict(reply.json())
             problem = _error_message(reply)
             if reply.status_code not in _RETRY_STATUSES:
-                raise WorkerError(f"The server refuses this: {problem}{remedy}")
+                raise WorkerError(f"The server rejected the request: {problem}{remedy}")
             pause = max(pause, float(reply.headers.get("Retry-After", 0)))
         except (httpx2.TransportError, ValueError) as error:
             problem = str(error) or type(error).__name__
         await asyncio.sleep(pause)
         wait = min(_MAX_WAIT, 2 * wait)
     raise WorkerError(
-        f"The server has not answered for {patience:g} s ({problem}). Answers are kept here: run "
-        "the same command again to go on."
+        f"The server has not answered for {patience:g} s ({problem}). The answers are saved "
+        "on this machine: run the same command again to continue."
     )
 
 

@@ -52,7 +52,7 @@ def read_lines(path: Path | str, notes: TextNotes | None = None) -> Iterator[str
                 empty = False
                 yield normal
     if empty:
-        raise CorpusError(f"{path} holds no text; expected UTF-8, one sentence a line.")
+        raise CorpusError(f"{path} contains no text. Use UTF-8 with one sentence per line.")
 
 
 def read_sentences(
@@ -84,7 +84,7 @@ def _parse_lines(lines: Iterable[str], path: Path | str) -> Iterator[Sentence]:
             empty = False
             yield Sentence.parse(line)
     if empty:
-        raise CorpusError(f"{path} holds no words, only punctuation.")
+        raise CorpusError(f"{path} contains no words, only punctuation. Use another text.")
 
 
 def _split_prose(lines: Iterable[str]) -> Iterator[Sentence]:
@@ -132,8 +132,8 @@ def _decode(raw: bytes, path: Path | str, number: int) -> str:
     # UTF-16 may decode as UTF-8, with a null character between letters
     if b"\0" in raw:
         raise CorpusError(
-            f"{path} is not a text in UTF-8: line {number} holds a null character. Convert it, for "
-            f"instance with 'iconv -f UTF-16 -t UTF-8'."
+            f"{path} is not UTF-8 text: line {number} contains a null character. Convert it, "
+            "for instance with 'iconv -f UTF-16 -t UTF-8'."
         )
     try:
         # Only the first line can have a byte order mark; elsewhere it would be part of a word

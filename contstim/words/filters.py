@@ -65,7 +65,7 @@ def word_count(words: int, most: int | None = None) -> SentenceRule:
     """
     most = words if most is None else most
     if not 1 <= words <= most:
-        raise InputError(f"`words` must go from 1 or more upwards, not from {words} to {most}.")
+        raise InputError(f"`words` must be a range from at least 1, got {words} to {most}.")
     wider = [(words - 1, most)] * (words > 1) + [(words, most + 1)]
     number = f"exactly {words}" if words == most else f"{words} to {most}"
     return SentenceRule(
@@ -186,7 +186,7 @@ def few_names(names: frozenset[str], most: int) -> SentenceRule:
         InputError: if `most` is below 0.
     """
     if most < 0:
-        raise InputError(f"`names` must be 0 or more, not {most}.")
+        raise InputError(f"`names` must be at least 0, got {most}.")
     return SentenceRule(
         f"it holds more than {most} names" if most else "it holds a name",
         lambda sentence: sum(word in names for word in sentence.words) > most,
@@ -239,7 +239,7 @@ def whole_sentence_rules(
         SentenceRule(
             "it holds something that is not a word, or a word to leave out",
             lambda sentence: any(rules.misspelled(w) or rules.unwanted(w) for w in sentence.words),
-            "a shorter list `blocked`, as far as that goes",
+            "a shorter list `blocked`, if a blocked word is the cause",
         ),
         SentenceRule(
             "a word that is not a name is capitalised inside it",  # as in headings

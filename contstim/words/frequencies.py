@@ -50,7 +50,7 @@ class WordFrequencies:
 
     def __post_init__(self) -> None:
         if not self.counts:
-            raise InputError("There are no words to take frequencies from: give a longer text.")
+            raise InputError("The text contains no words to count. Use a longer text.")
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence], source: str = "") -> WordFrequencies:
@@ -105,7 +105,7 @@ class WordFrequencies:
         # Sorted first, so that the draw does not depend on the order of the table
         words = sorted(word for word in self.counts if word.isalpha() and word.islower())
         if not words:
-            raise InputError("The frequencies have no word of small letters only.")
+            raise InputError("The table of frequencies has no lower-case word. Use another table.")
         return sorted(random.Random(seed).sample(words, min(n, len(words))))
 
 
@@ -143,6 +143,6 @@ def _read_counts(path: Path, source: str) -> WordFrequencies:
     counts: dict[str, int] = {}
     for word, *parts in zip(*parsed_columns(path, table, readers), strict=True):
         if word in counts:
-            raise InputError(f"{path} counts {word!r} twice.")
+            raise InputError(f"{path} has two counts for {word!r}. Remove one.")
         counts[word] = sum(parts)
     return WordFrequencies(counts, source)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 WORDS_ARE = (
-    "words are not empty and contain neither white space nor a null character nor half of a "
+    "a word must not be empty, and must contain no white space, null character or half of a "
     "surrogate pair"
 )
 

@@ -87,7 +87,7 @@ class TextNotes:
         if self.normalised:
             yield (
                 f"{name}: {counted(self.normalised, 'sentence')} of {self.lines:,} changed: "
-                "accents composed (NFC), invisible characters removed."
+                "combined accents (NFC), and removed invisible characters."
             )
 
     def warnings(self, name: object) -> Iterator[str]:
@@ -95,9 +95,9 @@ class TextNotes:
         if self.is_tokenised:
             example = self.example[:_MAX_EXAMPLE_LENGTH]
             yield (
-                f"{name} is tokenised: {self.tokenised / self.examined:.0%} of the sentences have "
-                f"spaces before punctuation or parts of words, such as {example!r}. Sub-word "
-                "models score such text too low: detokenise it first, for instance with "
-                "TreebankWordDetokenizer of nltk. Word-level models that were trained on tokenised "
-                "text need it as it is."
+                f"{name} is tokenised: {self.tokenised / self.examined:.0%} of the sentences "
+                f"have spaces before punctuation or parts of words, such as {example!r}. "
+                "Sub-word models score such text too low: detokenise it first, for instance "
+                "with TreebankWordDetokenizer of nltk. For word-level models that were "
+                "trained on tokenised text, leave it unchanged."
             )

@@ -72,13 +72,13 @@ class Vocabulary:
         for word in self.words:
             if not is_word(word) or word in _HEADINGS:
                 raise VocabularyError(
-                    f"{word!r} is not a word: {WORDS_ARE}, nor are they headings of this file."
+                    f"{word!r} is not a word: {WORDS_ARE}, and must not be a heading of this file."
                 )
             sign = special_sign(word)
             if sign is not None:
                 raise VocabularyError(
-                    f"{word!r} cannot stand in a sentence: language models take {sign!r} for a "
-                    f"sign and not for text. Take it out of the vocabulary."
+                    f"{word!r} cannot be part of a sentence: language models read {sign!r} "
+                    "as a special token. Remove it from the vocabulary."
                 )
 
     @property
@@ -153,7 +153,7 @@ class Vocabulary:
     ) -> Vocabulary:
         """Make a vocabulary from counts of first words and of other words."""
         if min_count < 1:
-            raise VocabularyError(f"The least count must be 1 or more, not {min_count}.")
+            raise VocabularyError(f"min_count must be at least 1, got {min_count}.")
         starts, others = (
             # most_common sorts stably: ties stay in order of occurrence
             tuple(w for w, n in counts.most_common() if n >= min_count and special_sign(w) is None)
@@ -161,7 +161,8 @@ class Vocabulary:
         )
         if not starts and not others:
             raise VocabularyError(
-                f"No word occurs {min_count} times or more; lower --min-count or give more text."
+                f"No word occurs at least {min_count} times. Lower --min-count, or use a "
+                "longer text."
             )
         # Only words of this vocabulary, since its file lists them
         repeatable = REPEATABLE_ENGLISH.intersection(map(str.lower, starts + others))
@@ -184,7 +185,9 @@ class Vocabulary:
             if line in _HEADINGS:
                 heading = line
             elif line.split() != [line]:
-                raise VocabularyError(f"{path}: {line!r} is not one word; write one word a line.")
+                raise VocabularyError(
+                    f"{path}: {line!r} is not a single word. Write one word per line."
+                )
             else:
                 lists[heading].append(line)
         # Words above the first heading

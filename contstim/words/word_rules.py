@@ -115,7 +115,9 @@ class WordRules:
     def __post_init__(self) -> None:
         low, high = self.zipf
         if not low <= high:
-            raise VocabularyError(f"No word is rarer than Zipf {high:g} and not below {low:g}.")
+            raise VocabularyError(
+                f"No word has a Zipf frequency from {low:g} to below {high:g}. Use a wider range."
+            )
 
     def misspelled(self, word: str) -> Reason | None:
         """Return the reason why a string is not spelled like a word; None if it is."""
@@ -245,7 +247,7 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
         VocabularyError: if `min_count` is below 1, or no word is left.
     """
     if min_count < 1:
-        raise VocabularyError(f"The least count must be 1 or more, not {min_count}.")
+        raise VocabularyError(f"min_count must be at least 1, got {min_count}.")
     counts: dict[str, Counter[str]] = {"initial": Counter(), "inner": Counter()}
     with_address = 0
     for sentence in sentences:
@@ -257,7 +259,7 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
 
     all_counts = counts["initial"] + counts["inner"]
     if not all_counts:
-        raise VocabularyError("The text has no sentence without a web address.")
+        raise VocabularyError("All sentences of the text contain web addresses. Use another text.")
     # Once a word, since spelling does not depend on position
     misspelled = {word: rules.misspelled(word) for word in all_counts}
     inside = Counter({w: n for w, n in counts["inner"].items() if misspelled[w] is None})
@@ -296,9 +298,9 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
     if not any(counts.values()):
         reasons = Counter(word.reason for word in dropped).most_common()
         raise VocabularyError(
-            f"No word that occurs {min_count} times or more is left of {len(dropped):,}: "
+            f"None of {len(dropped):,} words remains (minimum count {min_count}): "
             + ", ".join(f"{n:,} {reason}" for reason, n in reasons)
-            + ". Loosen the rules, lower --min-count, or give more text."
+            + ". Loosen the rules, lower --min-count, or use a longer text."
         )
     return TextWords(
         Vocabulary.from_counts(counts["initial"], counts["inner"]),
@@ -319,7 +321,9 @@ def read_words(path: Path | str) -> frozenset[str]:
     words = [line for line in read_lines(path) if not line.startswith("#")]
     for word in words:
         if not is_word(word):
-            raise VocabularyError(f"{path}: {word!r} is not one word; write one word a line.")
+            raise VocabularyError(
+                f"{path}: {word!r} is not a single word. Write one word per line."
+            )
     return frozenset(map(str.lower, words))
 
 

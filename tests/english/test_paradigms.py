@@ -51,7 +51,7 @@ bad = 'TITLE verb:"saw" "$b self"'
         for who in ("waitress", "actress")
         for verb in ("saw", "heard")
     }
-    with pytest.raises(InputError, match="waitress gave 4 distinct pairs, not 5"):
+    with pytest.raises(InputError, match="waitress has only 4 distinct pairs, but 5"):
         generate_pairs(5, seed=0, paradigms=[paradigm])
 
 
@@ -83,19 +83,19 @@ def test_the_file_has_the_fields_of_blimp(tmp_path: Path) -> None:
         ("[one]\ngood = 'NP'", r"\[one\]: `bad`: Field required"),
         ("[one]\ngood = 'A'\nbad = 'A'\nbat = 'A'", "`bat`: Extra inputs"),
         ("[one]\ngood = 'NP ['\nbad = 'NP'", "Cannot read"),
-        ("[one]\ngood = 'NP NP'\nbad = 'NP'", "Two items are called NP"),
+        ("[one]\ngood = 'NP NP'\nbad = 'NP'", "Several items have the name NP"),
         ("[one]\ngood = 'NP'\nbad = 'V'", "'V' is not in the good sentence, which has NP"),
-        ("[one]\ngood = 'V{agr=he}'\nbad = 'V'", "only the bad sentence"),
+        ("[one]\ngood = 'V{agr=he}'\nbad = 'V'", "the bad sentence only"),
         ("[one]\ngood = 'V'\nbad = 'V{agr}'", "feature=value"),
         ("[one]\ngood = 'V'\nbad = 'V[agr=he]'", "another name"),
         ("[one]\ngood = 'V'\nbad = 'V'\nend = ','", "`end`: Input should be"),
         ("[one]\ngood = 'V'\nbad = 'V'\nprefix = 'three'", "`prefix`: .*'one' or 'two'"),
-        ("[one]\ngood = 'V'\nbad = 'V'\nprefix = 'two'", "belong together"),
+        ("[one]\ngood = 'V'\nbad = 'V'\nprefix = 'two'", "needs 'critical'"),
         ("[one]\ngood = 'V N'\nbad = 'N V'\nprefix = 'two'\ncritical = 'V'", "does not follow"),
         ("[one]\ngood = 'V'\nbad = 'V'\neither = []", "`either`: List should have at least 1"),
         ("[one]\ngood = 'V'\nbad = 'V'\nwith = 'V'", "both name V"),
         ("[one]\ngood = 'V'\nbad = 'V N[]'\nwith = 'N'", "'bad' and 'with' both name N"),
-        ("['../one']\ngood = 'V'\nbad = 'V'", "names a file"),
+        ("['../one']\ngood = 'V'\nbad = 'V'", "got '../one'"),
         ("[one]\ngood = '\"a|\"'\nbad = 'V'", "empty alternative"),
         ("[one]\ngood = ''\nbad = 'V'", "at least one"),
         ("[one]\ngood = 3\nbad = 'V'", "`good`: Input should be a valid string"),
@@ -109,24 +109,27 @@ def test_what_cannot_be_understood_is_named(tmp_path: Path, text: str, message: 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("good = 'XYZ'\nbad = '\"a\"'", "XYZ is not a category of the grammar; there are .*NP"),
+        (
+            "good = 'XYZ'\nbad = '\"a\"'",
+            "XYZ is not a category of the grammar; the categories are .*NP",
+        ),
         ("good = 'N[sem=adult x]'\nbad = '\"a\"'", "cannot read .*Expected comma"),
         (
             "good = 'N[sem=unicorn]'\nbad = '\"a\"'",
-            r"no words go together in N.sem=unicorn.",
+            r"no words match N.sem=unicorn.",
         ),
         (
             "good = 'NAME[sem=adult] V[form=past, frame=unicorn] REFL'\nbad = '\"a\"'",
-            r"no words go together in NAME.sem=adult. V.form=past, frame=unicorn. REFL",
+            r"no words match NAME.sem=adult. V.form=past, frame=unicorn. REFL",
         ),
         (
             "good = 'NAME[sem=adult] N[sem=adult x] REFL'\nbad = '\"a\"'",
             r"cannot read 'N.sem=adult x.': Expected comma",
         ),
-        ("good = 'NAME'\nbad = 'NAME{agr=they}'", "gave 0 distinct pairs"),
+        ("good = 'NAME'\nbad = 'NAME{agr=they}'", "has only 0 distinct pairs"),
         ("good = 'NP[role=asked, sem=adult]'\nbad = 'NP{agr=they}'", "is a phrase"),
-        ("good = 'NAME \"a\"'\nbad = '\"b\"'\nprefix = 'one'", "do not begin alike"),
-        ("good = 'NAME N'\nbad = 'NAME N'\nprefix = 'two'\ncritical = 'N'", "gave 0 distinct"),
+        ("good = 'NAME \"a\"'\nbad = '\"b\"'\nprefix = 'one'", "do not begin in the same way"),
+        ("good = 'NAME N'\nbad = 'NAME N'\nprefix = 'two'\ncritical = 'N'", "has only 0 distinct"),
     ],
 )
 def test_what_the_grammar_cannot_do_is_named(tmp_path: Path, text: str, message: str) -> None:
@@ -138,8 +141,8 @@ def test_what_the_grammar_cannot_do_is_named(tmp_path: Path, text: str, message:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ("X -> X THE [1.0]", "leads back to its own left side"),
-        ("X -> THE", "rules of X need a share"),
+        ("X -> X THE [1.0]", "is recursive"),
+        ("X -> THE", "rules of X must end in a probability"),
         ("X -> THE[ [1.0]", "Cannot read the rules of a paradigm file"),
         ('X -> "the" [1.0]', "'the' is not a category"),
         ("X -> THE [nan]", "is not a category"),
@@ -155,7 +158,7 @@ def test_rules_of_ones_own_that_cannot_work_are_named(
 
 def test_names_and_numbers_that_make_no_sense(tmp_path: Path) -> None:
     paradigms = read_paradigms(_file(tmp_path, SIMPLE))
-    with pytest.raises(InputError, match="Two paradigms are called simple"):
+    with pytest.raises(InputError, match="Several paradigms have the name simple"):
         generate_pairs(1, seed=0, paradigms=[*paradigms, *paradigms])
     with pytest.raises(InputError, match="at least 1"):
         generate_pairs(0, seed=0, paradigms=paradigms)
@@ -170,7 +173,7 @@ def test_paradigms_are_chosen_by_name_or_by_phenomenon() -> None:
     assert {paradigm.phenomenon for paradigm in choose_paradigms(shipped, ["binding"])} == {
         "binding"
     }
-    with pytest.raises(InputError, match="no paradigm or phenomenon nonsense; there are"):
+    with pytest.raises(InputError, match="Unknown paradigm or phenomenon nonsense; the names are"):
         choose_paradigms(shipped, ["binding", "nonsense"])
 
 

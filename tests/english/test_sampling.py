@@ -69,19 +69,19 @@ def test_more_than_30000_sentences_of_eight_words() -> None:
 
 @pytest.mark.parametrize("n", [0, -3])
 def test_fewer_than_one_sentence_is_refused(n: int) -> None:
-    with pytest.raises(InputError, match="ask for at least 1"):
+    with pytest.raises(InputError, match="must be at least 1"):
         generate(n, seed=0)
 
 
 @pytest.mark.parametrize("words", [0, 2, 17])
 def test_impossible_number_of_words_is_refused(words: int) -> None:
-    with pytest.raises(InputError, match="ask for 3 to 16"):
+    with pytest.raises(InputError, match="from 3 to 16"):
         generate(1, seed=0, words=words)
 
 
 def test_too_many_sentences_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("contstim.english.sampling.PATIENCE", 1)
-    with pytest.raises(InputError, match="distinct sentences of 3 words, not 5000"):
+    with pytest.raises(InputError, match="distinct sentences of 3 words, but 5000 were requested"):
         generate(5000, seed=0, words=3)
 
 

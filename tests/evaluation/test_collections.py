@@ -139,14 +139,17 @@ def japanese(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        (unknown, r"columns first, second, .* no known collection\. Known are BLiMP \(sentence_go"),
+        (
+            unknown,
+            r"columns first, second, .* no known collection\. The known collections have BLiMP",
+        ),
         (ambiguous, "which are those of BLiMP and ZhoBLiMP"),
         (mixed_collections, r"ba_1\.jsonl is in .* of ZhoBLiMP, .*tense\.csv is in .* of RuBLiMP"),
         (
             mixed_releases,
-            r"of BLiMP, .*b\.parquet is in the form of BLiMP .Hugging Face.: give",
+            r"of BLiMP, .*b\.parquet is in the form of BLiMP .Hugging Face.. Use",
         ),
-        (mixed_versions, r"pair 3 of case stands twice; see .*raw.* two versions of a collection"),
+        (mixed_versions, r"pair 3 of case occurs twice; see .*raw.* one version of a collection"),
         (chinese, r"2 of 2 sentences, such as '他把书看了', are not segmented"),
         (japanese, "are not segmented into words"),
     ],

@@ -138,7 +138,7 @@ def test_pairs_without_scores_are_excluded_and_counted() -> None:
 @pytest.mark.parametrize("name", ["people", ""])
 def test_no_model_takes_the_row_of_people(name: str) -> None:
     judgements, scores = simulated(6, 2)
-    with pytest.raises(InputError, match=f"A model cannot be called '{name}'"):
+    with pytest.raises(InputError, match=f"must not be '{name}'"):
         evaluate_acceptability(judgements, JudgedScores(("m0", name), scores.values))
 
 
@@ -147,5 +147,5 @@ def test_a_model_that_tells_nothing_is_named(value: float) -> None:
     judgements, scores = simulated(6, 2)
     values = scores.values.copy()
     values[:, 1] = value
-    with pytest.raises(InputError, match="m1 gives every sentence the same score, or none"):
+    with pytest.raises(InputError, match="m1 has no scores, or the same score"):
         evaluate_acceptability(judgements, JudgedScores(scores.models, values))

@@ -85,7 +85,7 @@ def test_rows_without_identifiers_are_found_by_sentence(tmp_path: Path) -> None:
     rows = [f"{i},{text},{len(text)}" for i, text in enumerate(reversed(texts))]
     found = published_scores(unnamed, table(tmp_path / "s.csv", "id,sentence,m", rows))
     assert found.values[:, 0].tolist() == [len(text) for text in texts]
-    with pytest.raises(ScoreError, match="tells neither by 'id' nor by 'sentence'"):
+    with pytest.raises(ScoreError, match="must have a column 'id' or 'sentence'"):
         published_scores(unnamed, table(tmp_path / "s.csv", "id,m", [f"{i},{i}" for i in range(8)]))
 
 
@@ -137,15 +137,15 @@ def test_score_tables_of_every_kind_are_read(judgements: Judgements, tmp_path: P
 def test_bad_tables_say_what_is_wrong(judgements: Judgements, tmp_path: Path) -> None:
     good = [f"{name},{i}" for i, name in enumerate(IDS)]
     path = tmp_path / "s.csv"
-    with pytest.raises(ScoreError, match="no scores under 'z'; its columns are id, m"):
+    with pytest.raises(ScoreError, match="no columns of scores named 'z'; its columns are id, m"):
         published_scores(judgements, table(path, "id,m", good), choose("z"))
-    with pytest.raises(ScoreError, match="no scores under any name"):
+    with pytest.raises(ScoreError, match="no columns of scores named any name"):
         published_scores(judgements, table(path, "id,label", good))
     with pytest.raises(ScoreError, match="'a1' has two scores under m"):
         published_scores(judgements, table(path, "id,m", [*good, "a1,9"]))
     with pytest.raises(ScoreError, match=r"lacks scores of 2 of 8 sentences: 'Who did she wonder"):
         published_scores(judgements, table(path, "id,m", [*good[:5], "b2,", *good[6:7]]))
-    with pytest.raises(ScoreError, match="neither by 'id' nor by 'sentence'"):
+    with pytest.raises(ScoreError, match="must have a column 'id' or 'sentence'"):
         published_scores(judgements, table(path, "text,m", good))
 
 
@@ -153,7 +153,7 @@ def test_joined_scores_have_distinct_names() -> None:
     one = JudgedScores(("m",), np.zeros((2, 1)))
     other = JudgedScores(("n",), np.ones((2, 1)))
     assert JudgedScores.joined([one, other]).values.tolist() == [[0, 1], [0, 1]]
-    with pytest.raises(ScoreError, match="given twice: m"):
+    with pytest.raises(ScoreError, match="Duplicate names of scores: m"):
         JudgedScores.joined([one, one])
     with pytest.raises(ScoreError, match="no scores"):
         JudgedScores.joined([])

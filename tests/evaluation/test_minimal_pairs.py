@@ -66,7 +66,7 @@ def test_a_missing_or_empty_field_is_named(tmp_path: Path, field: str) -> None:
     del lacking[field]
     file = write_rows(tmp_path / "a.jsonl", [ROWS[0], lacking])
     with pytest.raises(
-        InputError, match=rf"a\.jsonl, row 2: the field '{field}' is .* not there; its"
+        InputError, match=rf"a\.jsonl, row 2: the field '{field}' is .* missing; its"
     ):
         read_minimal_pairs([file])
     write_rows(file, [ROWS[0], {**ROWS[1], field: " "}])
@@ -82,8 +82,24 @@ def test_a_method_that_is_promised_needs_its_fields(
 ) -> None:
     lacking = dict(ROWS[number])
     del lacking[field]
-    with pytest.raises(InputError, match=f"the field '{field}' is empty or not there"):
+    with pytest.raises(InputError, match=f"the field '{field}' is empty or missing"):
         read_minimal_pairs([write_rows(tmp_path / "a.jsonl", [lacking])])
+
+
+def test_fields_for_a_method_that_is_ruled_out_are_not_used(tmp_path: Path) -> None:
+    ruled_out = {**ROWS[0], "one_prefix_method": False}
+    unflagged = {key: value for key, value in ROWS[3].items() if not key.endswith("method")}
+    pairs = read_minimal_pairs([write_rows(tmp_path / "a.jsonl", [ruled_out, unflagged])])
+    assert applicable(pairs) == [2, 0, 1]
+
+
+def test_pairs_with_the_same_identifier_are_refused(tmp_path: Path) -> None:
+    file = write_rows(tmp_path / "a.jsonl", [ROWS[0], ROWS[5], ROWS[0]])
+    with pytest.raises(InputError, match=r"row 3: pair 0 of agreement_1 occurs twice; .*row 1"):
+        read_minimal_pairs([file])
+    once = write_rows(tmp_path / "b.jsonl", ROWS[:1])
+    with pytest.raises(InputError, match=r"row 1: pair 0 of agreement_1 occurs twice; .*row 1"):
+        read_minimal_pairs([once, once])
 
 
 def test_a_paradigm_of_two_phenomena_is_refused(tmp_path: Path) -> None:
@@ -110,7 +126,7 @@ def test_what_is_no_table_is_an_input_error(tmp_path: Path, content: bytes, comp
 
 def test_a_folder_without_tables_says_what_is_expected(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
-        with pytest.raises(InputError, match="no minimal pairs in"):
+        with pytest.raises(InputError, match="contains no minimal pairs"):
             pair_files(path)
 
 

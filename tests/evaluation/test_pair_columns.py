@@ -106,7 +106,7 @@ def test_two_rows_are_a_pair(
         ),
         (
             ["item,label,sentence", "1,1,a", "1,0,b", "2,1,c", "2,1,d"],
-            "the columns item that would",
+            "the columns item that pairs",
         ),
         (["label,sentence", "1,a", "1,b", "0,c", "0,d"], "no column of items"),
         (["item,label,sentence", "1,1,a", "1,maybe,b"], "no column of verdicts"),
@@ -124,7 +124,7 @@ def test_what_leaves_two_readings_is_refused_with_the_columns(
 def test_two_versions_of_pairs_are_refused(tmp_path: Path) -> None:
     rows = ["good,bad", *(",".join(pair) for pair in PAIRS)]
     files = [write(tmp_path / f"{name}.csv", *rows) for name in ("base", "augmented")]
-    with pytest.raises(InputError, match=r"augmented.csv: 2 of 2 pairs are in .*base.csv too"):
+    with pytest.raises(InputError, match=r"augmented.csv: 2 of 2 pairs are also in .*base.csv"):
         read_minimal_pairs(files)
 
 
@@ -156,5 +156,5 @@ def test_a_pair_of_equal_sentences_is_reported_and_does_not_count(
     record = json.loads((out / "report.md.meta.json").read_text(encoding="utf-8"))
     assert record["identical_pairs"] == {"full-sentence": 1}
     write(tmp_path / "pairs.csv", "good,bad", "They go.,They go.")
-    with pytest.raises(InputError, match="Both sides of all pairs are the same"):
+    with pytest.raises(InputError, match="All pairs have two equal sides"):
         step.run()

@@ -98,7 +98,7 @@ def test_models_that_do_not_read_on_say_so_and_are_left_out(
         (bert.name, Method.TWO_PREFIX),
     ]
     assert all("only the words before" in reason for reason in found.refusals.values())
-    with pytest.raises(InputError, match=r"Nothing could be compared\. .*only the words before"):
+    with pytest.raises(InputError, match=r"No pair could be compared\. .*only the words before"):
         score_pairs([bert], pairs, [Method.ONE_PREFIX])
 
 
@@ -127,7 +127,7 @@ def test_scores_may_come_from_a_table_that_lacks_nothing(pairs: list[MinimalPair
     (found,) = pair_scores_from_table(table, pairs).by_method
     for pair, (good, bad) in zip(pairs, found.log_probs[:, :, 0], strict=True):
         assert (good, bad) == (texts.index(pair.good.text) - 99, texts.index(pair.bad.text) - 99)
-    with pytest.raises(InputError, match="prefix methods need models"):
+    with pytest.raises(InputError, match="For prefix methods, name models"):
         pair_scores_from_table(table, pairs, [Method.ONE_PREFIX])
     lacking = ScoreTable(
         table.sentences[:-1] if table.sentences else None, ("m",), table.log_probs[:-1]

@@ -83,7 +83,7 @@ ARCHIVES: dict[str, Callable[[], bytes]] = {
     "encrypted": lambda: _patched(8, 2, b"\x01\x00"),
     "unknown compression": lambda: _patched(10, 2, b"\x63\x00"),
     "wrong checksum": lambda: _patched(16, 4, b"\x00\x01\x02\x03"),
-    "claims to be larger": lambda: _patched(24, 4, struct.pack("<I", 2**31)),
+    "has an impossible size": lambda: _patched(24, 4, struct.pack("<I", 2**31)),
     "a text": lambda: npz(b"hello", "read.txt"),
 }
 

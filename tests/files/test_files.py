@@ -125,7 +125,7 @@ def test_what_holds_a_secret_is_its_owners_alone_whatever_stood_there(tmp_path: 
     ["", ".", "..", "../x", "a/../../x", "a/..", "/etc/passwd", "//x", "a\\..\\x", "a\0b"],
 )
 def test_a_name_that_names_no_file_of_its_folder_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="does not name a file within"):
+    with pytest.raises(InputError, match="must be a file in"):
         path_inside(tmp_path, name)
 
 
@@ -137,5 +137,5 @@ def test_a_link_does_not_lead_out_of_its_folder(tmp_path: Path, name: str) -> No
     for out in (folder / "out", folder / "in" / "out"):
         out.symlink_to(tmp_path)
     (folder / "circle").symlink_to("circle")
-    with pytest.raises(InputError, match="is a link that leads out of"):
+    with pytest.raises(InputError, match="to a place outside"):
         path_inside(folder, name)

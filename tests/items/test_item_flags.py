@@ -69,7 +69,7 @@ def test_where_nouns_are_capitalised_names_are_not_looked_for() -> None:
     items = [pair(1, "Der Hund sieht die Katze", "Die Katze sieht den Hund")]
     flagged = flag_items(items, FlagSettings(WordRules()))
     assert of_kind(flagged.flags, FlagKind.NAME) == []
-    assert "not looked for: 50% of the words" in flagged.explanations[FlagKind.NAME]
+    assert "not checked: 50% of the words" in flagged.explanations[FlagKind.NAME]
 
 
 def test_rare_words_are_those_below_a_value_in_a_text_that_is_long_enough() -> None:
@@ -84,13 +84,13 @@ def test_rare_words_are_those_below_a_value_in_a_text_that_is_long_enough() -> N
     short = FlagSettings(ENGLISH.rules, frequencies=WordFrequencies({"the": 900_000}, "a"))
     flagged = flag_items(items, short)
     assert of_kind(flagged.flags, FlagKind.RARE) == []
-    assert "so short that even the rarest word has Zipf 3.0" in flagged.explanations[FlagKind.RARE]
+    assert "even the rarest word has a Zipf frequency of 3.0" in flagged.explanations[FlagKind.RARE]
 
 
 def test_articles_may_repeat_but_not_in_a_row() -> None:
     items = [pair(1, "The dog sees the cat", "He went in in the rain")]
     repeated = [f.detail for f in flag_items(items, ENGLISH).flags if f.kind is FlagKind.REPEATED]
-    assert repeated == ["“in” stands twice in a row."]
+    assert repeated == ["“in” occurs twice in a row."]
 
 
 def test_words_of_many_items_count_once_a_triplet_and_only_where_they_were_changed() -> None:
@@ -127,9 +127,9 @@ def test_similar_items_are_named_and_quoted() -> None:
     ]
     similar = [flag for flag in flag_items(items).flags if flag.kind is FlagKind.SIMILAR]
     assert [flag.detail for flag in similar] == [
-        "All but one word of a sentence stands in p2: “The cat sleeps!”.",
+        "A sentence that differs by one word is in p2: “The cat sleeps!”.",
         "All but one word of a sentence stands in p1: “The dog sleeps.”, and 1 more.",
-        "The same sentence stands in p2: “They all sing.”.",
+        "The same sentence is in p2: “They all sing.”.",
     ]
 
 
@@ -209,7 +209,7 @@ def test_without_a_table_that_lists_half_of_the_words_tags_are_not_looked_at() -
         flagged = flag_items(items, settings)
         assert flagged.table is None
         for kind in (FlagKind.SPEECH, FlagKind.SEQUENCE, FlagKind.FREQUENCY):
-            assert flagged.explanations[kind].startswith("Not looked for")
+            assert flagged.explanations[kind].startswith("Not checked")
 
 
 def test_words_that_a_judge_finds_less_likely_than_natural_ones_worst_are_flagged() -> None:
@@ -224,7 +224,7 @@ def test_words_that_a_judge_finds_less_likely_than_natural_ones_worst_are_flagge
     flagged = flag_items(items, FlagSettings(judged=judged))
     # That of triplet 2 is no worse than its own natural sentence's, but for -3.05
     assert of_kind(flagged.flags, FlagKind.UNLIKELY) == [("t1", "of"), ("t2", "the")]
-    assert flag_items(items).explanations[FlagKind.UNLIKELY].startswith("Not looked for")
+    assert flag_items(items).explanations[FlagKind.UNLIKELY].startswith("Not checked")
 
 
 def test_items_on_which_models_agree_are_flagged() -> None:

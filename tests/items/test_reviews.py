@@ -114,7 +114,7 @@ def test_a_review_saved_with_semicolons_is_read(tmp_path: Path) -> None:
     [
         ('"reject"', '"perhaps"', "under decision is not a decision"),
         ('"triplet-2"', '""', "row 2: the item_id is empty"),
-        ('"Nothing stands at place 2."', '""', "row 2: a triplet has three sentences"),
+        ('"Nothing stands at place 2."', '""', "row 2: a triplet must have three sentences"),
         ('"decision"', '"judgement"', "it lacks decision"),
     ],
 )
@@ -173,7 +173,7 @@ def test_items_that_differ_between_reviewers_are_named() -> None:
 def test_a_review_of_another_set_or_of_changed_items_is_refused() -> None:
     review = Review(decided("Ann", "keep", "", "reject", ""))
     review.require_items_of([*TRIPLETS, triplet(9)], "t.csv")  # more than were reviewed
-    with pytest.raises(InputError, match="another set: 1 of 4 reviewed triplets are not in t"):
+    with pytest.raises(InputError, match="other items: 1 of 4 reviewed triplets are not in t"):
         review.require_items_of(TRIPLETS[1:], "t.csv")
     changed = replace(TRIPLETS[3], synthetic_2=Sentence.parse("Nobody stands at place 3"))
     message = "triplet-3 has changed since the review: it had 'Nothing stands"

@@ -59,7 +59,7 @@ def test_npz_may_leave_the_sentences_out(tmp_path: Path) -> None:
     again = ScoreTable.read(tmp_path / "scores.npz")
     assert again.sentences is None
     assert bits(again) == bits(table)
-    with pytest.raises(ScoreError, match=r"can only be written to \.npz"):
+    with pytest.raises(ScoreError, match=r"must end in \.npz"):
         table.write(tmp_path / "scores.csv")
 
 
@@ -77,7 +77,7 @@ def test_ranks_are_those_of_scipy(column: list[float]) -> None:
 def test_an_unknown_model_is_answered_with_the_known_ones() -> None:
     table = ScoreTable(None, ("rnn", "lstm"), np.array([[-1.0, -2.0]]))
     assert table.column("lstm").tolist() == [-2.0]
-    with pytest.raises(ScoreError, match="No scores for 'gpt2'; there are rnn, lstm"):
+    with pytest.raises(ScoreError, match="must be one of rnn, lstm, got 'gpt2'"):
         table.column("gpt2")
 
 
@@ -88,13 +88,13 @@ def test_nan_and_infinity_are_named_by_sentence_and_model(bad: float) -> None:
 
 
 def test_names_that_repeat_are_named() -> None:
-    with pytest.raises(ScoreError, match="given twice: rnn"):
+    with pytest.raises(ScoreError, match="got several: rnn"):
         ScoreTable(None, ("rnn", "lstm", "rnn"), np.zeros((1, 3)))
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 1), (3,)])
 def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ScoreError, match="3 sentences × 2 models"):
+    with pytest.raises(ScoreError, match="sentences × models"):
         ScoreTable(tuple(map(Sentence.parse, "abc")), ("rnn", "lstm"), np.zeros(shape))
 
 
@@ -127,13 +127,13 @@ def test_arrays_of_more_dimensions_are_refused(tmp_path: Path) -> None:
             '{"sentence": null, "rnn": 1}\n',
             "row 0: None under sentence is not a sentence",
         ),
-        ("s.csv", "sentence,rnn\n", "s.csv has a header and no rows"),
+        ("s.csv", "sentence,rnn\n", "s.csv has a header but no rows"),
         (
             "s.csv",
             "sentence,rnn\nA b.,-1\nA b,-2\n",
-            "s.csv: 'A b.' is scored in two ways, in rows 0 and 1",
+            "s.csv: 'A b.' has different scores in rows 0 and 1",
         ),
-        ("s.csv", "sentence,rnn\nA  b,-1\nA b.,-2\n", "'A b.' is scored in two ways"),
+        ("s.csv", "sentence,rnn\nA  b,-1\nA b.,-2\n", "'A b.' has different scores"),
         ("s.csv", "sentence,rnn\nA b.,-1\n .,-2\n", "row 1: .* A sentence needs at least one word"),
         ("s.npz", "no zip at all", r"not an \.npz"),
         ("s.parquet", "no parquet at all", "not a readable Parquet file"),
@@ -165,7 +165,7 @@ def test_rows_are_looked_up_by_sentence() -> None:
     owls = Sentence.parse("Owls hoot")
     with pytest.raises(ScoreError, match=r"lack 1 of 2 sentences: 'Owls hoot\.'\. Score them"):
         table.rows_of([CATS, owls, owls])
-    with pytest.raises(ScoreError, match="scores without sentences"):
+    with pytest.raises(ScoreError, match="The scores have no sentences"):
         ScoreTable(None, ("rnn",), np.zeros((1, 1))).rows_of([CATS])
 
 
@@ -188,9 +188,7 @@ def test_a_table_of_a_hundred_thousand_columns_is_refused_at_once(tmp_path: Path
     """Every command would compare five thousand million pairs of models."""
     path, names = tmp_path / "wide.csv", [f"m{n}" for n in range(100_000)]
     path.write_text(f"sentence,{','.join(names)}\nA b.{',-1' * len(names)}\n")
-    with pytest.raises(
-        ScoreError, match=r"wide\.csv has 100,000 columns of scores beside the sentences"
-    ):
+    with pytest.raises(ScoreError, match=r"wide\.csv has 100,000 columns of scores"):
         ScoreTable.read(path)
 
 
@@ -216,5 +214,5 @@ def test_agreement_counts_every_pair(rows: list[tuple[int, int]], impossible: bo
 
 
 def test_agreement_needs_a_pair() -> None:
-    with pytest.raises(ScoreError, match="two sentences or more"):
+    with pytest.raises(ScoreError, match="at least two sentences"):
         ScoreTable(None, ("a",), np.zeros((1, 1))).agreement()

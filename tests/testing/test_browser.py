@@ -68,7 +68,7 @@ def test_a_page_that_goes_nowhere_is_given_up_in_words(serve: Serve) -> None:
     made = simulate(groups=(1,), each=1)
     people = artificial_participants(made.trials, made.scores, "b", noise=1)
     served = serve()
-    with pytest.raises(WorkerError, match="did not get to the end"):
+    with pytest.raises(WorkerError, match="did not reach the end"):
         take_part_in_browser(people, f"http://127.0.0.1:{served.port}", 1, patience=0.5)
     (served.folder / "index.html").write_text(PAGE)
     (served.folder / "page.js").write_text(SCRIPT)
@@ -78,5 +78,5 @@ def test_a_page_that_goes_nowhere_is_given_up_in_words(serve: Serve) -> None:
     with pytest.raises(InputError, match="is not a web address"):
         take_part_in_browser(people, "localhost", 1)
     for host in ("example.invalid", "127.0.0.1.example.invalid", "192.0.2.1:8000"):
-        with pytest.raises(InputError, match="takes no artificial participants"):
+        with pytest.raises(InputError, match="does not accept artificial participants"):
             take_part_in_browser(people, f"https://{host}/study", 1)

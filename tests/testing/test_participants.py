@@ -115,7 +115,7 @@ def test_the_journal_of_another_run_or_database_is_refused_and_kept(
     anew = serve(folder, database=tmp_path / "new.sqlite")
     lines = journal.read_text().replace(f":{served.port}", f":{anew.port}")
     journal.write_text(lines)
-    with pytest.raises(WorkerError, match=r"journal is of participants whom this server.s"):
+    with pytest.raises(WorkerError, match=r"journal contains participants that are not"):
         take_part(people, replace(run, url=f"http://127.0.0.1:{anew.port}"), journal)
 
 

@@ -94,7 +94,7 @@ def test_keeps_distinct_sentences_in_order_and_counts_reasons() -> None:
 
 
 def test_numbers_out_of_range_are_refused() -> None:
-    with pytest.raises(InputError, match="`words` must go from 1 or more upwards"):
+    with pytest.raises(InputError, match="`words` must be a range from at least 1"):
         word_count(0)
     with pytest.raises(InputError, match="not from 3 to 2"):
         word_count(3, 2)

@@ -121,7 +121,7 @@ def test_signs_of_models_are_never_in_a_vocabulary(sign: str, tmp_path: Path) ->
     text = [Sentence((sign, "the", "dog", sign)), Sentence(("The", sign, "dog"))]
     assert set(Vocabulary.from_sentences(text).words) == {"The", "the", "dog"}
     for lists in (((sign,), ("dog",)), (("The",), ("dog", sign))):
-        with pytest.raises(VocabularyError, match="cannot stand in a sentence"):
+        with pytest.raises(VocabularyError, match="cannot be part of a sentence"):
             Vocabulary(*lists)
     (tmp_path / "vocab.txt").write_text(f"dog\n{sign}\n")
     with pytest.raises(VocabularyError, match=re.escape(repr(special_sign(sign)))):

@@ -66,9 +66,11 @@ class ReviewPage:
 
     def __post_init__(self) -> None:
         if not self.items:
-            raise InputError("There is nothing to review: the table has no rows.")
+            raise InputError("The table has no rows, so there are no items to review.")
         if len({item.kind for item in self.items}) > 1:
-            raise InputError("A page holds pairs, triplets or trials, not several of these.")
+            raise InputError(
+                "A page must have either pairs, triplets or trials. Use one table per page."
+            )
 
     @cached_property
     def items(self) -> tuple[ReviewedItem, ...]:
@@ -247,5 +249,5 @@ def _controversiality(
         (a, b), (c, d) = columns[stimulus.model_1], columns[stimulus.model_2]
         difference = abs((b - a) - (d - c))
         if math.isfinite(difference):  # not with impossible sentences
-            return difference, f"the models’ preferences lie {difference:.1f} nats apart"
+            return difference, f"preferences of the models differ by {difference:.1f} nats"
     return None, ""

@@ -146,7 +146,7 @@ def test_the_fingerprint_is_that_of_the_sentences_whatever_their_order() -> None
 def test_nothing_several_kinds_and_pairs_without_texts_are_refused() -> None:
     with pytest.raises(InputError, match="nothing to review"):
         page_of([])
-    with pytest.raises(InputError, match="not several of these"):
+    with pytest.raises(InputError, match="one table per page"):
         page_of([PAIR, TRIPLET])
     with pytest.raises(InputError, match="p-1 has no texts"):
         page_of([replace(PAIR, sentence_1=None, sentence_2=None)])
