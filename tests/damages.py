@@ -62,7 +62,7 @@ BINARY: dict[str, Damage] = {
 TEXT: dict[str, Damage] = {
     **ANY,
     "UTF-16": lambda content: content.decode().encode("utf-16"),
-    "UTF-16 without a mark": lambda content: content.decode().encode("utf-16-le"),
+    "UTF-16 without a byte order mark": lambda content: content.decode().encode("utf-16-le"),
     "a byte that is not UTF-8": lambda content: content[:-3] + b"\xff" + content[-3:],
     "byte order mark": lambda content: b"\xef\xbb\xbf" + content,
     "line ends of Windows": lambda content: content.replace(b"\n", b"\r\n"),

@@ -303,8 +303,8 @@ class Scorer(ABC):
 
     def _no_token_scores(self) -> ModelError:
         return ModelError(
-            f"{self.name} with rule {self.convention.rule} has no score for each word. Score it "
-            f"without the transform, or under another rule."
+            f"{self.name} with rule {self.convention.rule} has no score for each word. "
+            "Remove the transform, or use another rule."
         )
 
 
@@ -422,8 +422,9 @@ class LanguageModel(Scorer):
             ModelError: if the model does not read from left to right, or has no word boundaries.
         """
         raise ModelError(
-            f"{self.name} with rule {self.convention.rule} has no word boundaries to correct; "
-            f"causal transformers with the rule log-likelihood have. Score it without."
+            f"{self.name} with rule {self.convention.rule} has no word boundaries to "
+            "correct; only causal transformers with the rule log-likelihood do. Remove the "
+            "correction."
         )
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:

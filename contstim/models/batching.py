@@ -74,8 +74,8 @@ class Budget:
         if not self.warned:
             self.warned = True
             warnings.warn(
-                f"The memory of {self.device} does not hold {n_rows:,} inputs of {length} "
-                f"tokens at once: the batches are made smaller, and the scores stay the same.",
+                f"The memory of {self.device} is too small for {n_rows:,} inputs of {length} "
+                "tokens: batches are made smaller. Scores do not change.",
                 SmallerBatches,
                 stacklevel=3,
             )

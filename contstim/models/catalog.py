@@ -53,7 +53,7 @@ def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> Non
         check(model.location, trust_remote_code=loading.trust_remote_code)
     elif family.is_path and not Path(model.location).exists():
         raise ModelError(
-            f"There is no {family.summary} at {model.location}; 'contstim train' makes one."
+            f"{model.location} is not a {family.summary}. Train one with 'contstim train'."
         )
 
 
@@ -131,8 +131,8 @@ def load_transformer(
             return CausalModel(checkpoint, context=context, **options)
         if context is not None:
             raise ModelError(
-                f"context must be left out for {name}, a masked model, which reads none before the "
-                f"first word, got {context!r}."
+                f"context must not be set for {name}, a masked model, which reads nothing before "
+                f"the first word, got {context!r}."
             )
         from contstim.models.masked.adapter import MaskedModel
 

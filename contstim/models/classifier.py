@@ -150,8 +150,8 @@ def _check_padding(checkpoint: Checkpoint) -> None:
     n_tokens = checkpoint.model.get_input_embeddings().weight.shape[0]
     if pad is not None and not 0 <= pad < n_tokens:
         raise ModelError(
-            f"{checkpoint.location}: config.json says pad_token_id = {pad}, beyond the network's "
-            f"{n_tokens:,} tokens."
+            f"{checkpoint.location}: config.json says pad_token_id = {pad}, but the network "
+            f"has only {n_tokens:,} tokens."
         )
 
 
@@ -171,8 +171,8 @@ def acceptable_label(location: str, config: Any) -> int:
     no = [number for number, name in plain_names.items() if name in _NO]
     if len(plain_names) != 2 or len(yes) != 1 or len(no) != 1:
         raise ModelError(
-            f"{location} has the labels {', '.join(map(str, names.values()))}; a classifier of "
-            f"acceptability has two: unacceptable and acceptable. 'contstim train acceptability' "
-            f"makes one."
+            f"{location} has the labels {', '.join(map(str, names.values()))}; but a "
+            "classifier of acceptability must have two: unacceptable and acceptable. Train "
+            "one with 'contstim train acceptability'."
         )
     return int(yes[0])

@@ -68,29 +68,31 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
         return _default(tokenizer, config, location)
     if not text.strip():
         raise ModelError(
-            f"context must be a text such as '. ' or '<|endoftext|>', got {text!r}. Leave it out "
-            f"for the default."
+            f"context must be a text such as '. ' or '<|endoftext|>', got {text!r}. Remove "
+            "it for the default."
         )
     known = sorted(_special_tokens(tokenizer).values(), key=len, reverse=True)
     rest = re.sub("|".join(map(re.escape, known)) or r"(?!)", " ", text)
     if (sign := special_sign(rest)) is not None:
         names = ", ".join(candidate_contexts(tokenizer, config)[:-1])
         raise ModelError(
-            f"context must name special tokens of {location}, got {sign!r} in {text!r}, which its "
-            f"tokenizer would read as ordinary characters. Its own are {names or 'none'}."
+            f"context must name special tokens of {location}, got {sign!r} in {text!r}, "
+            "which its tokenizer reads as ordinary characters. Its special tokens are "
+            f"{names or 'none'}."
         )
     ids = tuple(tokenizer(text.removesuffix(" "), add_special_tokens=False)["input_ids"])
     for token in ids:
         if not _is_readable(token, tokenizer, config):
             sign = tokenizer.convert_ids_to_tokens(token)
             raise ModelError(
-                f"context must have tokens that the network of {location} reads, got {sign!r} in "
-                f"{text!r}, which is number {token:,} of {config.vocab_size:,}. Give another text."
+                f"context must have tokens that the network of {location} reads, got "
+                f"{sign!r} in {text!r}, which is number {token:,} of {config.vocab_size:,}. "
+                "Use another text."
             )
     if tokenizer.unk_token_id in ids and str(tokenizer.unk_token) not in text:
         raise ModelError(
-            f"context must have characters that the tokenizer of {location} knows, got {text!r}, "
-            f"in which it reads {tokenizer.unk_token!r}. Give another text."
+            f"context must have characters that the tokenizer of {location} knows, got "
+            f"{text!r}, in which it reads {tokenizer.unk_token!r}. Use another text."
         )
     before = _added_before(tokenizer)
     if any(_fault(token, tokenizer, config, added=True) for token in before):

@@ -78,8 +78,10 @@ FAMILIES: dict[str, Family] = {
         ),
         Family(
             name="classifier",
-            summary="classifier of sequences that says how surely a sentence is acceptable; its "
-            "scores are not log-probabilities",
+            summary=(
+                "sequence classifier with a signed confidence that a sentence is acceptable; "
+                "its scores are not log-probabilities"
+            ),
             loader="contstim.models.classifier:load_classifier",
             checker="contstim.models.checkpoints.source:check_source",
             rules=CLASSIFIER_RULES,
@@ -105,7 +107,7 @@ FAMILIES: dict[str, Family] = {
             for kind, noun, rule in (
                 ("rnn", "recurrent network of words", "log-likelihood"),
                 ("lstm", "long short-term memory of words", "log-likelihood"),
-                ("bilstm", "LSTM that reads from both sides", "pseudo-log-likelihood"),
+                ("bilstm", "bidirectional LSTM", "pseudo-log-likelihood"),
             )
         ),
     )

@@ -31,14 +31,18 @@ class Loading:
 
     PANEL: ClassVar[str] = "Loading of models"
 
-    device: Annotated[Device, Help("Where networks run; auto: a GPU where there is one.")] = "auto"
+    device: Annotated[Device, Help("Device of networks; auto: a GPU if available.")] = "auto"
     dtype: Annotated[
-        Precision, Help("What transformers compute in; auto: float32. Half precision makes ties.")
+        Precision, Help("Precision of transformers; auto: float32. Half precision leads to ties.")
     ] = "auto"
-    device_map: Annotated[DeviceMap | None, Help("Spread over all GPUs, memory and disk.")] = None
-    quantize: Annotated[Quantization | None, Help("Weights in 8 or 4 bits; scores differ.")] = None
+    device_map: Annotated[
+        DeviceMap | None, Help("Distribute a model over all GPUs, memory and disk.")
+    ] = None
+    quantize: Annotated[
+        Quantization | None, Help("Weights in 8 or 4 bits; this changes scores.")
+    ] = None
     trust_remote_code: Annotated[
-        bool, Help("Let transformers run Python code that comes with a checkpoint. Read it first.")
+        bool, Help("Allow transformers to run Python code of a checkpoint. Read the code first.")
     ] = False
 
     weights: bool = True  # False: load only tokenizers and shapes, which cannot score
@@ -62,11 +66,11 @@ class Loading:
         if self.device_map is not None:
             if self.device_map != "auto" and not isinstance(self.device_map, Mapping):
                 raise ModelError(
-                    f"`device_map` must be auto, or in Python a device for the name of each part, "
-                    f"not {self.device_map!r}."
+                    "`device_map` must be auto or, in Python, map names of parts to devices, "
+                    f"got {self.device_map!r}."
                 )
             if self.device != "auto":
-                raise ModelError("`device` and `device_map` exclude each other: give one of them.")
+                raise ModelError("`device` and `device_map` exclude each other. Set one of them.")
             require_packages("`device_map`", "big", "accelerate")
         dtype: Precision = "float32" if self.dtype == "auto" else self.dtype
         return replace(self, device=resolve_device(self.device), dtype=dtype)
@@ -94,7 +98,7 @@ def resolve_device(name: str) -> Device:
 def _check_choice(field: str, value: str, choices: Any) -> None:
     if value not in get_args(choices):
         allowed = ", ".join(get_args(choices))
-        raise ModelError(f"`{field}` must be one of {allowed}, not {value!r}.")
+        raise ModelError(f"`{field}` must be one of {allowed}, got {value!r}.")
 
 
 def require_packages(user: str, extra: str, *packages: str) -> None:

@@ -101,8 +101,8 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
     coarse = [(tensor, tensor.dtype) for tensor in tensors if _is_coarse(tensor.dtype)]
     if coarse and has_parts_elsewhere(network):
         raise ModelError(
-            "Scores of results are computed in float32, to which weights cannot be cast that a "
-            "device map has put on disk or away from the GPUs. Use dtype float32."
+            "Scores of results are computed in float32, but weights that a device map placed "
+            "on disk or outside the GPUs cannot be converted. Use dtype float32."
         )
     # Four-bit layers have an attribute for the precision of their products
     modules: list[Any] = list(network.modules())
@@ -110,8 +110,8 @@ def in_float32(network: torch.nn.Module) -> Iterator[None]:
     layers = [(module, kind) for module, kind in kinds if isinstance(kind, torch.dtype)]
     device = next((parameter.device for parameter in network.parameters()), "cpu")
     refusal = (
-        f"Scores of results are computed in float32, for which the memory of {device} does not "
-        f"suffice. Use a smaller model, or a device with more memory."
+        "Scores of results are computed in float32, which does not fit into the memory of "
+        f"{device}. Use a smaller model, or a device with more memory."
     )
     try:
         # `alone`, since concurrent searches share the weights

@@ -141,8 +141,8 @@ def with_context(model: Specification, context: str) -> Specification:
     """
     if "context" not in family_named(model.family).options:
         raise ModelError(
-            f"context must be left out for {model.name}, a {model.family} model, which reads none "
-            f"before the first word, got {context!r}."
+            f"context must not be set for {model.name}, a {model.family} model, which reads "
+            f"nothing before the first word, got {context!r}."
         )
     plain, _ = without_context(model.specification)
     text = f"{plain}?context={quote(context, safe='')}"
@@ -162,7 +162,7 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
         # An unnamed model has its specification for a name, which may hold a =
         name = max((n for n in names if entry.startswith(f"{n}=")), key=len, default="")
         if not name or name in given:
-            rule = "given once for each model" if name else "NAME=TEXT with the name of a model"
+            rule = "at most once for each model" if name else "NAME=TEXT with the name of a model"
             raise ModelError(
                 f"context must be {rule}, got {entry!r}. Models: {', '.join(sorted(names))}."
             )
@@ -194,8 +194,8 @@ def parse_model(given: str | Specification, name: str = "") -> Specification:
         return given
     if not isinstance(given, str):
         raise ModelError(
-            f"A model is a text such as 'hf:gpt2' or 'small=hf:gpt2', and several are a list of "
-            f"them; {shortened(given)} is neither."
+            "A model must be a text such as 'hf:gpt2' or 'small=hf:gpt2', and several models "
+            f"a list of such texts, got {shortened(given)}."
         )
     text, context = without_context(given)
     before, equals, after = text.partition("=")
@@ -206,7 +206,7 @@ def parse_model(given: str | Specification, name: str = "") -> Specification:
     # The shortest possible location, which excludes the last @rule and +transform
     match = _SPECIFICATION.fullmatch(text)
     if match is None:
-        raise ModelError(f"{text!r} is not a model: write [family:]location[@rule][+transform].")
+        raise ModelError(f"A model must be [family:]location[@rule][+transform], got {text!r}.")
     family, location = match["family"], match["location"]
     # A name of the catalogue is replaced by its specification; a rule may follow it
     if family is None and location in CATALOGUE:
@@ -249,8 +249,8 @@ def _check_ending(model: Specification) -> None:
     # +slor needs its unigram model, +mean takes nothing
     if transform and (transform not in TRANSFORMS or bool(model.argument) != (transform == "slor")):
         raise ModelError(
-            f"'+{transform}' behind {model.location!r} is not a transform; there are "
-            f"{'; '.join(TRANSFORMS.values())}."
+            f"The transform of {model.location!r} must be one of "
+            f"{'; '.join(TRANSFORMS.values())}, got '+{transform}'."
         )
 
 
@@ -268,8 +268,8 @@ def parse_models(given: Models) -> list[Specification]:
     models = [parse_model(model) for model in given]
     if twice := sorted(repeated(model.name for model in models)):
         raise ModelError(
-            f"Every model has a name of its own; given twice: {', '.join(twice)}. Leave one of "
-            f"them out, or tell them apart as NAME=MODEL."
+            "Each model must have a different name, got several models named "
+            f"{', '.join(twice)}. Remove one, or name them as NAME=MODEL."
         )
     # Refuse two names for one model, since it would be compared with itself
     same: dict[Specification, Specification] = {}
@@ -279,7 +279,7 @@ def parse_models(given: Models) -> list[Specification]:
         path = os.path.normpath(hub_name if revision == "main" else model.location)
         other = same.setdefault(replace(model, name="", specification="", location=path), model)
         if other is not model:
-            raise ModelError(f"{other.text} and {model.text} are the same model given twice.")
+            raise ModelError(f"{other.text} and {model.text} are the same model. Remove one.")
     return models
 
 
@@ -287,16 +287,19 @@ def _check_name(name: str, text: str) -> None:
     allowed = all(sign.isalnum() or sign in _SIGNS for sign in name)
     if not allowed or not name[:1].isalnum():
         raise ModelError(
-            f"{name!r} in {text!r} is not a name for a model, of letters, digits, spaces, '.', '_' "
-            f"and '-'. A file whose own name holds '=' is given with its folder, such as ./{text}."
+            "The name of a model must have only letters, digits, spaces, '.', '_' and '-', "
+            f"got {name!r} in {text!r}. If the name of a file contains '=', write it with "
+            f"its folder, such as ./{text}."
         )
     if len(name) > _MAX_NAME_LENGTH:
         raise ModelError(
-            f"{name!r} has {len(name)} characters; a name has {_MAX_NAME_LENGTH} at most."
+            f"The name of a model must have at most {_MAX_NAME_LENGTH} characters, got "
+            f"{len(name)} in {name!r}."
         )
     if name.lower() in RESERVED_NAMES:
         raise ModelError(
-            f"{name!r} in {text!r} cannot name a model: tables have a column or row of that name."
+            f"The name of a model must not be {name!r} in {text!r}: tables have a column or "
+            "row of this name."
         )
 
 

@@ -42,8 +42,8 @@ def check_rule(checkpoint: Checkpoint, rule: str, rules: Iterable[str]) -> None:
     """
     if rule not in rules:
         raise ModelError(
-            f"{checkpoint.location} is a {checkpoint.kind} model, which has no rule {rule!r}; it "
-            f"has {', '.join(rules)}."
+            f"{checkpoint.location} is a {checkpoint.kind} model, which has no rule "
+            f"{rule!r}; it has {', '.join(rules)}."
         )
 
 
@@ -89,8 +89,8 @@ class SubwordModel(LanguageModel):
         context = context_of(tokenizer, config, text, location)
         if self.window is not None and len(context) >= self.window:
             raise ModelError(
-                f"context must be shorter than the {self.window:,} tokens that {location} reads, "
-                f"got {len(context):,} tokens. Give a shorter text."
+                f"context must be shorter than the {self.window:,} tokens that {location} "
+                f"reads, got {len(context):,} tokens. Use a shorter text."
             )
         self._context, self._begin_again = context, (tokenizer, location, config)
         self._context_tokens = tuple(map(str, tokenizer.convert_ids_to_tokens(list(context))))
@@ -206,8 +206,8 @@ class SubwordModel(LanguageModel):
         if self._needs_every_word and not {*encoding.word_of} >= {*range(len(sentence))}:
             word = next(w for i, w in enumerate(sentence.words) if i not in encoding.word_of)
             raise ModelError(
-                f"The tokenizer of {self.name} has no token for {word!r} in {sentence.text!r}. "
-                f"Leave the word out, or use another model."
+                f"The tokenizer of {self.name} has no token for {word!r} in "
+                f"{sentence.text!r}. Remove the word, or use another model."
             )
 
     def _in_place(self, words: Sequence[str], place: Place) -> WordTokens:

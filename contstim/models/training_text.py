@@ -62,11 +62,11 @@ def in_training_text(text: Path, sentences: Sequence[Sentence]) -> BoolArray:
         hashes = read_npy(text)
         # Without ascending order, the binary search below would give wrong results
         if hashes.ndim != 1 or hashes.dtype != np.uint64 or (hashes[1:] <= hashes[:-1]).any():
-            raise InputError("it is not a list of rising hashes")
+            raise InputError("it is not a sorted list of hashes")
     except InputError as error:
         raise ModelError(
-            f"{text} does not hold the hashes of a training text ({error}). Train the model anew, "
-            f"or remove the file."
+            f"{text} does not contain the hashes of a training text ({error}). Train the "
+            "model again, or remove the file."
         ) from error
     wanted_hashes = sentence_hashes(sentences)
     # The only row that can have each hash; 0 is appended for rows after the last
@@ -199,9 +199,10 @@ def contamination_warnings(
         if result is not None and result.hashes:
             groups.setdefault(result.hashes, []).append(result)
     return [
-        f"{len(hashes):,} of {group[0].sentences:,} {what} ({100 * group[0].share:.1f} %) stand in "
-        f"the training text of {', '.join(result.model for result in group)}: such scores measure "
-        f"memory. Leave these sentences out ('contstim sentences --exclude TEXT')."
+        f"{len(hashes):,} of {group[0].sentences:,} {what} ({100 * group[0].share:.1f} "
+        "%) occur in the training text of "
+        f"{', '.join(result.model for result in group)}: their scores may reflect "
+        "memorisation. Exclude these sentences ('contstim sentences --exclude TEXT')."
         for hashes, group in groups.items()
     ]
 

@@ -240,8 +240,8 @@ def transformed(scorer: Scorer, specification: Specification) -> Transformed:
     unigram = NgramModel(file, end_mark=end_mark)
     if unigram.order != 1:
         raise ModelError(
-            f"{file} has order {unigram.order}; +slor needs order 1, as of 'contstim train ngram "
-            f"--order 1'."
+            f"The model for +slor must have order 1, got order {unigram.order} in {file}. "
+            "Train one with 'contstim train ngram --order 1'."
         )
     return Transformed(
         model, specification.name, unigram=InLetterCase(unigram, case) if case else unigram

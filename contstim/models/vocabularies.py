@@ -106,8 +106,9 @@ class WordList:
         if not frequent or (size is not None and not 0 < size <= len(frequent)):
             size_text = "" if size is None else f" of {size:,}"
             raise InputError(
-                f"The text has {len(frequent):,} distinct words that occur {min_count:,} times or "
-                f"more: no vocabulary{size_text}. Ask for fewer words, or lower the least count."
+                f"The text has {len(frequent):,} distinct words that occur at least "
+                f"{min_count:,} times, too few for a vocabulary{size_text}. Set a smaller "
+                "size, or a lower minimum count."
             )
         words = tuple(frequent[: size or MOST_WORDS])
         return cls(

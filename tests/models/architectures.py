@@ -82,7 +82,7 @@ def _masked(stem: str, settings: dict[str, Any]) -> Architecture:
 
 
 _READS_ON = "not a causal language model: a later word changes what it says of earlier ones"
-_READS_FILLING = "reads the tokens that fill up a short sentence in a batch"
+_READS_FILLING = "reads the padding tokens of a batch"
 _NEITHER = "neither a causal nor a masked language model"
 
 ARCHITECTURES: dict[str, Architecture] = {

@@ -149,7 +149,7 @@ def test_models_of_words_need_no_correction_and_others_are_refused_by_name(
     tiny_checkpoint: Callable[[str], Path],
 ) -> None:
     checkpoint = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
-    with pytest.raises(ModelError, match="holds to word boundaries already"):
+    with pytest.raises(ModelError, match="already preserves word boundaries"):
         CausalModel(checkpoint, rule="chain").completed_word_log_probs(SENTENCES)
     toy = ToyModel()
     with pytest.raises(ModelError, match="no word boundaries to correct"):

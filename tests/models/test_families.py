@@ -131,7 +131,7 @@ def test_wrong_rules_and_unknown_families_are_told_as_ever() -> None:
     ("code", "entry", "message"),
     [
         ("import nowhere", "broken = other:FAMILY", "'broken' of other (other:FAMILY) cannot be"),
-        ("FAMILY = 3", "broken = other:FAMILY", "is not a Family of that name, but 3"),
+        ("FAMILY = 3", "broken = other:FAMILY", "must be a Family of this name, got 3"),
         ("FAMILY = 3", "toyfamily = other:FAMILY", "Several packages add the family 'toyfamily'"),
     ],
 )

@@ -124,8 +124,8 @@ def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> Non
         ("[bold]=hf:gpt2", "letters, digits, spaces"),
         ("a\nb=hf:gpt2", "letters, digits, spaces"),
         ("x" * 61 + "=hf:gpt2", "61 characters"),
-        ("Sentence=hf:gpt2", "column or row of that name"),
-        ("ceiling=hf:gpt2", "column or row of that name"),
+        ("Sentence=hf:gpt2", "column or row of this name"),
+        ("ceiling=hf:gpt2", "column or row of this name"),
     ],
 )
 def test_a_name_that_cannot_stand_in_tables_and_files(text: str, message: str) -> None:
@@ -149,5 +149,7 @@ def test_one_model_is_a_text_or_a_list_and_says_what_it_is(trained: Path) -> Non
     specification = f"kenlm:{trained / '2gram.arpa'}"
     (one,), (listed,) = load_models(specification), load_models([specification])
     assert repr(one) == repr(listed) == f"<NgramModel {specification!r}>"
-    with pytest.raises(ModelError, match=r"text such as .*several are a list of them; 3 is"):
+    with pytest.raises(
+        ModelError, match=r"text such as .*several models a list of such texts, got 3"
+    ):
         load_models(3)  # type: ignore[arg-type]

@@ -94,7 +94,7 @@ def test_damaged_hashes_are_refused(damage: str, tmp_path: Path) -> None:
     text = training_text_beside(tmp_path / "m.arpa")
     assert text is not None
     DAMAGES[damage](text)
-    with pytest.raises(ModelError, match="does not hold the hashes of a training text"):
+    with pytest.raises(ModelError, match="does not contain the hashes of a training text"):
         in_training_text(text, SENTENCES)
 
 

@@ -94,7 +94,7 @@ def test_what_asks_for_a_language_model_is_not_given_a_transform(
 
 
 def test_slor_needs_a_unigram_model(arpa: Callable[[int], Path]) -> None:
-    with pytest.raises(ModelError, match=r"has order 2; \+slor needs order 1"):
+    with pytest.raises(ModelError, match=r"\+slor must have order 1, got order 2"):
         load_scorer(f"kenlm:{arpa(1)}+slor:{arpa(2)}")
 
 
@@ -118,11 +118,11 @@ def test_specifications(text: str, expected: tuple[str, ...]) -> None:
     ("text", "message"),
     [
         ("hf:gpt2@chains", "no rule 'chains'; they have log-likelihood, chain, chain-sampled"),
-        ("hf:gpt2+median", r"'\+median' .* is not a transform; there are \+mean"),
+        ("hf:gpt2+median", r"must be one of \+mean.*got '\+median'"),
         ("hf:gpt2+slor", r"'\+slor' .* is not a transform"),
         ("hf:gpt2+mean:3", r"'\+mean' .* is not a transform"),
         ("some-name", r"does not name a model .* hf: \(causal or masked"),
-        ("", r"write \[family:\]location"),
+        ("", r"must be \[family:\]location"),
     ],
 )
 def test_wrong_specifications_say_what_is_right(text: str, message: str) -> None:

@@ -119,14 +119,15 @@ def check_weights(
     if missing:
         head = "classification" if "classifier" in what else "language-modelling"
         raise ModelError(
-            f"{location} is not a complete {what}: {len(missing)} of its weights would start at "
-            f"random, among them {missing[0]}. Was it saved with its {head} head?"
+            f"{location} is not a complete {what}: {len(missing)} weights are missing, such "
+            f"as {missing[0]}. Save it with its {head} head."
         )
     spare = left_over(report["unexpected_keys"], new_head=new_head)
     if spare:
         raise ModelError(
-            f"{location} holds {len(spare)} weights that have no place in the {what} of its "
-            f"config.json, among them {spare[0]}. Is that the one they were saved with?"
+            f"{location} holds {len(spare)} weights that do not belong to the {what} of its "
+            f"config.json, such as {spare[0]}. Use the config.json with which they were "
+            "saved."
         )
     _check_finite(location, model)
 
@@ -153,8 +154,8 @@ def _check_finite(location: str, model: Any) -> None:
     for name, weight in with_values(model, model.named_parameters()):
         if name in integer_names:
             raise ModelError(
-                f"{location}: the weight {name} is kept as whole numbers without a quantization. "
-                f"Save it in float32, bfloat16 or float16."
+                f"{location}: the weight {name} is stored as whole numbers without "
+                "quantization. Save it in float32, bfloat16 or float16."
             )
         if not weight.is_floating_point():
             continue
@@ -162,8 +163,8 @@ def _check_finite(location: str, model: Any) -> None:
         values = weight.detach()
         if not torch.isfinite(values.sum(dtype=torch.float32)) and not torch.isfinite(values).all():
             raise ModelError(
-                f"{location}: the weight {name} holds values that are not finite numbers: the file "
-                f"is damaged, or its training diverged."
+                f"{location}: the weight {name} has values that are not finite: the file is "
+                "damaged, or the training diverged."
             )
 
 
@@ -211,7 +212,7 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
     rounded_up = _MAX_PADDING_ROWS if n_rows % 8 == 0 else 0
     sizes = f"{location} has a tokenizer of {len(tokens):,} tokens for a network of {n_rows:,}"
     if missing > max(rounded_up, n_rows * _SPARE_SHARE):
-        raise ModelError(f"{sizes}. Are its files there, such as tokenizer.json? {_OWN}")
+        raise ModelError(f"{sizes}. Check that its files exist, such as tokenizer.json. {_OWN}")
     special = set(tokenizer.all_special_ids) - set(
         tokenizer("a")["input_ids"]
     )  # never in the encoded text
@@ -234,7 +235,8 @@ def check_words(location: str, tokenizer: Any) -> None:
     if 2 * len(unread) > len(_WORDS) or has_few_distinct:
         raise ModelError(
             f"{location} has a tokenizer that cannot read ordinary English words, such as "
-            f"{', '.join(unread[:3] or _WORDS[:3])}. Are its files there and whole? {_OWN}"
+            f"{', '.join(unread[:3] or _WORDS[:3])}. Check that its files are complete. "
+            f"{_OWN}"
         )
 
 
@@ -246,8 +248,8 @@ def _check_unique_ids(location: str, tokenizer: Any) -> None:
         other = tokens.setdefault(number, token)
         if other != token and not special.issuperset((token, other)):
             raise ModelError(
-                f"{location} has a tokenizer with the number {number:,} for both {other!r} and "
-                f"{token!r}, which the network could not tell apart. {_OWN}"
+                f"{location} has a tokenizer with the number {number:,} for both {other!r} "
+                f"and {token!r}, so the network cannot distinguish them. {_OWN}"
             )
 
 
@@ -264,7 +266,7 @@ def _check_capitals(location: str, tokenizer: Any, tokens: dict[str, int]) -> No
     if capitals > _CAPITALS_SHARE * len(tokens):
         raise ModelError(
             f"{location} has a tokenizer that turns capitals into small letters although "
-            f"{capitals:,} of its tokens have capitals. Is tokenizer_config.json whole? {_OWN}"
+            f"{capitals:,} of its tokens have capitals. Check tokenizer_config.json. {_OWN}"
         )
 
 
@@ -285,8 +287,9 @@ def _check_merges(location: str, tokenizer: Any) -> None:
     ]
     if len(unreached) > _UNREACHED_SHARE * len(model["vocab"]):
         raise ModelError(
-            f"{location}: merges.txt is missing or cut: {len(unreached):,} of the tokenizer's "
-            f"{len(model['vocab']):,} tokens, such as {unreached[0]!r}, are never written. {_OWN}"
+            f"{location}: merges.txt is missing or truncated: {len(unreached):,} of the "
+            f"tokenizer's {len(model['vocab']):,} tokens, such as {unreached[0]!r}, are "
+            f"never written. {_OWN}"
         )
 
 
@@ -330,8 +333,8 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
     if bool(is_invalid.any()) or bool(torch.isneginf(logits).all(dim=-1).any()):
         half = " or do not fit float16" if logits.dtype == torch.float16 else ""
         raise ModelError(
-            f"{checkpoint.location} answers an ordinary sentence with values that are not finite "
-            f"numbers: its weights or its config.json are damaged{half}."
+            f"{checkpoint.location} gives an ordinary sentence values that are not finite: "
+            f"its weights or its config.json are damaged{half}."
         )
     # Rounding error of a typical logit; the largest logit may represent infinity
     unit = float(torch.finfo(logits.dtype).eps * logits.abs().float().median())
@@ -352,9 +355,10 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
         return
     if float(changes_before.max()) > allowed:
         raise ModelError(
-            f"{checkpoint.location} is not a causal language model: a later word changes what it "
-            f"says of earlier ones. Networks that read both sides (XLNet, BERT without is_decoder) "
-            f"have no probability of the next word; save BERT and its kin as masked models."
+            f"{checkpoint.location} is not a causal language model: a later word changes "
+            "what it says of earlier ones. Networks that read both sides (XLNet, BERT "
+            "without is_decoder) have no probability of the next word. Save BERT and similar "
+            "models as masked models."
         )
 
 
@@ -417,9 +421,9 @@ def _check_padding(checkpoint: Checkpoint, row: Tensor, length: int, allowed: fl
     change = float(difference.nan_to_num(0.0).abs().max())
     if change > allowed:
         raise ModelError(
-            f"{checkpoint.location} reads the tokens that fill up a short sentence in a batch "
-            f"although it is told to ignore them. Scores of such networks (FNet, ConvBERT) would "
-            f"depend on the other sentences of a batch: use another model."
+            f"{checkpoint.location} reads the padding tokens of a batch, although they are "
+            "masked. Scores of such networks (FNet, ConvBERT) would depend on the other "
+            "sentences of the batch. Use another model."
         )
 
 
@@ -427,6 +431,6 @@ def _require_change(checkpoint: Checkpoint, changes: Tensor, unit: float, what: 
     if float(changes.max()) <= unit:
         kind = checkpoint.kind if checkpoint.kind == "classifier" else f"{checkpoint.kind} model"
         raise ModelError(
-            f"{checkpoint.location} answers the same whatever {what} may be: it is not a trained "
-            f"{kind}, or config.json is not the one that its weights were saved with."
+            f"The output of {checkpoint.location} does not depend on {what}: it is not a "
+            f"trained {kind}, or config.json does not belong to its weights."
         )

@@ -52,7 +52,7 @@ def check_gguf(path: Path) -> None:
         ModelError: if a check fails.
     """
     if not path.is_file():
-        raise ModelError(f"There is no file {path}. Give a GGUF file, or a folder that has one.")
+        raise ModelError(f"{path} does not exist. Name a GGUF file, or a folder that contains one.")
     if _PART.search(path.stem):
         raise ModelError(
             f"{path} is one part of a GGUF model. Merge the parts with 'llama-gguf-split --merge'."
@@ -61,7 +61,8 @@ def check_gguf(path: Path) -> None:
         magic = file.read(len(_MAGIC))
     if magic != _MAGIC:
         raise ModelError(
-            f"{path} is no GGUF file: it is {'damaged' if magic else 'empty'}. Download it again."
+            f"{path} is not a GGUF file: it is {'damaged' if magic else 'empty'}. Download "
+            "it again."
         )
     require_packages(str(path), "gguf", "gguf", "accelerate")
 
@@ -74,13 +75,13 @@ def check_use(location: str, *, classifier: bool, quantize: str | None) -> None:
     """
     if classifier:
         raise ModelError(
-            f"{location} is a GGUF file, which is a causal model. Give a folder or a name on the "
-            f"hub for a classifier or its training."
+            f"{location} is a GGUF file, which is a causal model. For a classifier or its "
+            "training, use a folder or a name on the Hub."
         )
     if quantize is not None:
         raise ModelError(
-            f"quantize must be empty for {location}, whose weights are quantized already, got "
-            f"{quantize}. Leave out --quantize."
+            f"quantize must be empty for {location}, whose weights are quantized already, "
+            f"got {quantize}. Remove --quantize."
         )
 
 

@@ -133,8 +133,8 @@ def kind_of(location: str, config: Any) -> Kind:
     if getattr(config, "is_encoder_decoder", False) or not (is_causal or is_masked):
         kind = ", ".join(sorted(saved_as)) or config.model_type
         raise ModelError(
-            f"{location} ({kind}) is neither a causal nor a masked language model. Give one that "
-            f"predicts the next token or hidden tokens."
+            f"{location} ({kind}) is neither a causal nor a masked language model. Use a "
+            "model that predicts the next token or masked tokens."
         )
     if is_causal and is_masked:  # XLM has one class for both; BERT may be saved without its head
         decodes = getattr(config, "causal", False) or getattr(config, "is_decoder", False)
@@ -203,7 +203,9 @@ def load_checkpoint(
     config = transformers.AutoConfig.from_pretrained(source.path, **source.options, **label_names)
     kind: Kind = "classifier" if classifier else kind_of(location, config)
     if labels and is_classifier(config):
-        raise ModelError(f"{location} is a classifier already: name the language model it is of.")
+        raise ModelError(
+            f"{location} is already a classifier. Name the language model from which to train one."
+        )
     tokenizer = transformers.AutoTokenizer.from_pretrained(source.path, **source.options)
     model, device = _load_network(source, kind, config, loading, new_head=bool(labels))
     checks.check_tokenizer(location, tokenizer, model)

@@ -84,8 +84,8 @@ class Source:
         for name, value in _numbers(config):
             if _COUNT.search(name) and value > _MAX_PARTS:
                 raise ModelError(
-                    f"{self.location}: {file} says {name} = {min(value, 10**15):,}; networks "
-                    f"of up to {_MAX_PARTS:,} can be loaded. Is the file that of the weights?"
+                    f"{self.location}: {file} says {name} = {min(value, 10**15):,}; the "
+                    f"maximum is {_MAX_PARTS:,}. Check that the file belongs to the weights."
                 )
         if self.trust_remote_code:
             return
@@ -154,8 +154,8 @@ def check_location(location: str) -> None:
     name, revision = split_revision(location)
     if revision and Path(name).exists():
         raise ModelError(
-            f"{name} is on this machine and has no revision {revision!r}. Leave out "
-            f"':{revision}'; or rename {name}, to load the model of that name from the hub."
+            f"{name} is on this machine and has no revision {revision!r}. Remove "
+            f"':{revision}'; or rename {name}, to load the model of this name from the Hub."
         )
     path = Path(location)
     if gguf := gguf_file(location):
@@ -166,11 +166,11 @@ def check_location(location: str) -> None:
                 f"{location} has no config.json and no GGUF file: it is not a saved checkpoint."
             )
     elif path.is_file():
-        raise ModelError(f"{location} is a file. Give the folder that it is in, or a GGUF file.")
+        raise ModelError(f"{location} is a file. Name its folder, or a GGUF file.")
     elif name.startswith((".", "/", "~")) or name.count("/") > 1 or "\\" in name:
         raise ModelError(
-            f"There is no folder {location}. Give a folder with config.json, weights and "
-            f"tokenizer, or a name on the hub such as gpt2."
+            f"The folder {location} does not exist. Name a folder with config.json, weights "
+            "and tokenizer, or a model on the Hub such as gpt2."
         )
 
 
@@ -193,9 +193,9 @@ def check_hub(location: str) -> None:
         if revision:
             absent, option = f"Revision {revision!r} of {name}", f" --revision {revision}"
         raise ModelError(
-            f"{absent} is not in the local cache, and "
-            f"{constants.ENDPOINT} cannot be reached ({first_line(error)}). Elsewhere, download it "
-            f"with 'hf download {name}{option} --local-dir DIR', and give DIR in place of the name."
+            f"{absent} is not in the local cache, and {constants.ENDPOINT} cannot be reached "
+            f"({first_line(error)}). Download it on another machine with 'hf download "
+            f"{name}{option} --local-dir DIR', and use DIR instead of the name."
         ) from error
 
 
@@ -234,9 +234,9 @@ def _code_error(location: str, *configurations: Any) -> ModelError:
     """Return the error for a checkpoint that requires its own code."""
     code = ", ".join(sorted({name for part in configurations for name in _code_of(part)}))
     return ModelError(
-        f"{location} wants to run code of its own on this machine ({code or 'Python files'}), "
-        f"which nobody here has checked. Read it; if you trust it, allow it with "
-        f"trust_remote_code (--trust-remote-code), or use a checkpoint that needs none."
+        f"{location} needs to run its own code on this machine ({code or 'Python files'}). "
+        "Read the code; if you trust it, allow it with trust_remote_code "
+        "(--trust-remote-code), or use another checkpoint."
     )
 
 
@@ -307,14 +307,14 @@ def foreign_errors(location: str) -> Iterator[None]:
             raise _code_error(location, *_configurations(source)) from error
         if isinstance(error, Exception) and out_of_memory(error):  # such as a GPU's memory
             raise ModelError(
-                f"{location} needs more memory than there is. Use dtype bfloat16, quantize int8 or "
-                f"int4, device_map auto, or a smaller model."
+                f"{location} does not fit into memory. Use dtype bfloat16, quantize int8 or "
+                "int4, device_map auto, or a smaller model."
             ) from error
         name, revision = split_revision(location)
         if revision and _is_unknown_revision(error):
             raise ModelError(
-                f"{name} has no revision {revision!r} on the hub. Give one of its branches or "
-                f"tags, or all 40 characters of a commit."
+                f"{name} has no revision {revision!r} on the Hub. Name a branch, a tag, or a "
+                "commit with all 40 characters."
             ) from error
         remedy = " Download the file again." if location.lower().endswith(ENDING) else ""
         raise UnavailableError(f"Cannot load {location}: {first_line(error)}{remedy}") from error

@@ -156,8 +156,8 @@ def budget_plan(pattern: Pattern, seed: int, budget: int, *, in_orders: bool = F
     if len(samples) < 2:
         raise ModelError(
             f"A sentence of {len(sizes)} words in {sizes.sum()} tokens needs about "
-            f"{2 * sizes.sum()} passes or more; the budget is {budget}. Raise pass_budget, or use "
-            f"a pseudo-log-likelihood rule such as pll-word-l2r."
+            f"{2 * sizes.sum()} passes; the budget is {budget}. Raise pass_budget, or use a "
+            "pseudo-log-likelihood rule such as pll-word-l2r."
         )
     return _plan(pattern, samples, common)
 

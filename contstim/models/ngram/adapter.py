@@ -170,8 +170,8 @@ class NgramModel(LanguageModel):
         path = counts_path(self.path)
         if not is_file(path):
             raise ModelError(
-                f"{self.path} has no word counts beside it ({path.name}). Give a vocabulary, as "
-                f"'contstim vocabulary' makes one."
+                f"{self.path} has no file of word counts ({path.name}). Name a vocabulary "
+                "that 'contstim vocabulary' wrote."
             )
         return WordList.read(path).vocabulary(min_count)
 
@@ -180,5 +180,5 @@ def _require_file(path: Path) -> None:
     if not path.is_file():
         note = "It is a folder. " if path.is_dir() else ""
         raise ModelError(
-            f"There is no n-gram model at {path}. {note}'contstim train ngram' makes one."
+            f"{path} is not an n-gram model. {note}Train one with 'contstim train ngram'."
         )

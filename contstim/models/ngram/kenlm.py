@@ -47,14 +47,12 @@ def _check_header(path: Path) -> None:
         counts = _header_counts(path, file.read(_HEADER_BYTES))
     if not 1 <= len(counts) <= MAX_ORDER:
         raise ModelError(
-            f"{path} announces n-grams of {len(counts)} lengths; KenLM has n-grams of 1 to "
-            f"{MAX_ORDER} words."
+            f"{path} has n-grams of {len(counts)} lengths, but the maximum order is {MAX_ORDER}."
         )
     if not counts[0] or max(counts) > path.stat().st_size:
         numbers = ", ".join(f"{count:,}" for count in counts)
         raise ModelError(
-            f"{path} is damaged: it announces {numbers} n-grams of order 1 and so on, none or more "
-            f"than it can hold."
+            f"{path} is damaged: its header has impossible numbers of n-grams, {numbers}."
         )
 
 
@@ -63,7 +61,7 @@ def _header_counts(path: Path, start: bytes) -> list[int]:
     end = _SANITY + _FIXED.size
     order, multiplier, *_ = _FIXED.unpack_from(start.ljust(end, b"\0"), _SANITY)
     if len(start) < end + 8 * order:
-        raise ModelError(f"{path} is cut off: the header of a binary file does not end.")
+        raise ModelError(f"{path} is truncated: the header of the binary file is incomplete.")
     if not 1.0 <= multiplier <= 100.0:  # also refuses nan
         raise ModelError(f"{path} is damaged: its hash tables would be {multiplier:g} times full.")
     return list(struct.unpack_from(f"<{order}Q", start, end))
@@ -126,9 +124,9 @@ def _load(path: Path) -> Any:
         import kenlm
     except ImportError as error:
         raise ModelError(
-            f"{path} is a binary file of KenLM's, and the kenlm package is not installed: pip "
-            f"install 'contstim[kenlm]', which needs a C++ compiler and CMake; or give the ARPA "
-            f"file that it came from."
+            f"{path} is a KenLM binary file, but the package kenlm is not installed: pip "
+            "install 'contstim[kenlm]', which needs a C++ compiler and CMake; or use the "
+            "original ARPA file."
         ) from error
     if is_binary(path):
         _check_header(path)

@@ -280,7 +280,7 @@ def sections_of(content: bytes, path: Path | str) -> list[Section]:
     data = _DATA.search(file.text)
     if data is None:
         problem = "no line is \\data\\" if file.text.strip() else "it is empty"
-        raise ModelError(f"{path} is not an ARPA file ({problem}), nor a binary file of KenLM's.")
+        raise ModelError(f"{path} is not an ARPA file ({problem}), nor a KenLM binary file.")
     # Headings are lines that begin with a backslash; \end\ has order 0
     headings: list[tuple[int, int]] = []
     position = data.end()

@@ -112,7 +112,7 @@ def estimate(sentences: Iterable[Sentence], order: int) -> Estimate:
             formula; then the discounts 0.5, 1 and 1.5 are used.
     """
     if not 1 <= order <= MAX_ORDER:
-        raise InputError(f"The order must be 1 to {MAX_ORDER}, not {order}.")
+        raise InputError(f"order must be from 1 to {MAX_ORDER}, got {order}.")
     words, tokens = _encode(sentences)
     counts = _count(tokens, len(words), order)
     # a(uw): number of distinct words to the left; at the start of a sentence, of occurrences
@@ -144,14 +144,15 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
         tokens.append(END)
     text = np.array(tokens, dtype=np.int64)
     if not len(text):
-        raise CorpusError("There is no sentence to train on.")
+        raise CorpusError("The training text has no sentences.")
     specials = np.flatnonzero(text <= END)
     # Each sentence has one added <s> and </s>; any other one is from the text
     plain = len(specials) == 2 * np.count_nonzero(text == BEGIN) and not (text == UNKNOWN).any()
     if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(
-            f"The text contains one of {', '.join(SPECIAL_WORDS)} as a word, perhaps in capitals; "
-            f"these are reserved. Replace it by a word, or leave the sentence out."
+            f"The text contains one of {', '.join(SPECIAL_WORDS)} as a word, perhaps in "
+            "capitals; which are reserved. Replace it by another word, or remove the "
+            "sentence."
         )
     return tuple(ids), text
 
@@ -178,8 +179,8 @@ def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
         ends = np.flatnonzero(has_ngram)
         if not len(ends):
             raise CorpusError(
-                f"No sentence is long enough for order {n}, which needs {n - 2} words or more. Use "
-                f"a lower order."
+                f"No sentence is long enough for order {n}, which needs at least {n - 2} "
+                "words. Use a lower order."
             )
         keys, first, inverse, raw = np.unique(
             rows[ends - 1] * n_words + tokens[ends],

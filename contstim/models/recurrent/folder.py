@@ -96,8 +96,8 @@ def read_folder(folder: Path | str) -> tuple[RecurrentNetwork, WordList]:
     words = WordList.read(folder / _WORDS)
     if len(words) != shape.words:
         raise ModelError(
-            f"{folder} is damaged: its network reads {shape.words:,} words and {_WORDS} makes "
-            f"{len(words):,}. Train the model anew."
+            f"{folder} is damaged: its network reads {shape.words:,} words and {_WORDS} "
+            f"makes {len(words):,}. Train the model again."
         )
     return _read_network(folder / _WEIGHTS, shape), words
 
@@ -112,12 +112,14 @@ def _read_network(path: Path, shape: Shape) -> RecurrentNetwork:
         network.load_state_dict(weights, assign=True)
     except (OSError, RuntimeError, ValueError, TypeError, SafetensorError) as error:
         problem = " ".join(str(error).split())[:200].rstrip(".:") or type(error).__name__
-        raise ModelError(f"Cannot read the weights in {path}: {problem}. Train anew.") from error
+        raise ModelError(
+            f"Cannot read the weights in {path}: {problem}. Train the model again."
+        ) from error
     for name, weight in network.named_parameters():
         if weight.dtype != torch.float32:
             raise ModelError(f"{path} is damaged: {name} is {weight.dtype}, not torch.float32.")
         if not bool(weight.isfinite().all()):
-            raise ModelError(f"{path} is damaged: {name} holds values that are not finite numbers.")
+            raise ModelError(f"{path} is damaged: {name} has values that are not finite.")
     return network.eval()
 
 
@@ -126,8 +128,8 @@ def _read_shape(folder: Path) -> Shape:
     if not path.is_file():
         kinds = "|".join(get_args(Kind))
         raise ModelError(
-            f"There is no recurrent model in {folder} ({CONFIGURATION} is missing). Train one with "
-            f"'contstim train {kinds}'."
+            f"{folder} contains no recurrent model ({CONFIGURATION} is missing). Train one "
+            f"with 'contstim train {kinds}'."
         )
     try:
         facts = read_json_object(path)

@@ -86,8 +86,8 @@ def parse_address(location: str) -> ServerAddress:
     # Search the whole URL, since a password with a slash would end the host part
     if "@" in url or "?" in url:
         raise ModelError(
-            f"The address of a server, which is written into records, holds neither a user, nor a "
-            f"password, nor a query. A key goes into the environment variable {KEY_VARIABLE}."
+            "The address of a server must not contain a user, a password or a query, because "
+            f"records contain it. Put a key into the environment variable {KEY_VARIABLE}."
         )
     try:
         split = urlsplit(url)
@@ -99,17 +99,17 @@ def parse_address(location: str) -> ServerAddress:
         example = "server:http://host:8000/v1#model?tokenizer=DIR"
         raise ModelError(f"{url!r} is not the address of a server; write {example}.")
     if not model:
-        raise ModelError(f"{url} is not followed by the name of a model; write server:{url}#model.")
+        raise ModelError(f"{url} must be followed by the name of a model: server:{url}#model.")
     values: dict[str, str] = {}
     for pair in filter(None, options.split("&")):
         name, _, text = pair.partition("=")
         if name not in _OPTIONS:
             raise ModelError(
-                f"{name!r} is not an option of a server; there are {', '.join(_OPTIONS)}. A key "
-                f"goes into the environment variable {KEY_VARIABLE}."
+                f"The option of a server must be one of {', '.join(_OPTIONS)}, got {name!r}. "
+                f"Put a key into the environment variable {KEY_VARIABLE}."
             )
         if name in values:
-            raise ModelError(f"The option {name!r} of {url}#{model} is given once.")
+            raise ModelError(f"The option {name!r} of {url}#{model} must occur once.")
         values[name] = unquote(text)
     model = unquote(model)
     parts = {"url": url.rstrip("/"), "model": model, "tokenizer": model}

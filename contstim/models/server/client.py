@@ -165,8 +165,8 @@ class Client:
             except PassingError as problem:
                 n_incomplete += problem.few
                 if n_incomplete == _TRIES:
-                    fault = "its answer lacks a part of what was asked"
-                    detail = f"Asked {_TRIES} times, the last time {problem} Is the dialect right?"
+                    fault = "its answer is incomplete"
+                    detail = f"After {_TRIES} requests: {problem} Check the dialect."
                     raise ServerFaultError(self.address.url, fault, detail) from None
                 # Random, so that requests that failed together are not repeated together
                 wait = pause * random.uniform(0.5, 1.0)
@@ -174,9 +174,10 @@ class Client:
                     wait = max(problem.pause, wait / 10)  # the server may set 0
                 if monotonic() - began + wait > patience:
                     raise ModelError(
-                        f"{self.address.url} gave no answer that can be used, for {patience:g} "
-                        f"seconds: {problem} Scores so far are kept. Start the work again when the "
-                        f"server is well, or wait for longer with '&patience=SECONDS'."
+                        f"{self.address.url} has given no usable answer for {patience:g} "
+                        f"seconds: {problem} Finished scores are stored. Run the command "
+                        "again when the server works, or wait longer with "
+                        "'&patience=SECONDS'."
                     ) from None
             await sleep(wait)
             pause = min(2 * pause, _MAX_PAUSE)
@@ -198,7 +199,7 @@ class Client:
         try:
             return response.json()
         except (ValueError, RecursionError):
-            raise PassingError("an answer is not JSON, or is cut off.") from None
+            raise PassingError("an answer is not JSON, or truncated.") from None
 
     def _refusal(self, response: httpx2.Response) -> PassingError | ServerFaultError:
         status = response.status_code
@@ -206,11 +207,11 @@ class Client:
         if status in _TEMPORARY_STATUSES:
             pause = _seconds(response.headers.get("Retry-After", ""))
             return PassingError(f"status {status}: {text}.", pause)
-        detail = f"It said status {status}: {text}. Look at the address, the model and the dialect."
+        detail = f"Status {status}: {text}. Check the address, the model and the dialect."
         if status in {401, 403}:
             variables = f"{host_variable(self.address)} or {KEY_VARIABLE}"
-            detail = f"It wants a key, in the environment variable {variables}."
-        return ServerFaultError(self.address.url, "it refuses a request", detail, status)
+            detail = f"It needs a key. Put it into the environment variable {variables}."
+        return ServerFaultError(self.address.url, "it rejects a request", detail, status)
 
     def _message_without_key(self, error: object) -> str:
         """Return a message with the key removed, since the server may repeat it."""

@@ -78,7 +78,7 @@ def check_unchanged(service: ScoringService) -> None:
         allowed = tolerance_in_nats(score_of(before), service.address.tolerance)
         difference = _difference(now, before)
         if difference > allowed:
-            detail = f"A probe differs by {difference:.4f} nats from what it had at first, where"
+            detail = f"A probe differs by {difference:.4f} nats from its first value, where"
             service.refuse(CHANGED, f"{detail} {allowed:.4f} is allowed. {ONE_MODEL}")
 
 
@@ -136,7 +136,9 @@ def _facts(service: ScoringService) -> tuple[str, int | None]:
         models = {}
     if models and address.model not in models:
         known = ", ".join(sorted(models)[:10])
-        service.refuse("it has no model of that name", f"It has {known}. Write it after the '#'.")
+        service.refuse(
+            "it has no model of this name", f"Its models are {known}. Write one after the '#'."
+        )
     window = models.get(address.model, {}).get("max_model_len")
     answers = (client.get(service.url(url)) for url in service.dialect.version_urls)
     versions = (
@@ -161,8 +163,9 @@ def _check_texts(service: ScoringService, rows: Sequence[Tokens]) -> None:
         # Some servers report the generated text instead of the sent text
         if expected not in actual and 2 * len(actual) > len(expected):
             service.refuse(
-                "its tokens stand for other texts than those of the tokenizer",
-                f"{text!r} came back as {reported[:80]!r}. Name the model's own: '?tokenizer='.",
+                "its tokens represent other texts than those of the tokenizer",
+                f"{text!r} came back as {reported[:80]!r}. Name the tokenizer of the model: "
+                "'?tokenizer='.",
             )
 
 
@@ -199,7 +202,10 @@ def _check_steps(service: ScoringService, rows: Sequence[FloatArray]) -> None:
     steps = _steps(np.concatenate([row[1:] for row in rows]))
     ends = np.cumsum([len(row) - 1 for row in rows])
     for row, row_steps in zip(rows, np.split(steps, ends[:-1]), strict=True):
-        advice = f"Its steps are of up to {row_steps.max():.4g} nats: have it write more digits"
+        advice = (
+            f"They are rounded to steps of up to {row_steps.max():.4g} nats: set the server "
+            "to return more digits"
+        )
         _check_share(service, "its values are rounded", row, float(row_steps.sum()) / 2, advice)
 
 
@@ -228,8 +234,8 @@ def _check_share(
         digit: float = 10.0 ** math.floor(math.log10(share))
         service.refuse(
             fault,
-            f"A probe may be off by {share:.2g} of its score, where {allowed:g} is allowed. "
-            f"{advice}, or, where that is small enough for the study, allow it with "
+            f"The relative error of a probe may be {share:.2g}, where {allowed:g} is "
+            f"allowed. {advice}; or, if this is small enough for the study, allow it with "
             f"'&tolerance={math.ceil(share / digit) * digit:g}' (0.05 at most).",
         )
 
@@ -249,9 +255,10 @@ def _check_paths(
             plain = sorted((v, token) for token, v in likely.items() if token not in special)
             if not plain:
                 service.refuse(
-                    "it tells too little when it generates for its values to be checked",
-                    f"Asked for {service.cap} alternatives to a token, it told none that the "
-                    f"tokenizer knows. Try another dialect ('&dialect=vllm' or sglang).",
+                    "its generated answers contain too few values for a check",
+                    f"Of {service.cap} requested alternatives to a token, it returned none "
+                    "that the tokenizer knows. Try another dialect ('&dialect=vllm' or "
+                    "sglang).",
                 )
             paths[index] = (*paths[index], plain[-1 if step % 2 == 0 else 0][1])
             reported[index].append(likely)
@@ -309,8 +316,9 @@ def _check_unlikely(
     if np.ptp(last) < _SAME or (last > _least(likely) + allowed).any() or total > _MAX_TOTAL:
         service.refuse(
             "its values of unlikely tokens are made up",
-            f"It tells {len(likely)} alternatives to a token, down to {_least(likely):.4f} nats; "
-            f"{len(last)} other tokens have {', '.join(f'{v:.4f}' for v in last[:4])}, …",
+            f"It returns {len(likely)} alternatives to a token, down to {_least(likely):.4f} "
+            f"nats; {len(last)} other tokens have {', '.join(f'{v:.4f}' for v in last[:4])}, "
+            "…",
         )
 
 

@@ -45,9 +45,9 @@ _Told = TypeVar("_Told")
 FLOOR = -9999.0
 """vLLM's value for minus infinity, which JSON lacks; real log-probabilities are far above it."""
 
-OTHER_TOKENS = "it reads other tokens than those that it was sent"
-CHANGED = "the model behind the address, or what it says, is another than before"
-ONE_MODEL = "Scores of the two must not be mixed: serve one model, and start the work again."
+OTHER_TOKENS = "it reads other tokens than those sent"
+CHANGED = "the model at the address, or its answers, have changed"
+ONE_MODEL = "Scores of two models must not be mixed. Serve one model, and run the command again."
 
 _SLACK = 1e-3  # nats above 0 allowed for rounding in half precision
 _CAPS = (20, 5, 1)  # maximum numbers of alternatives: vLLM 20, OpenAI 5
@@ -109,7 +109,7 @@ def _checks_format(reads: Callable[_Given, _Told]) -> Callable[_Given, _Told]:
         try:
             return reads(*args, **kwargs)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            raise PassingError("an answer is not of the form expected.", few=True) from None
+            raise PassingError("an answer has an unexpected form.", few=True) from None
 
     return read
 
@@ -300,9 +300,7 @@ class ScoringService:
         self.texts = []
         for sent, (echoed, n_read, identity) in zip(parts, answers, strict=True):
             if self._identity not in {None, identity}:
-                detail = (
-                    f"Its answers called it {self._identity!r} and now {identity!r}. {ONE_MODEL}"
-                )
+                detail = f"Its identity was {self._identity!r} and is now {identity!r}. {ONE_MODEL}"
                 self.refuse(CHANGED, detail)
             self._identity = identity
             # Check the total number of tokens last, since errors of rows are more informative
@@ -311,7 +309,7 @@ class ScoringService:
                 self.texts.append(text)
             n_sent = sum(map(len, sent))
             if n_read not in {None, n_sent}:
-                detail = f"It was sent {n_sent} tokens and says that it read {n_read}."
+                detail = f"It received {n_sent} tokens, but reports {n_read}."
                 self.refuse(OTHER_TOKENS, detail)
         return values
 
@@ -327,7 +325,7 @@ class ScoringService:
         def read(_: int, answer: Any) -> dict[int, float]:
             likeliest = dialect.reads_alternatives(answer)
             for value in likeliest.values():
-                self._check_value(value, "A token that it tells")
+                self._check_value(value, "A returned token")
             ids = ((t if isinstance(t, int) else self._id_of_text.get(t)) for t in likeliest)
             pairs = zip(ids, likeliest.values(), strict=True)
             return {token: value for token, value in pairs if token is not None}
@@ -381,15 +379,13 @@ class ScoringService:
         )
         if not is_same or not 0 <= len(values) - n <= max_generated:
             tokens = "" if read_ids is None else f" of the tokens {_shortened(read_ids)}"
-            detail = (
-                f"It was sent the {n} tokens {_shortened(sent)} and answered with {len(values)}"
-            )
+            detail = f"It received the {n} tokens {_shortened(sent)} and returned {len(values)}"
             self.refuse(OTHER_TOKENS, f"{detail} values{tokens}.")
         # The first token has no context. A value means that the server has read another token
         # before it. Some servers report 0 instead of no value.
         if values[0] not in {None, 0.0}:
             self.refuse(
-                OTHER_TOKENS, f"It says {values[0]:.3f} nats for the first token, {sent[0]}."
+                OTHER_TOKENS, f"It returns {values[0]:.3f} nats for the first token, {sent[0]}."
             )
         for index, value in enumerate(values[1:n], 1):
             self._check_value(value, f"Token {index + 1} of {n}, {sent[index]},")
@@ -401,8 +397,9 @@ class ScoringService:
             shown = "none" if value is None else f"{value:g}"
             self.refuse(
                 "it gives a token no value, or one that cannot be a log-probability",
-                f"{token} has {shown}; models leave some probability to every token. Look at its "
-                f"log (half precision may overflow) and at settings that forbid tokens.",
+                f"{token} has {shown}; models give every token some probability. Check the "
+                "log of the server (half precision may overflow), and settings that exclude "
+                "tokens.",
             )
 
     @cached_property

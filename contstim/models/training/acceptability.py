@@ -70,7 +70,9 @@ def read_cola(path: Path | str) -> list[LabelledSentence]:
     path = Path(path)
     sentences = _read_labelled(path, _columns(path))
     if len({sentence.acceptable for sentence in sentences}) < 2:
-        raise InputError(f"{path} needs acceptable sentences (1) and unacceptable ones (0).")
+        raise InputError(
+            f"{path} must contain acceptable sentences (1) and unacceptable sentences (0)."
+        )
     return sentences
 
 
@@ -105,7 +107,9 @@ def read_annotations(
                 f"0 nor 1."
             )
     if not features:
-        raise InputError(f"{path} has no feature: expected columns of 1 and 0 beside the label.")
+        raise InputError(
+            f"{path} has no features. Use columns of 1 and 0 in addition to the label."
+        )
     return _read_labelled(path, columns), features
 
 
@@ -135,12 +139,14 @@ def _columns(path: Path) -> Mapping[str, Sequence[Any]]:
     if kind == ".tsv" and rows and any(name.startswith('"') for name in rows[0]):
         return read_table(path)  # a real CSV file, because texts in CoLA's files are not quoted
     if not rows:
-        raise InputError(f"{path} is empty; expected {', '.join(_COLA)} between tabs.")
+        raise InputError(
+            f"{path} is empty. Use a table with {', '.join(_COLA)}, separated by tabs."
+        )
     # CoLA's published files have no header
     has_header = "sentence" in (name.lower() for name in rows[0])
     names = tuple(rows.pop(0)) if has_header else _COLA
     if not rows or len(set(names)) < len(names):
-        raise InputError(f"{path} has a header and no rows, or names a column twice.")
+        raise InputError(f"{path} has a header but no rows, or duplicate columns.")
     # Line numbers start at 1, and a header is line 1
     for number, row in enumerate(rows, start=1 + has_header):
         if len(row) != len(names):
@@ -191,7 +197,7 @@ def train_acceptability(
             a special token of the tokenizer, or the loss is no longer a number.
     """
     if restarts < 1:
-        raise InputError(f"`restarts` must be 1 or more, not {restarts}.")
+        raise InputError(f"`restarts` must be at least 1, got {restarts}.")
     settings = network or ClassifierSettings()
     texts, held_out = split_sentences(sentences, training)
     with silence():

@@ -180,8 +180,9 @@ class Trainer:
                 weight.copy_(self.best[name])
                 if not bool(torch.isfinite(weight).all()):
                     raise ModelError(
-                        f"The training left numbers in {name} that are not finite, so there is no "
-                        f"model: lower `learning_rate` or `clip`, in another folder."
+                        f"The training gave values in {name} that are not finite, so no "
+                        "model was saved. Lower `learning_rate` or `clip`, and train in "
+                        "another folder."
                     )
         self.task.network.eval()
         return reason
@@ -234,8 +235,8 @@ class Trainer:
         if not loss < _LARGEST_LOSS:  # also true for nan
             rate = self.settings.learning_rate
             raise ModelError(
-                f"The loss is {loss:g} after {step:,} steps, no longer a number that training can "
-                f"lower: lower `learning_rate` (now {rate:g}) or `clip`."
+                f"The loss is {loss:g} after {step:,} steps, so the training diverged. Lower "
+                f"`learning_rate` (now {rate:g}) or `clip`."
             )
 
     def validate(self) -> float:

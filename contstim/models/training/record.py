@@ -104,7 +104,7 @@ class Training:
             record = read_json_object(path, constants=True)  # losses may be infinite
             refuse_other_format(path, record)
             if not isinstance(record["settings"], dict):
-                raise TypeError("it names no settings")
+                raise TypeError("it contains no settings")
             curve = tuple(Epoch(**epoch) for epoch in record.pop("curve"))
             return cls(out, curve, record.pop("ended"), record)
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -154,7 +154,7 @@ def read_checkpoint(folder: Path, trainer: Trainer) -> None:
     trainer.best, weights, chance = (parts.pop(part) for part in ("best", "weights", "chance"))
     parameters = dict(trainer.task.network.named_parameters())
     if {n: w.shape for n, w in parameters.items()} != {n: w.shape for n, w in weights.items()}:
-        raise InputError(f"{path} holds another network. Remove it to train anew.")
+        raise InputError(f"{path} contains another network. Remove it to train again.")
     with torch.no_grad():
         for name, weight in parameters.items():
             weight.copy_(weights[name])
@@ -181,7 +181,7 @@ def is_begun(folder: Path, identity: Identity) -> bool:
         then = Training.read(folder).facts["settings"]
     elif any(not path.name.startswith(".") for path in folder.iterdir()):
         raise InputError(
-            f"{folder} is not empty and holds no training of this command. Name another folder."
+            f"{folder} is not empty and contains no training of this command. Name another folder."
         )
     else:
         return False
@@ -189,9 +189,9 @@ def is_begun(folder: Path, identity: Identity) -> bool:
     for name in (*now, *then):
         if now.get(name) != then.get(name):
             raise InputError(
-                f"`{name.removesuffix('_sha256')}` is not the one with which {folder} was begun "
-                f"({then.get(name)!r} then, {now.get(name)!r} now). Give what was given then to go "
-                f"on, or name another folder."
+                f"`{name.removesuffix('_sha256')}` differs from that of the training in "
+                f"{folder} ({then.get(name)!r} before, {now.get(name)!r} now). Use the "
+                "earlier value to continue, or name another folder."
             )
     return True
 
@@ -211,7 +211,7 @@ def _read_run(path: Path) -> dict[str, Any]:
             return parse_json_object(file.metadata()["run"], path, constants=True)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{path} is not a checkpoint of a training ({error}). Remove it to train anew."
+            f"{path} is not a checkpoint of a training ({error}). Remove it to train again."
         ) from error
 
 

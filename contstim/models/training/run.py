@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 _Sentence = TypeVar("_Sentence", bound=Sentence)
 _TOO_LARGE = (
-    "The memory does not hold a network of these sizes: choose smaller ones, a smaller vocabulary, "
-    "or a smaller `batch_size`."
+    "The network does not fit into memory. Use smaller sizes, a smaller vocabulary, or a "
+    "smaller `batch_size`."
 )
 
 
@@ -159,9 +159,9 @@ def train_task(
         training, held_out = split_sentences(sentences, settings)
     if len(training) < settings.batch_size:
         raise InputError(
-            f"Of {len(training) + len(held_out):,} sentences {len(training):,} are left to "
-            f"train on, fewer than `batch_size`, {settings.batch_size:,}. Give more text, or lower "
-            f"it."
+            f"Of {len(training) + len(held_out):,} sentences {len(training):,} remain for "
+            f"training, fewer than `batch_size`, {settings.batch_size:,}. Use a longer text, "
+            "or lower `batch_size`."
         )
     with seeded(settings.seed, BUILDING, device_name), fitting_memory(_TOO_LARGE):
         task = build(training)
@@ -228,10 +228,10 @@ def _computes_in_bf16(precision: TrainingPrecision, device: str) -> bool:
         ModelError: if the precision is unknown, or the device does not support it.
     """
     if precision not in get_args(TrainingPrecision):
-        raise ModelError(f"`precision` must be auto, float32 or bfloat16, not {precision!r}.")
+        raise ModelError(f"`precision` must be auto, float32 or bfloat16, got {precision!r}.")
     supports_bf16 = device != "cuda" or torch.cuda.is_bf16_supported()
     if precision == "bfloat16" and not supports_bf16:
-        raise ModelError("This GPU does not compute in bfloat16. Use the precision float32.")
+        raise ModelError("This GPU does not support bfloat16. Set `precision` to float32.")
     return precision == "bfloat16" or (precision == "auto" and device == "cuda" and supports_bf16)
 
 

@@ -19,13 +19,15 @@ TrainingPrecision: TypeAlias = Literal["auto", "float32", "bfloat16"]
 _VocabularySize = Annotated[
     int | None,
     Help(
-        "Words or tokens that are told apart; by default as many as the text gives, 20,000 words "
-        "or 8,000 tokens at most.",
+        "Size of the vocabulary; by default that of the text, with at most 20,000 words or "
+        "8,000 tokens.",
         at_least=1,
     ),
 ]
-_Layers = Annotated[int, Help("Layers that stand on each other.", at_least=1, at_most=1_000)]
-_Dropout = Annotated[float, Help("Share of states that training hides.", at_least=0, below=1)]
+_Layers = Annotated[int, Help("Number of layers.", at_least=1, at_most=1_000)]
+_Dropout = Annotated[
+    float, Help("Dropout: proportion of states that training sets to zero.", at_least=0, below=1)
+]
 
 
 def _check(settings: DataclassInstance) -> None:
@@ -33,7 +35,7 @@ def _check(settings: DataclassInstance) -> None:
     for name, hint in get_type_hints(type(settings)).items():
         value, kinds = getattr(settings, name), get_args(hint)
         if isinstance(value, str) and kinds and value not in kinds:
-            raise InputError(f"`{name}` must be one of {', '.join(kinds)}, not {value!r}.")
+            raise InputError(f"`{name}` must be one of {', '.join(kinds)}, got {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -44,26 +46,34 @@ class TrainingSettings:
         InputError: if a value is out of range (names it).
     """
 
-    epochs: Annotated[int, Help("Passes over the text at most.", at_least=1)] = 6
-    batch_size: Annotated[int, Help("Sentences a step.", at_least=1)] = 32
+    epochs: Annotated[int, Help("Maximum number of passes over the text.", at_least=1)] = 6
+    batch_size: Annotated[int, Help("Sentences per step.", at_least=1)] = 32
     learning_rate: Annotated[
         float,
         Help(
-            "Its peak, after the warm-up; from there it falls to zero in a straight line.",
+            "Peak learning rate, after the warm-up; it then decreases linearly to zero.",
             above=0,
             at_most=1e38,
         ),
     ] = 0.002
     warmup: Annotated[
-        float, Help("Share of all steps in which the learning rate rises.", above=0, below=1)
+        float,
+        Help(
+            "Warm-up: proportion of steps in which the learning rate increases.", above=0, below=1
+        ),
     ] = 0.02
-    weight_decay: Annotated[float, Help("AdamW's, for weight matrices.", at_least=0)] = 0.01
-    clip: Annotated[float, Help("Largest norm of a gradient.", above=0, at_most=1e38)] = 1.0
+    weight_decay: Annotated[
+        float, Help("Weight decay of AdamW, for weight matrices.", at_least=0)
+    ] = 0.01
+    clip: Annotated[float, Help("Maximum norm of the gradient.", above=0, at_most=1e38)] = 1.0
     validation: Annotated[
-        float, Help("Share of sentences kept apart for validation.", above=0, below=1)
+        float, Help("Proportion of sentences held out for validation.", above=0, below=1)
     ] = 0.02
     patience: Annotated[
-        int, Help("Epochs in a row that may bring no better validation loss.", at_least=1)
+        int,
+        Help(
+            "Number of epochs without a better validation loss before training stops.", at_least=1
+        ),
     ] = 2
     seed: Seed = 0
 
@@ -83,12 +93,12 @@ class RecurrentSettings:
     """
 
     kind: RecurrentKind = "lstm"
-    embedding: Annotated[int, Help("Width of a word's vector.", at_least=1)] = 256
-    hidden: Annotated[int, Help("Width of a recurrent state.", at_least=1)] = 512
+    embedding: Annotated[int, Help("Width of word embeddings.", at_least=1)] = 256
+    hidden: Annotated[int, Help("Width of the recurrent state.", at_least=1)] = 512
     layers: _Layers = 1
     dropout: _Dropout = 0.3
     vocabulary_size: _VocabularySize = None
-    min_count: Annotated[int, Help("How often a word must occur to be told apart.", at_least=1)] = 2
+    min_count: Annotated[int, Help("Minimum count of a word in the vocabulary.", at_least=1)] = 2
 
     def __post_init__(self) -> None:
         _check(self)
@@ -112,14 +122,16 @@ class TransformerSettings:
     kind: TransformerKind = "gpt2"
     width: Annotated[int, Help("Width of the hidden states.", at_least=1)] = 256
     layers: _Layers = 4
-    heads: Annotated[int, Help("Attention heads of a layer; they share the width.", at_least=1)] = 4
-    window: Annotated[int, Help("Tokens that the network reads at most.", at_least=8)] = 128
+    heads: Annotated[int, Help("Attention heads per layer; they divide the width.", at_least=1)] = 4
+    window: Annotated[int, Help("Maximum number of tokens that the network reads.", at_least=8)] = (
+        128
+    )
     dropout: _Dropout = 0.1
     vocabulary_size: _VocabularySize = None
     mask_share: Annotated[
         float | None,
         Help(
-            "Share of the tokens that training hides; by default drawn for every sentence.",
+            "Proportion of tokens that training masks; by default random for every sentence.",
             above=0,
             below=1,
         ),
@@ -127,8 +139,8 @@ class TransformerSettings:
     masking: Annotated[
         Masking,
         Help(
-            "What hidden tokens count for: plain, all alike; any-order, as in masked diffusion: "
-            "with m of a sentence's n tokens hidden, n/m each."
+            "Weight of masked tokens: plain, equal weights; any-order, as in masked "
+            "diffusion: n/m each, if m of the n tokens of a sentence are masked."
         ),
     ] = "plain"
 
@@ -136,12 +148,12 @@ class TransformerSettings:
         _check(self)
         if self.width % self.heads:
             raise InputError(
-                f"`width` must be a multiple of `heads`, {self.heads}, not {self.width}."
+                f"`width` must be a multiple of `heads`, {self.heads}, got {self.width}."
             )
         if self.mask_share is not None and self.masking == "any-order":
             raise InputError(
-                "`masking` any-order draws the share of hidden tokens for every sentence: give it "
-                "without `mask_share`."
+                "`mask_share` must not be set with `masking` any-order, which draws it for "
+                "every sentence. Remove `mask_share`."
             )
 
 

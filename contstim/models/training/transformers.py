@@ -197,8 +197,9 @@ def train_tokenizer(
     tokenizer = train(sentences, size or MOST_TOKENS)
     if size is not None and len(tokenizer) != size:
         raise InputError(
-            f"The text gives {len(tokenizer):,} tokens, its single characters included, not "
-            f"{size:,}. Give that number as `vocabulary_size`, or leave it out."
+            "`vocabulary_size` must be at most the number of tokens in the text, "
+            f"{len(tokenizer):,} with single characters, got {size:,}. Set this number, or "
+            "remove `vocabulary_size`."
         )
     tokenizer.model_max_length = window
     return tokenizer

@@ -220,13 +220,13 @@ def _largest(weights: dict[str, torch.Tensor]) -> torch.Tensor:
 WEIGHTS: dict[str, tuple[Callable[[dict[str, torch.Tensor]], object], str]] = {
     "one nan": (lambda w: _largest(w)[5].__setitem__(0, float("nan")), "not finite"),
     "one infinity": (lambda w: _largest(w)[5].__setitem__(0, float("inf")), "not finite"),
-    "all zero": (lambda w: [weight.zero_() for weight in w.values()], "the same whatever"),
+    "all zero": (lambda w: [weight.zero_() for weight in w.values()], "does not depend on"),
     "whole numbers": (
         lambda w: w.update({name: weight.to(torch.int8) for name, weight in w.items()}),
         "whole numbers",
     ),
-    "one missing": (lambda w: w.pop(sorted(w)[3]), "start at random"),
-    "one too many": (lambda w: w.update(more=torch.zeros(3)), "no place.*among them more"),
+    "one missing": (lambda w: w.pop(sorted(w)[3]), "weights are missing"),
+    "one too many": (lambda w: w.update(more=torch.zeros(3)), "do not belong.*such as more"),
 }
 
 

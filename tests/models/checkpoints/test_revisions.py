@@ -150,12 +150,12 @@ def test_a_revision_that_the_hub_does_not_have_is_refused(monkeypatch: pytest.Mo
         monkeypatch.setattr(constants, "ENDPOINT", address)
         template = address + "/{repo_id}/resolve/{revision}/{filename}"
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        with pytest.raises(ModelError, match=rf"{NAME} has no revision 'v9' .*branches or tags"):
+        with pytest.raises(ModelError, match=rf"{NAME} has no revision 'v9' .*a branch, a tag"):
             load_model(f"hf:{NAME}:v9")
 
 
 def test_a_folder_has_no_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "small").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelError, match=r"small is on this machine .* 'main'.*Leave out ':main'"):
+    with pytest.raises(ModelError, match=r"small is on this machine .* 'main'.*Remove ':main'"):
         check_model(parse_model("hf:small:main"))

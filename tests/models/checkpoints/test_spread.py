@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import torch
 
 from contstim.errors import ModelError
 from contstim.models import loading as loading_module
@@ -16,6 +17,7 @@ from contstim.models.loading import Loading
 from contstim.models.tensors import has_parts_elsewhere
 from contstim.words.sentence import Sentence
 from tests.models import tiny
+from tests.models.checkpoints.conftest import edit_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +97,18 @@ def test_a_checkpoint_in_use_is_shared_by_equal_maps_only(tiny_checkpoint: Folde
     assert load_checkpoint(location, Loading(device="cpu")) is not spread
 
 
+def test_weights_on_disk_are_checked_too(copy: Folder) -> None:
+    folder = copy("gpt2")
+    parts = two_devices(str(folder))
+
+    def spoil(weights: dict[str, torch.Tensor]) -> None:
+        weights["transformer.h.1.mlp.c_fc.weight"][0, 0] = float("nan")
+
+    edit_weights(folder, spoil)
+    with pytest.raises(ModelError, match="not finite"):
+        load_checkpoint(str(folder), Loading(device_map=parts))
+
+
 def test_weights_away_from_devices_are_not_cast_to_float32(tiny_checkpoint: Folder) -> None:
     location = str(tiny_checkpoint("gpt2"))
     parts = two_devices(location)
@@ -120,7 +134,7 @@ def test_parts_that_share_weights_must_be_together(tiny_checkpoint: Folder) -> N
 def test_a_map_beside_a_device_is_refused() -> None:
     with pytest.raises(ModelError, match="exclude each other"):
         Loading(device="cpu", device_map="auto").resolved()
-    with pytest.raises(ModelError, match=r"must be auto.* not 'balanced'"):
+    with pytest.raises(ModelError, match=r"must be auto.* got 'balanced'"):
         Loading(device_map="balanced").resolved()  # type: ignore[arg-type]
 
 

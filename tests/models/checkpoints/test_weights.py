@@ -79,11 +79,24 @@ def test_names_of_old_layer_norms_still_load(copy: Copy, undamaged: Scores) -> N
     assert np.array_equal(score(folder), undamaged("bert"))
 
 
+@pytest.mark.parametrize(
+    ("kind", "entry"),
+    [("bert", "num_hidden_layers"), ("gpt2", "n_layer"), ("classifier", "num_hidden_layers")],
+)
+def test_a_configuration_with_fewer_layers_than_the_weights_is_refused(
+    copy: Copy, kind: str, entry: str
+) -> None:
+    folder = copy(kind)
+    edit(folder / "config.json", **{entry: 1})
+    with pytest.raises(ModelError, match=r"do not belong to the .* such as"):
+        score(folder)
+
+
 def test_a_new_classifier_takes_the_whole_network_or_nothing(copy: Copy) -> None:
     folder = copy("bert")
     cpu = Loading(device="cpu")
     load = partial(load_checkpoint, str(folder), cpu, classifier=True, labels=LABELS)
     assert load().kind == "classifier"
     edit(folder / "config.json", num_hidden_layers=1)
-    with pytest.raises(ModelError, match=r"no place in the .*layer\.1"):
+    with pytest.raises(ModelError, match=r"do not belong to the .*layer\.1"):
         load()

@@ -144,5 +144,7 @@ def test_sentences_in_many_parts_are_scored_like_each_alone(
 
 @pytest.mark.usefixtures("without_kenlm")
 def test_a_binary_file_without_kenlm_names_the_extra() -> None:
-    with pytest.raises(ModelError, match=r"pip install 'contstim\[kenlm\]'.*give the ARPA file"):
+    with pytest.raises(
+        ModelError, match=r"pip install 'contstim\[kenlm\]'.*use the original ARPA file"
+    ):
         NgramModel(HERE / "tiny.trie.binary")

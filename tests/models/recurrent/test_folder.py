@@ -60,6 +60,36 @@ def _rule(kind: Kind) -> str:
     return "pseudo-log-likelihood" if kind == "bilstm" else "log-likelihood"
 
 
+def test_missing_and_damaged_folders_are_model_errors(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"contains no recurrent model .* 'contstim train rnn"):
+        load_model(f"lstm:{tmp_path}")
+    saved("lstm", tmp_path)
+    content = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    weights, words, facts = (
+        tmp_path / name for name in ("model.safetensors", "vocabulary.csv", "recurrent.json")
+    )
+    kind = json.dumps(json.loads(content[facts]) | {"kind": "gru"}).encode()
+    fewer = b"\n".join(content[words].splitlines()[:-1])
+    narrow = json.dumps(json.loads(content[facts]) | {"hidden": 5}).encode()
+    for path, damaged, message in (
+        (weights, content[weights][:-9], "Cannot read the weights"),
+        (facts, narrow, "Cannot read the weights"),
+        (facts, b"[]", "does not describe a recurrent model"),
+        (facts, b"{", "does not describe a recurrent model"),
+        (facts, kind, "a recurrent model: kind: "),
+        (words, b"word\n", "not a table of words and counts"),
+        (words, fewer, "is damaged: its network reads"),
+    ):
+        for whole in content:
+            whole.write_bytes(content[whole])
+        path.write_bytes(damaged)
+        with pytest.raises(ModelError, match=message):
+            load_model(f"lstm:{tmp_path}")
+    weights.unlink()
+    with pytest.raises(ModelError, match=r"Cannot read|is damaged"):
+        load_model(f"lstm:{tmp_path}")
+
+
 def test_words_are_the_most_frequent_ones() -> None:
     """Witness: `collections.Counter`."""
     counts = Counter(word for sentence in PARSED for word in sentence.words)
@@ -92,7 +122,7 @@ def test_a_vocabulary_larger_than_the_text_is_refused(size: int) -> None:
 
 
 def test_a_text_without_frequent_words_is_refused() -> None:
-    with pytest.raises(InputError, match="1,000 times or more: no vocabulary"):
+    with pytest.raises(InputError, match="at least 1,000 times, too few for a vocabulary"):
         WordList.from_sentences(PARSED, min_count=1_000)
 
 
@@ -156,7 +186,7 @@ def test_weights_that_are_not_finite_are_refused_by_name(
     weights = safetensors.torch.load_file(folder / "model.safetensors")
     weights["forwards.bias_hh_l0"][3] = value
     safetensors.torch.save_file(weights, folder / "model.safetensors")
-    with pytest.raises(ModelError, match=r"forwards\.bias_hh_l0 holds values that are not finite"):
+    with pytest.raises(ModelError, match=r"forwards\.bias_hh_l0 has values that are not finite"):
         read_folder(folder)
     halved = {name: weight.half() for name, weight in weights.items()}
     safetensors.torch.save_file(halved, folder / "model.safetensors")

@@ -68,10 +68,10 @@ def test_a_rule_that_needs_the_whole_distribution_is_refused_by_name() -> None:
         ("http://a..b/v1#m", "not the address of a server"),
         ("http://host/v 1#m", "not the address of a server"),
         ("http://host/v\N{LATIN SMALL LETTER E WITH ACUTE}1#m", "not the address of a server"),
-        ("http://host/v1", "not followed by the name of a model"),
-        ("http://host/v1#m?colour=red", "'colour' is not an option"),
+        ("http://host/v1", "must be followed by the name of a model"),
+        ("http://host/v1#m?colour=red", "option .* got 'colour'"),
         ("http://host/v1#m?batch=0", "'batch'.* must be greater than or equal to 1"),
-        ("http://host/v1#m?batch=2&batch=3", "'batch'.* given once"),
+        ("http://host/v1#m?batch=2&batch=3", "'batch'.* occur once"),
         ("http://host/v1#m?batch", "'batch'.* must be a valid integer"),
         ("http://host/v1#m?timeout=nan", "'timeout'.* must be less than inf"),
         ("http://host/v1#m?tolerance=0.5", "'tolerance'.* must be less than or equal to 0.05"),
@@ -144,7 +144,7 @@ def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
         for key in (None, f"wrong {SECRET}"):
             if key is not None:
                 monkeypatch.setenv(KEY_VARIABLE, key)
-            with pytest.raises(ModelError, match=f"wants a key.*{KEY_VARIABLE}") as caught:
+            with pytest.raises(ModelError, match=f"needs a key.*{KEY_VARIABLE}") as caught:
                 load_model(specification)
             assert SECRET not in repr(caught.getrepr(showlocals=False))
         monkeypatch.setenv(KEY_VARIABLE, SECRET)

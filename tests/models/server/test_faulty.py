@@ -237,15 +237,15 @@ class Renamed(FakeServer):
         return reply
 
 
-OTHER_TOKENS = "it reads other tokens than those that it was sent"
+OTHER_TOKENS = "it reads other tokens than those sent"
 NO_LOG_PROB = "it gives a token no value, or one that cannot be a log-probability"
 OTHER_VALUES = "its values are not the log-probabilities by which it generates"
 UNSTABLE = "its values depend on the order or the number of requests"
 INVENTED = "its values of unlikely tokens are made up"
 ROUNDED = "its values are rounded"
-UNTESTABLE = "it tells too little when it generates"
-INCOMPLETE = "its answer lacks a part of what was asked"
-CHANGED = "the model behind the address, or what it says, is another than before"
+UNTESTABLE = "its generated answers contain too few values"
+INCOMPLETE = "its answer is incomplete"
+CHANGED = "the model at the address, or its answers, have changed"
 
 REFUSED: dict[type[FakeServer], set[str]] = {
     ShiftedLeft: {OTHER_VALUES},
@@ -422,7 +422,7 @@ def test_nobody_there_is_said_at_once() -> None:
     with FakeServer(lambda row: np.zeros((len(row), 2)), None).running() as url:
         pass  # the port is free again
     address = parse_address(f"{url}#{MODEL}?patience=0.2")
-    with pytest.raises(ModelError, match="Start the work again when the server is well"):
+    with pytest.raises(ModelError, match="Run the command again when the server works"):
         client.Client(address).get(f"{url}/models")
 
 
@@ -505,7 +505,7 @@ def test_what_is_as_coarse_as_the_tolerance_says_is_taken(
     """Witness: the network in this process; the message says which tolerance is enough."""
     fake = Rounded(hashed, checkpoint.tokenizer)
     with fake.at_hand() as url:
-        with pytest.raises(ServerFaultError, match=r"steps are of up to 0\.1 nats") as caught:
+        with pytest.raises(ServerFaultError, match=r"steps of up to 0\.1 nats") as caught:
             scores(fake, url)
         (told,) = re.findall(r"&tolerance=([0-9.]+)", str(caught.value))
         served = scores(fake, url, f"&tolerance={told}")
@@ -539,6 +539,8 @@ def test_a_foreign_tokenizer_and_a_wrong_name_are_refused(
             foreign = f"tokenizer={tiny_checkpoint('spaced')}&patience=3&dialect={dialect}"
             with pytest.raises(ServerFaultError) as caught:
                 load_server(f"{url}#{MODEL}?{foreign}", name="served")
-            assert "its tokens stand for other texts" in str(caught.value)
-        with pytest.raises(ServerFaultError, match=f"no model of that name. It has {MODEL}"):
+            assert "its tokens represent other texts" in str(caught.value)
+        with pytest.raises(
+            ServerFaultError, match=f"no model of this name. Its models are {MODEL}"
+        ):
             load_server(f"{url}#gpt5?tokenizer={checkpoint.location}", name="served")

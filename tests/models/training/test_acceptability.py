@@ -156,7 +156,7 @@ def test_what_cannot_be_trained_is_refused(base: str, tmp_path: Path) -> None:
 
 def test_a_classifier_is_no_base(done: list[Training], tmp_path: Path) -> None:
     """Its head would be the same in every restart."""
-    with pytest.raises(ModelError, match="is a classifier already"):
+    with pytest.raises(ModelError, match="is already a classifier"):
         train(str(done[0].out), tmp_path)
 
 
@@ -216,7 +216,7 @@ def test_tables_are_read_by_their_header(tmp_path: Path) -> None:
     [
         ("a.tsv", "a\t1\tThe dog barked.\n", r"line 1: 3 columns between tabs; expected 4: source"),
         ("a.tsv", "a\t2\t\tThe dog barked.\n", "row 1: the label '2' is neither 0 nor 1"),
-        ("a.tsv", "a\t1\t\tThe dog barked.\n", "needs acceptable sentences"),
+        ("a.tsv", "a\t1\t\tThe dog barked.\n", "must contain acceptable sentences"),
         ("a.tsv", "a\t1\t\t.\n", "row 1: A sentence needs at least one word"),
         ("a.tsv", "", "is empty"),
         ("a.csv", "sentence\nIt do.\n", "lacks the columns label"),
@@ -236,7 +236,7 @@ def test_annotations_are_columns_of_ones_and_zeros(tmp_path: Path) -> None:
     sentences, features = read_annotations(write(tmp_path / "a.tsv", text))
     assert features == {"Binding": (True, True), "N, Adj": (False, True)}
     assert [one.acceptable for one in sentences] == [True, False]
-    with pytest.raises(InputError, match="has no feature"):
+    with pytest.raises(InputError, match="has no features"):
         read_annotations(write(tmp_path / "b.tsv", "label\tsentence\n1\tIt is.\n0\tIt be.\n"))
     with pytest.raises(InputError, match="row 2: '2' under X is neither 0 nor 1"):
         read_annotations(write(tmp_path / "c.tsv", "label\tsentence\tX\n1\tIt is.\t1\n0\tIt.\t2\n"))

@@ -31,7 +31,7 @@ from contstim.models.training.settings import (
 )
 from contstim.words.sentence import Sentence
 from tests.models.conftest import Draw
-from tests.models.training.runs import SENTENCES, TRAINING, losses, train
+from tests.models.training.runs import KINDS, SENTENCES, TRAINING, losses, train
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=300), st.integers(1, 9))
@@ -134,7 +134,7 @@ def test_the_record_says_how_the_model_came_about(
 
 def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
     broken = replace(TRAINING, learning_rate=1e30, clip=1e30)
-    with pytest.raises(ModelError, match=r"after .* no longer a number .* lower `learning_rate`"):
+    with pytest.raises(ModelError, match=r"after .* diverged. Lower `learning_rate`"):
         train("rnn", tmp_path / "rnn", broken)
 
 
@@ -190,7 +190,7 @@ def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
         (
             TransformerSettings,
             {"masking": "any-order", "mask_share": 0.15},
-            "without `mask_share`",
+            "`mask_share` must not be set",
         ),
     ],
 )
@@ -199,6 +199,35 @@ def test_settings_out_of_range_are_refused_by_name(
 ) -> None:
     with pytest.raises(InputError, match=message):
         settings(**wrong)
+
+
+def test_one_sentence_is_no_text(tmp_path: Path) -> None:
+    from contstim.models.training.run import train_network
+
+    for text in ([], [Sentence.parse("Hello there")]):
+        with pytest.raises(InputError, match="fewer than `batch_size`"):
+            train_network(text, tmp_path / "x")
+
+
+@pytest.mark.parametrize(
+    ("kind", "rate"), [("lstm", 1e5), ("bert", 1e5), *((kind, 1e38) for kind in KINDS)]
+)
+def test_a_learning_rate_beyond_measure_leaves_no_model(
+    kind: str, rate: float, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError, match=r"diverged. Lower `learning_rate`"):
+        train(kind, tmp_path / kind, replace(TRAINING, learning_rate=rate))
+    assert not (tmp_path / kind).exists()
+
+
+def test_a_loss_that_only_validation_finds_is_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last step of an epoch may be the one that spoils the weights."""
+    monkeypatch.setattr(Trainer, "validate", lambda _: math.nan)
+    with pytest.raises(ModelError, match="The loss is nan after 5 steps"):
+        train("rnn", tmp_path / "rnn")
+    assert not (tmp_path / "rnn").exists()
 
 
 def test_weights_that_are_not_finite_are_not_saved(

@@ -152,9 +152,24 @@ def test_changed_settings_are_refused_by_name(
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
+def test_another_kind_of_network_is_refused(tmp_path: Path) -> None:
+    train("lstm", tmp_path / "model")
+    with pytest.raises(InputError, match="`kind` is not"):
+        train("rnn", tmp_path / "model")
+
+
+def test_another_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin("rnn", tmp_path / "rnn")
+    from tests.models.training import runs
+
+    monkeypatch.setattr(runs, "SENTENCES", runs.SENTENCES[1:])
+    with pytest.raises(InputError, match=r"`text` differs from that of the training"):
+        train("rnn", tmp_path / "rnn")
+
+
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(InputError, match="is not empty and holds no training"):
+    with pytest.raises(InputError, match="is not empty and contains no training"):
         train("gpt2", tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="it is a file"):
