@@ -175,7 +175,7 @@ def run_demo(
         out / "natural.txt",
         lambda: filter_sentences(generate(scale.natural, seed=seed + 1, words=_WORDS), rules),
     )
-    reporter.say(f"Training: a judge, on {counted(scale.judging, 'other sentence')} …")
+    reporter.say(f"Training: a judge model, on {counted(scale.judging, 'other sentence')} …")
     judge_text = _read_or_write(out / "judge.txt", lambda: generate(scale.judging, seed=seed + 2))
     judge = train("judge", judge_text, out, seed=seed)
     judged = judge.log_probs(natural)
@@ -300,12 +300,14 @@ def _claim_folder(out: Path, settings: Mapping[str, object]) -> None:
         differing = [name for name in settings if settings[name] != stored.get(name)]
         if differing:
             raise InputError(
-                f"{out} holds a demo with another "
+                f"{out} contains a demo with another "
                 + ", ".join(f"{n} ({stored.get(n)}, now {settings[n]})" for n in differing)
                 + ". Name another folder with --out, or delete this one."
             )
     elif out.is_dir() and any(out.iterdir()):
-        raise InputError(f"{out} is not empty and holds no demo; name another folder with --out.")
+        raise InputError(
+            f"{out} is not empty and contains no demo. Name another folder with --out."
+        )
     write_json(path, settings)
 
 

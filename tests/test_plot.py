@@ -103,7 +103,7 @@ def test_a_figure_that_there_is_not_is_named_with_those_that_there_are(
     monkeypatch.setattr(module, "drawings", lambda *_: iter(drawn))
     with pytest.raises(InputError, match=r"no figure 'rank'.*reliability"):
         plot.analysis(analysis, "rank")
-    with pytest.raises(InputError, match="No trial sets 'a' against 'z'"):
+    with pytest.raises(InputError, match="No trial compares 'a' with 'z'"):
         plot.analysis(analysis, "ranks", pair=("a", "z"))
     assert not plt.get_fignums()
 

@@ -46,8 +46,8 @@ def main() -> None:
                 argument.encode()
             except UnicodeEncodeError:
                 raise InputError(
-                    f"The argument {argument!r} is not UTF-8. Give texts in UTF-8, and files names "
-                    f"in it, for instance with 'convmv -f LATIN1 -t UTF-8'."
+                    f"The argument {argument!r} is not UTF-8. Use UTF-8 for texts, and "
+                    "convert names of files, for instance with 'convmv -f LATIN1 -t UTF-8'."
                 ) from None
         try:
             app()
@@ -71,7 +71,7 @@ def main() -> None:
         )
     except MemoryError:
         _exit_with_error(
-            "error: There is not enough memory: ask for less, or use a larger machine."
+            "error: There is not enough memory. Use smaller numbers, or a larger machine."
         )
     except KeyboardInterrupt:
         _discard(sys.stdout)

@@ -153,7 +153,7 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
     def command(*, quiet: bool, **options: Any) -> None:
         if options.pop("prompt", None) is not None:
             raise InputError(
-                "--prompt must be replaced by --context NAME=TEXT, which is for one model."
+                "Unknown option --prompt. Use --context NAME=TEXT, which is for one model."
             )
         further_values = {option.name: options.pop(option.name) for option in further}
         # Typer passes lists for repeatable options, and None or an empty list for missing ones
@@ -174,7 +174,7 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
         except KeyboardInterrupt:
             if step.kept:
                 command = shlex.join(["contstim", *sys.argv[1:]])
-                warn(f"Stopped. {step.kept} The same command goes on:\n  {command}")
+                warn(f"Stopped. {step.kept} Run the same command to continue:\n  {command}")
             raise
         _print_outcome(outcome, instance.record_path(), quiet=quiet)
 
@@ -246,7 +246,7 @@ def _print_outcome(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -
             print_rows(part.header, part.rows, texts=part.texts)
     page = record.with_name("report.html") if record else None
     if page and page.is_file():
-        remark(f"Everything is in {page.parent}/; open {page} in a browser.", quiet=quiet)
+        remark(f"The results are in {page.parent}/; open {page} in a browser.", quiet=quiet)
     # Exit after everything is written and printed, because the status is for scripts
     if not (outcome.holds and outcome.complete):
         raise typer.Exit(INCOMPLETE if outcome.holds else 1)

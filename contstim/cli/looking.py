@@ -24,28 +24,32 @@ if TYPE_CHECKING:
 def models(
     specifications: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[[NAME=]MODEL]...", help="Models to try; none: list families."),
+        typer.Argument(
+            metavar="[[NAME=]MODEL]...", help="Models to test; without models, families are listed."
+        ),
     ] = None,
     context: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=TEXT", help="What a causal model reads before a sentence. Repeatable."
+            metavar="NAME=TEXT",
+            help="Context that a causal model reads before each sentence; repeatable.",
         ),
     ] = None,
-    device: Annotated[Device, typer.Option(help="Where networks run.")] = "auto",
+    device: Annotated[Device, typer.Option(help="Device of networks.")] = "auto",
     trust_remote_code: Annotated[
         bool,
         typer.Option("--trust-remote-code", help="Run Python code of a checkpoint. Read it first."),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Try models on 50 sentences of the embedded English, or list the families of models.
+    """Test models on 50 sentences of the embedded English, or list the families of models.
 
-    For each model: its parameters, rule, context, unknown words and speed, the share of sentences
-    that it prefers to their own words in another order, and, for a causal model, the mean
+    Prints for each model its parameters, rule, context, unknown words and speed, the proportion of
+    sentences that it prefers to a shuffled version, and, for a causal model, the mean
     log-probability of the sentences after each candidate context.
 
-    Without a model: the families that load, and the nine models of the 2023 study.
+    Without a model, it lists the families that can be loaded, and the nine models of the 2023
+    study.
 
     Example: `contstim models hf:gpt2 kenlm:trigram.arpa`
     """
@@ -57,7 +61,7 @@ def models(
             _print_overview(loaded[0])
         return
     if context:
-        raise InputError("context must be NAME=TEXT for one of the models, and none is given.")
+        raise InputError("`context` needs models. Name the models.")
     rows = [(f"{family.name}:", family.summary, ", ".join(family.rules)) for family in families()]
     print_rows(("family", "what it is", "scoring rules"), rows, texts=3, title="Families")
     entries = [(name, *entry) for name, entry in CATALOGUE.items()]
@@ -80,7 +84,7 @@ def _print_overview(scorer: Scorer) -> None:
         ("rule", convention.rule),
         ("context", context or "none"),
         (f"mean score, {unit}", f"{facts.mean:.2f}"),
-        ("better than their words shuffled", f"{facts.n_better} of {counted(n, 'sentence')}"),
+        ("better than shuffled", f"{facts.n_better} of {counted(n, 'sentence')}"),
         (
             "unknown words",
             f"{len(facts.unknown)} of {facts.n_words}" + (f": {unknown}" if unknown else ""),
@@ -108,17 +112,20 @@ def show(
     scores: Annotated[
         Path | None,
         typer.Option(
-            help="Scores of the sentences, as of `score`: log-probabilities of pairs and trials, "
-            "and how often the models agree."
+            help=(
+                "Scores of the sentences, written by `score`: adds log-probabilities of "
+                "pairs and trials, and the agreement of models."
+            )
         ),
     ] = None,
-    title: Annotated[str, typer.Option(help="The page's heading; by default the file.")] = "",
+    title: Annotated[
+        str, typer.Option(help="Heading of the page; by default the name of the file.")
+    ] = "",
     quiet: Quiet = False,
 ) -> None:
-    """Write a page of stimuli to look at: sentences, log-probabilities, changed words marked.
+    """Write a page of stimuli: sentences and log-probabilities, with changed words highlighted.
 
-    The page is one file that needs no network. To decide which stimuli stay, see
-    `contstim review`.
+    The page is one file that needs no network. To keep or reject stimuli, use `contstim review`.
 
     Example: `contstim show triplets.csv --scores scores.csv --out triplets.html`
     """
@@ -139,11 +146,11 @@ def show(
 
 
 def check(
-    platform: Annotated[str, typer.Argument(help="Whose rules, such as psych-ds.")],
+    platform: Annotated[str, typer.Argument(help="Platform or standard, such as psych-ds.")],
     folder: Annotated[Path, typer.Argument(help="The folder to check.")],
     quiet: Quiet = False,
 ) -> None:
-    """Check a folder against the rules of a format; the exit status is 1 if it breaks one.
+    """Check a folder against the rules of a format; the exit status is 1 if it violates one.
 
     Example: `contstim check psych-ds dataset`
     """
@@ -152,14 +159,14 @@ def check(
     entry = platform_named(platform)
     exporter = None if entry is None else entry.exporter
     if exporter is None or exporter.check is None:
-        raise InputError(f"{platform} has no rules that a folder is checked against.")
+        raise InputError(f"{platform} has no rules for folders. Name another platform.")
     errors, warnings = exporter.check(folder)
     for kind, findings in (("error", errors), ("warning", warnings)):
         for finding in findings:
             print(f"{kind}: {finding}")
     if errors:
         raise typer.Exit(1)
-    remark(f"{folder} obeys {exporter.format}.", quiet=quiet)
+    remark(f"{folder} follows {exporter.format}.", quiet=quiet)
 
 
 def demo(
@@ -167,18 +174,18 @@ def demo(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Show the main job from end to end, on embedded text and models trained on the spot.
+    """Show the main workflow from start to end, on embedded text and small models.
 
     Trains a 2-gram, a 3-gram, an RNN, an LSTM, a small GPT-2 and a small BERT, which takes about a
-    minute the first time, and shows where two of them disagree as soon as both are trained. Called
-    again, it takes from the folder what is there.
+    minute the first time. It shows sentences on which two models disagree as soon as both models
+    are trained. When called again, it uses the trained models in the folder.
 
     Example: `contstim demo --out contstim-demo`
     """
     from contstim.demo import run_demo
 
     run_demo(out, seed=seed, reporter=ProgressBars(quiet=quiet), show=_print_triplet)
-    print(f"Everything is in {out}/; open {out / 'report.html'} in a browser.")
+    print(f"The results are in {out}/; open {out / 'report.html'} in a browser.")
 
 
 def _print_triplet(triplet: Triplet) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contstim.steps.step import ChangedSentences
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")]
-Seed = Annotated[int, typer.Option(min=0, help="Decides everything that is left to chance.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 
 _MAX_COLUMNS_WITH_LINES = 6
 INCOMPLETE = 3

@@ -22,13 +22,15 @@ def _platform_targets(word: str) -> dict[str, Any]:
 _GROUPS = {
     "train": "Train a model on a text.",
     "select": "Select the best stimuli, exactly.",
-    "evaluate": "Evaluate models without people: on benchmarks, and on what scores should be like.",
+    "evaluate": (
+        "Evaluate models without participants: on benchmarks, and on desired properties of scores."
+    ),
     "reproduce": "Analyse published data again, claim by claim.",
     "generate": "Make test sentences from the embedded English.",
 }
 """Groups of steps, with their summaries."""
 
-_EXPORT = "Turn trials into an experiment that people take part in, or into a public data set."
+_EXPORT = "Turn trials into an experiment for participants, or into a public data set."
 _IMPORT = "Make responses.csv from the data of a platform."
 _LISTED_AFTER: dict[str, dict[str, Any]] = {
     "select": {"show": "contstim.cli.looking:show"},

@@ -21,44 +21,60 @@ def collect(
     folder: Annotated[Path, typer.Argument(help="An experiment, from `export jspsych`.")],
     database: Annotated[
         Path | None,
-        typer.Option(help="Where answers are kept; by default beside the folder, FOLDER.sqlite."),
+        typer.Option(help="Database of answers; by default FOLDER.sqlite next to the folder."),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Where to listen; 0.0.0.0 lets other machines in.")
+        str,
+        typer.Option(
+            help="Network address of the server; 0.0.0.0 allows access from other machines."
+        ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where to listen; 0 for any free one.")
+        int, typer.Option(min=0, max=65535, help="Port of the server; 0 for any free port.")
     ] = 8000,
     code: Annotated[
         str | None,
         typer.Option(
-            help="The completion code; by default the export's, or one for each person if there is "
-            "no redirect."
+            help=(
+                "The completion code; by default that of the export or, without redirect, a "
+                "different code for each participant."
+            )
         ),
     ] = None,
     redirect: Annotated[
         str | None,
-        typer.Option(help="Where browsers go once everything is saved, such as Prolific's link."),
+        typer.Option(
+            help=(
+                "Web address that participants go to when all answers are saved, such as "
+                "Prolific's link."
+            )
+        ),
     ] = None,
     dropout: Annotated[
         float,
-        typer.Option(min=0.1, help="Minutes without an answer after which a place is free again."),
+        typer.Option(
+            min=0.1,
+            help="Minutes without an answer after which another participant can take the place.",
+        ),
     ] = 30,
     participants: Annotated[
         int,
-        typer.Option(
-            min=0, help="Participants in all; further ones are turned away, by 0 everybody."
-        ),
+        typer.Option(min=0, help="Maximum number of participants; 0 closes the study."),
     ] = 10_000,
     behind_proxy: Annotated[
         bool,
-        typer.Option("--behind-proxy", help="Believe X-Forwarded-For of a proxy on this machine."),
+        typer.Option(
+            "--behind-proxy", help="Trust the header X-Forwarded-For of a proxy on this machine."
+        ),
     ] = False,
     accept_platform_ids: Annotated[
         bool,
         typer.Option(
             "--accept-platform-ids",
-            help="Admit each new ID of Prolific, SONA or MTurk once; resuming needs the browser.",
+            help=(
+                "Admit each ID of Prolific, SONA or MTurk once; participants can resume only "
+                "in the same browser."
+            ),
         ),
     ] = False,
     rehearsal: Annotated[
@@ -68,31 +84,36 @@ def collect(
     links: Annotated[
         Path | None,
         typer.Option(
-            help="Serve nothing: print participant,link (CSV) for this file's IDs, one a line."
+            help=(
+                "Do not serve: print participant,link (CSV) for the IDs in this file, one per line."
+            )
         ),
     ] = None,
     url: Annotated[
         str,
-        typer.Option(help="With --links: the page's public address; default http://HOST:PORT/."),
+        typer.Option(
+            help="With --links: public address of the page; by default http://HOST:PORT/."
+        ),
     ] = "",
     whose: Annotated[
         str | None,
-        typer.Option(help="Serve nothing: say whose completion code, ID or name this is."),
+        typer.Option(
+            help="Do not serve: print the participant with this completion code, ID or name."
+        ),
     ] = None,
     withdraw: Annotated[
         str | None,
         typer.Option(
-            help="Serve nothing: delete the person with this ID on a platform, completion code "
-            "or name."
+            help="Do not serve: delete the participant with this ID, completion code or name."
         ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Hand out an experiment and keep every answer as it comes, until Ctrl-C.
+    """Serve an experiment and save every answer when it arrives, until Ctrl-C.
 
-    Each answer is on disk before the page hears that it is saved; started again, the server goes on
-    with the same database. Responses are downloaded with the administrator's token, which is in a
-    file beside the database, or in the environment variable CONTSTIM_ADMIN_TOKEN.
+    The page reports an answer as saved only after it is on disk. When the server is started again,
+    it continues with the same database. To download responses, use the administrator's token, which
+    is in a file next to the database, or in the environment variable CONTSTIM_ADMIN_TOKEN.
 
     Example: `contstim collect experiment --port 8000`
     """
@@ -120,20 +141,21 @@ def collect(
         print(url, flush=True)
         token_source = token_file or "CONTSTIM_ADMIN_TOKEN"
         remark(
-            f"Answers are kept in {path}. Download them with the token in {token_source}:\n"
-            f'  curl -H "Authorization: Bearer TOKEN" {url}admin/responses.csv '
-            "-o responses.csv\nCtrl-C stops the server; nothing is lost.",
+            f"Answers are saved in {path}. Download them with the token in {token_source}:\n  "
+            f'curl -H "Authorization: Bearer TOKEN" {url}admin/responses.csv -o '
+            "responses.csv\nCtrl-C stops the server; answers remain saved.",
             quiet=quiet,
         )
         if rehearsal:
             warn(
-                "this is a rehearsal: whoever opens the page can take part as an artificial "
-                "participant. Collect people's answers in another database without --rehearsal."
+                "this is a rehearsal: anyone who opens the page can take part as an "
+                "artificial participant. Collect answers of people in another database, "
+                "without --rehearsal."
             )
         if host not in ("127.0.0.1", "localhost", "::1"):
             warn(
-                "other machines can reach this server, and what it sends is not "
-                "encrypted; put a proxy with HTTPS in front of it."
+                "other machines can reach this server, and its data are not encrypted. Use a "
+                "proxy with HTTPS."
             )
 
     serve(
@@ -174,7 +196,7 @@ def _find_person(database: Path, whose: str | None, withdraw: str | None) -> Non
         message = withdrawal.withdraw(database, withdraw, datetime.now(UTC).date().isoformat())
         print(
             f"{message} Download responses.csv and participants.csv again, and run the study "
-            "again; copies and archives made before still hold them."
+            "again; earlier copies and archives still contain the deleted answers."
         )
 
 
@@ -188,17 +210,19 @@ def _public_address(url: str, host: str, port: int) -> str:
         return url
     if not port or host in ("0.0.0.0", "::"):
         raise InputError(
-            f"url must be the page's public address, got none with host {host} and port {port}. "
-            "Give --url, such as --url https://experiment.example.org/."
+            f"url must be the public address of the page, got none with host {host} "
+            f"and port {port}. Set --url, such as --url https://experiment.example.org/."
         )
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 _SERVE = Annotated[
     bool,
-    typer.Option("--serve", help="Serve the page and save each decision in review.csv beside it."),
+    typer.Option("--serve", help="Serve the page and save each decision in review.csv next to it."),
 ]
-_PORT = Annotated[int, typer.Option(min=0, max=65535, help="Where to serve; 0 for any free port.")]
+_PORT = Annotated[
+    int, typer.Option(min=0, max=65535, help="Port of the server; 0 for any free port.")
+]
 
 
 def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> bool:
@@ -219,9 +243,9 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> boo
         print(url, flush=True)
         done = sum(bool(item.decision) for item in file.decisions.values())
         remark(
-            f"{content.flagged.text} {counted(done, 'decision')} from before. Open the address in "
-            f"a browser of this machine; each decision is saved in {path}. Ctrl-C stops the "
-            "server.",
+            f"{content.flagged.text} {counted(done, 'decision')} from earlier sessions. Open "
+            f"the address in a browser of this machine; each decision is saved in {path}. "
+            "Ctrl-C stops the server.",
             quiet=quiet,
         )
 

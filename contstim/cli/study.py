@@ -24,39 +24,39 @@ _STUDY_FILE = Path("study.toml")
 def new(
     name: Annotated[Path, typer.Argument(help="The folder of the study.")], quiet: Quiet = False
 ) -> None:
-    """Write a study file to begin with, which runs as it stands.
+    """Write a small study file to start from, which can be run without changes.
 
-    It trains toy models on the embedded English, and is done in a minute or two. Change it step by
-    step: `contstim run` does again only what a change concerns.
+    It trains toy models on the embedded English, and runs in a minute or two. Change it step by
+    step: `contstim run` repeats only the stages that a change affects.
 
     Example: `contstim new my-study`
     """
     from contstim.study.study_file import new_study
 
     path = new_study(name)
-    remark(f"{path}: a study to begin with. Do it with: contstim run {path}", quiet=quiet)
+    remark(f"{path}: a small study to start from. Run it with: contstim run {path}", quiet=quiet)
 
 
 def run(
     study: StudyFile = _STUDY_FILE,
     until: Annotated[
         str | None,
-        typer.Option(metavar="STAGE", help="Stop behind this stage, such as pairs or model."),
+        typer.Option(metavar="STAGE", help="Stop after this stage, such as pairs or model."),
     ] = None,
     first: Annotated[
         str | None,
-        typer.Option("--from", metavar="STAGE", help="Do this stage again, although it holds."),
+        typer.Option("--from", metavar="STAGE", help="Rerun this stage even if it is up to date."),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Write anew files that were changed by hand.")
+        bool, typer.Option("--overwrite", help="Overwrite files that were changed by hand.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Do what a study file says: every stage that has not been done, or no longer holds.
+    """Run all stages of a study file that are missing or stale.
 
-    A stage holds while the content of what it read, its keys in the study file and the version of
-    what computes it are the same. An interrupted run goes on where it stopped. Everything is
-    written into the folder results beside the study file, and index.html shows it.
+    A stage is up to date if its input files, its keys in the study file and the version of its code
+    are unchanged. An interrupted run continues where it stopped. Results are written to the folder
+    results next to the study file, and index.html shows them.
 
     Files that were changed by hand are named, and used as they are.
 
@@ -87,14 +87,14 @@ def run(
         end=end,
     )
     for name in done.edited:
-        warn(f"{name} was changed by hand; what follows is made of it as it is.")
+        warn(f"{name} was changed by hand; later stages use the changed file.")
     remark(
         f"{counted(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged.", quiet=quiet
     )
     for name, warnings in done.incomplete.items():
         for text in warnings:  # repeated, because they may be far above or from an earlier run
             warn(text)
-        warn(f"{name}: not all that was wanted could be found, as said above; what was is used.")
+        warn(f"{name} is incomplete (see above); the study continues with the existing items.")
     if done.incomplete:
         raise typer.Exit(INCOMPLETE)
 
@@ -102,15 +102,15 @@ def run(
 def plan(
     study: StudyFile = _STUDY_FILE,
     measure: Annotated[
-        bool, typer.Option("--measure/--no-measure", help="Measure models and searches here.")
+        bool,
+        typer.Option("--measure/--no-measure", help="Measure models and searches on this machine."),
     ] = True,
     quiet: Quiet = False,
 ) -> None:
-    """Say what a run would do, whether that can work, what it can show, and how long it takes.
+    """Print what a run would do, whether it can succeed, its expected power, and its duration.
 
-    Trainings, models and searches are measured for a moment, unless an earlier plan or run did so.
-    In all this takes a minute at most. Measured times are stored in the folder results; nothing
-    else is written.
+    Trainings, models and searches are measured briefly, unless an earlier plan or run did so. This
+    takes a minute at most. Measured times are saved in the folder results; nothing else is written.
 
     Example: `contstim plan study.toml`
     """
@@ -169,7 +169,7 @@ def _time_text(row: StagePlan) -> str:
 def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
     """Print the number of natural sentences, and how many sentences of a text pass each rule."""
     enough = f"{planned.lacking:,} too few" if planned.lacking else "enough"
-    fewer = ", or fewer where a model does not know all words" if supply.may_be_fewer else ""
+    fewer = ", or fewer if a model does not know all words" if supply.may_be_fewer else ""
     print(
         printable(
             f"{supply.place} has {counted(supply.number, 'natural sentence')}{fewer}: {enough}."
@@ -180,11 +180,10 @@ def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
 
 
 def status(study: StudyFile = _STUDY_FILE) -> None:
-    """Say of every stage whether it has been done, when, how long it took, and what is stale.
+    """Print for every stage whether it is done, when, how long it took, and what is stale.
 
-    A stage that a run is doing now is running; one that a run left before it was done, because it
-    was stopped or killed or failed, is interrupted. Where a run was killed, index.html says so
-    from then on.
+    A stage that is being computed is running; a stage that was stopped, was killed or failed is
+    interrupted. If a run was killed, index.html shows this after the command.
 
     Example: `contstim status study.toml`
     """
@@ -203,19 +202,22 @@ def verify(
         Path, typer.Argument(help="A folder of a study or of single commands, or an archive.")
     ] = Path(),
     every: Annotated[
-        bool, typer.Option("--all", help="List files that hold, too, and what they were made of.")
+        bool,
+        typer.Option(
+            "--all", help="Also list unchanged files, with the inputs that they were made from."
+        ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say whether all files of a folder are as commands wrote them, and of what is there now.
+    """Check whether all files of a folder are unchanged, and were made from the current inputs.
 
-    Records beside the files hold checksums of what each command read and wrote. Named are files
-    that were changed by hand, that were made of something that has changed since, or that are
-    missing; and files that no record tells of. A file is "given" if no command of the folder wrote
-    it, and "goes on changing" if commands add to it, as to a database. An archive, a folder or a
-    zip, is compared with its archive.json, too: a file that was edited, added or removed since is
-    named. In an archive that was run it says whether the results are those of the archive. The exit
-    status is 1 if a file is wrong.
+    The record of each file contains checksums of the inputs and outputs of its command. The command
+    lists files that were changed by hand, were made from inputs that have changed since, or are
+    missing; and files without a record. The state of a file is "given" if no command of the folder
+    wrote it, and "goes on changing" if commands add to it, such as a database. An archive, a folder
+    or a zip, is also compared with its archive.json, which reveals edited, added and removed files.
+    For an archive that was run again, it prints whether the results equal those of the archive. The
+    exit status is 1 if a file is wrong.
 
     Example: `contstim verify my-study`
     """
@@ -241,25 +243,28 @@ def archive(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Name this file or folder with its checksum and leave it out; repeatable.",
+            help="Exclude this file or folder, and record its checksum; repeatable.",
         ),
     ] = None,
     largest: Annotated[
-        float, typer.Option(min=0, metavar="MB", help="Leave out larger inputs, too.")
+        float, typer.Option(min=0, metavar="MB", help="Exclude inputs larger than this, too.")
     ] = 500,
     as_it_is: Annotated[
         bool,
-        typer.Option("--as-it-is", help="Although stages are stale, missing or changed by hand."),
+        typer.Option(
+            "--as-it-is",
+            help="Archive the study even if stages are stale, missing or changed by hand.",
+        ),
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a study with all that it takes to do it again, and what a publication needs.
+    """Write an archive of a study, with everything needed to reproduce and publish it.
 
-    The zip or folder holds the study file, its inputs, all results, the installed versions, a
-    datasheet of the materials, a methods section with every number filled in, the draft of a
-    preregistration, and a Psych-DS data set where there are responses. Questions that only you
-    can answer begin with "To fill in". `contstim run` in the unpacked archive does the study
-    again, and `contstim verify` compares.
+    The zip or folder contains the study file, its inputs, all results, the installed versions, a
+    datasheet of the materials, a methods section with all numbers, a draft of a preregistration,
+    and a Psych-DS data set if there are responses. Questions that only you can answer begin with
+    "To fill in". `contstim run` in the unpacked archive repeats the study, and `contstim verify`
+    compares the results.
 
     Example: `contstim archive --out study.zip`
     """
@@ -280,6 +285,6 @@ def archive(
     size = sum(file.size for file in manifest.files) / 1e6
     remark(
         f"{out}: {counted(len(manifest.files), 'file')}, {size:,.1f} MB{packed}. "
-        f"{counted(questions, 'question')} in its texts are left to you (To fill in).",
+        f"{counted(questions, 'question')} in its texts are for you to answer (To fill in).",
         quiet=quiet,
     )

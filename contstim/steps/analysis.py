@@ -38,41 +38,58 @@ if TYPE_CHECKING:
 class AnalysisSettings(Exclusions):
     """Options of comparing responses with models."""
 
-    contrasts: Annotated[Path | None, Help("Contrasts to test: a table first, second.")] = None
+    contrasts: Annotated[
+        Path | None, Help("Planned contrasts: a table with the columns first and second.")
+    ] = None
     units: Annotated[
         Literal["auto", "groups", "participants", "crossed"],
-        Help("Random in tests: groups, participants, or crossed people and items."),
+        Help("Random factor of tests: groups, participants, or crossed participants and items."),
     ] = "auto"
-    correction: Annotated[Correction, Help("Of p-values: false-discovery or family-wise.")] = "bh"
+    correction: Annotated[
+        Correction,
+        Help("Correction of p-values: false discovery rate (bh) or family-wise error rate (holm)."),
+    ] = "bh"
     smallest_effect: Annotated[
-        float, Help("Smallest difference that matters.", at_least=0, at_most=1)
+        float, Help("Smallest difference of interest.", at_least=0, at_most=1)
     ] = SMALLEST_EFFECT
     primary: Annotated[
         Literal["accuracy", "signed-rank-cosine"] | None,
-        Help("Primary outcome, over all trials: the verdict's. By default the last there is."),
+        Help(
+            "Primary outcome over all trials, which decides the verdict; by default the last "
+            "measure."
+        ),
     ] = None
-    fdr: Annotated[float, Help("The error rate of significance.", at_least=0, at_most=1)] = 0.05
-    unanimous: Annotated[float, Help("Share that is near all.", at_least=0.5, at_most=1)] = 0.9
-    worst: Annotated[int, Help("Failures to list for each model.", at_least=0)] = 5
-    pair: Annotated[tuple[str, str] | None, Help("Models to draw; else the best rivals.")] = None
+    fdr: Annotated[
+        float, Help("False discovery rate, or family-wise error rate.", at_least=0, at_most=1)
+    ] = 0.05
+    unanimous: Annotated[
+        float,
+        Help("Proportion of participants that counts as near-unanimous.", at_least=0.5, at_most=1),
+    ] = 0.9
+    worst: Annotated[int, Help("Number of failures to list for each model.", at_least=0)] = 5
+    pair: Annotated[
+        tuple[str, str] | None, Help("Models in the figure of ranks; by default the best rivals.")
+    ] = None
     tags: Annotated[
         Path | None,
         Help(
-            "Table or treebank with parts of speech, if the sentences are not English; for the "
-            "trivial rivals.",
+            "Table or treebank with parts of speech for trivial rivals, if the sentences are "
+            "not English.",
             content="tags",
         ),
     ] = None
-    text: Annotated[Path | None, Help("Word frequencies of trivial rivals; else of `tags`.")] = None
+    text: Annotated[
+        Path | None, Help("Word frequencies of trivial rivals; by default those of `tags`.")
+    ] = None
 
 
 class OfAnswers(Step[Value], name=""):
     """Base of steps about what people answered, and how models score the sentences they saw."""
 
-    trials: Annotated[Path, Reads("The table of trials that people saw.", content="trials")]
+    trials: Annotated[Path, Reads("The table of trials that participants saw.", content="trials")]
     responses: Annotated[Path, Reads("The table of responses.")]
     scores: Annotated[
-        Path, Reads("Scores of the trials' sentences, as of `score`.", content="scores")
+        Path, Reads("Scores of the sentences of the trials, written by `score`.", content="scores")
     ]
     scale: AnswerScale = None
 
@@ -101,10 +118,10 @@ class OfAnswers(Step[Value], name=""):
 
 
 class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
-    """Say which models people agree with, how much a model could, and how sure that is.
+    """Compare models by their agreement with people, with noise ceilings, intervals and tests.
 
     Writes tables (CSV), figures (PDF and PNG), `methods.md` and `report.html`. Participants who did
-    not finish or failed catch trials are left out, and named.
+    not finish, or who failed catch trials, are excluded and named.
 
     Example: `contstim analyze --trials trials.csv --responses responses.csv --scores scores.csv
     --out results`
@@ -187,7 +204,7 @@ def shown_of(analysis: Analysis) -> list[str | Table]:
     whom = "artificial participants" if analysis.origin.simulated > 0 else "people"
     return [
         *filter(None, [analysis.origin.warning]),
-        f"Consistency with {whom}:",
+        f"Agreement with {whom}:",
         Table(("model", *headings), rows),
         "* significantly below the noise ceiling on the same trials",
         *(

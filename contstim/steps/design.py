@@ -44,32 +44,45 @@ if TYPE_CHECKING:
 class DesignSettings:
     """Options of making trials and assigning them to groups."""
 
-    groups: Annotated[int, Help("Groups, each with trials of its own.", at_least=1)] = 10
-    random_per_group: Annotated[int, Help("Random natural pairs for a group.", at_least=0)] = 3
-    catch_per_group: Annotated[int, Help("Catch trials for a group.", at_least=0)] = 12
+    groups: Annotated[
+        int, Help("Number of groups; each group sees different trials.", at_least=1)
+    ] = 10
+    random_per_group: Annotated[int, Help("Random natural pairs per group.", at_least=0)] = 3
+    catch_per_group: Annotated[int, Help("Catch trials per group.", at_least=0)] = 12
     attention: Annotated[
         Path | None,
-        Help("Instructions as more catch trials: a table sentence_1 (to be chosen), sentence_2."),
+        Help(
+            "Instructions as additional catch trials: a table with the columns sentence_1 (to be "
+            "chosen) and sentence_2."
+        ),
     ] = None
-    twins: Annotated[bool, Help("Also natural against synthetic sentences, as in 2023.")] = False
-    scale: Annotated[Scale, Help("confidence 1-6, choice 1-2, slider 0-100.")] = Scale.CONFIDENCE
-    seconds: Annotated[float, Help("Time for searching an assignment.", at_least=0.0)] = 60.0
-    seconds_per_trial: Annotated[float, Help("What a trial takes.", at_least=0)] = SECONDS_PER_TRIAL
-    text: Annotated[Path | None, Help("Text, counts or model that word frequencies are of.")] = None
+    twins: Annotated[
+        bool, Help("Add trials of natural against synthetic sentences, as in 2023.")
+    ] = False
+    scale: Annotated[
+        Scale, Help("Scale of answers: confidence (1-6), choice (1-2) or slider (0-100).")
+    ] = Scale.CONFIDENCE
+    seconds: Annotated[
+        float, Help("Time limit of the search for an assignment, seconds.", at_least=0.0)
+    ] = 60.0
+    seconds_per_trial: Annotated[float, Help("Duration of a trial, seconds.", at_least=0)] = (
+        SECONDS_PER_TRIAL
+    )
+    text: Annotated[Path | None, Help("Text, counts or model for word frequencies.")] = None
 
 
 class MakeDesign(Step[Design], name="design", version=5):
-    """Turn stimuli into the trials of an experiment, shared out to groups.
+    """Turn stimuli into the trials of an experiment, and assign them to groups.
 
-    Of a triplet people compare the two synthetic sentences, with `--twins` also the natural one
-    with either: in experiment 1 of 2023 such an answer told models apart a quarter to a third as
-    well. No group sees a sentence twice, and every group has the same number of trials of each
-    condition, model pair and role. The finished table is checked independently. Beside it stand a
-    summary to read before ethics and preregistration (`….summary.md`, `….summary.png`) and a
-    certificate.
+    Each triplet gives a trial of its two synthetic sentences; with `--twins` it also gives trials
+    of the natural sentence and each synthetic one. In experiment 1 of 2023, one answer to such a
+    trial gave a quarter to a third as much evidence. No group sees a sentence twice, and all groups
+    have the same number of trials of each condition, model pair and role. The finished table is
+    checked independently. The command also writes a summary for ethics and preregistration
+    (`….summary.md`, `….summary.png`) and a certificate.
 
     After a review of trials, as many as possible stay in their groups. Rejected random and catch
-    trials are drawn anew; for rejected pairs, minimal pairs and triplets run `select natural`,
+    trials are replaced; for rejected pairs, minimal pairs and triplets run `select natural`,
     `select minimal-pairs` and `select triplets` with the same review first.
 
     Examples: `contstim design --pairs pairs.csv --triplets selected.csv --sentences natural.txt
@@ -93,10 +106,11 @@ class MakeDesign(Step[Design], name="design", version=5):
         Path | None, Reads("Triplets, from select triplets.", content="triplets")
     ] = None
     minimal_pairs: Annotated[
-        Path | None, Reads("From select minimal-pairs.", content="minimal pairs")
+        Path | None, Reads("Minimal pairs, from select minimal-pairs.", content="minimal pairs")
     ] = None
     sentences: Annotated[
-        Path | None, Reads("For random pairs and catch trials.", content="sentences")
+        Path | None,
+        Reads("Natural sentences for random pairs and catch trials.", content="sentences"),
     ] = None
     settings: DesignSettings = DesignSettings()
     seed: Seed = 0
@@ -107,8 +121,8 @@ class MakeDesign(Step[Design], name="design", version=5):
         settings = self.settings
         if self.sentences is None and (settings.random_per_group or settings.catch_per_group):
             raise InputError(
-                "Random pairs and catch trials are made of natural sentences: give `sentences`, or "
-                "0 for `random_per_group` and `catch_per_group`."
+                "Random pairs and catch trials need natural sentences. Set `sentences`, or "
+                "set `random_per_group` and `catch_per_group` to 0."
             )
 
     def work(self, reporter: Reporter) -> Outcome[Design]:

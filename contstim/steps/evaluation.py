@@ -63,13 +63,15 @@ if TYPE_CHECKING:
 _LONG, _MANY = 3600.0, 100  # seconds of scoring, and sentences, from which a quick way is named
 
 
-class _Evaluation(Step[Value], name="", kept="All scores so far are kept in the store."):
+class _Evaluation(Step[Value], name="", kept="Finished scores are saved in the store."):
     """Base of steps that write a page about scores of models."""
 
     out: ReportFolder
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
-    store: Annotated[Path | None, Aside("Where scores are kept; contstim.sqlite in --out.")] = None
+    store: Annotated[
+        Path | None, Aside("Database of scores; by default contstim.sqlite in --out.")
+    ] = None
 
     def store_path(self) -> Path:
         """Path of the store of scores."""
@@ -93,21 +95,27 @@ def written_findings(
 
 
 class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate blimp", version=2):
-    """Ask models which sentence of a minimal pair is acceptable (Warstadt et al. 2020).
+    """Evaluate models on minimal pairs (Warstadt et al. 2020).
 
     Writes a page (`report.html`, `report.md`), tables (CSV) and figures (PDF and PNG): accuracy by
-    paradigm, phenomenon and overall, people and published models beside; ties; contrasts; accuracy
-    against length, perplexity, log-probability and confidence. Every score is kept as soon as it is
-    known: an interrupted run, started again, goes on where it stopped.
+    paradigm, phenomenon and overall, compared with people and published models; ties; contrasts;
+    accuracy by length, perplexity, log-probability and confidence. Every score is saved as soon as
+    it is known: an interrupted run continues where it stopped.
 
     Example: `contstim evaluate blimp --model kenlm:trigram.arpa --data blimp --out results`
     """
 
-    data: Annotated[Path, Reads("BLiMP's checkout, a folder of tables, or a table.", folder=True)]
+    data: Annotated[
+        Path, Reads("A checkout of BLiMP, a folder of tables, or a table.", folder=True)
+    ]
     models: GivenModels = ()
-    scores: Annotated[Path | None, Reads("Scores of all sentences, in place of models.")] = None
-    people: Annotated[Path | None, Reads("Answers; else human_responses.csv in --data.")] = None
-    published: Annotated[Path | None, Reads("Accuracies; by default models_summary.jsonl.")] = None
+    scores: Annotated[Path | None, Reads("Scores of all sentences, instead of models.")] = None
+    people: Annotated[
+        Path | None, Reads("Human answers; by default human_responses.csv in --data.")
+    ] = None
+    published: Annotated[
+        Path | None, Reads("Published accuracies; by default models_summary.jsonl in --data.")
+    ] = None
     settings: MinimalPairSettings = MINIMAL_PAIRS
     execution: ScoringExecution = LOCAL_SCORING
 
@@ -119,7 +127,9 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     def check(self) -> None:
         """Require either models or scores."""
         if bool(self.scores) == bool(self.models):
-            raise InputError("Name models (`models`), or a table of scores (`scores`).")
+            raise InputError(
+                "Either `models` or `scores` must be set. Name models, or a table of scores."
+            )
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
         """Score the pairs, and write the findings."""
@@ -159,7 +169,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             if scores.identical:
                 number, example = counted(len(scores.identical), "pair"), scores.identical[0]
                 reporter.say(
-                    f"Not counted ({scores.method}): {number} whose sides are the same, such as "
+                    f"Excluded ({scores.method}): {number} with two equal sides, such as "
                     f"{example.good.text!r} ({example.paradigm}, {example.pair_id})."
                 )
         return written_findings(
@@ -178,23 +188,23 @@ class EvaluateAcceptability(
     name="evaluate acceptability",
     version=2,
 ):
-    """Say how well models follow gradient judgements of acceptability.
+    """Evaluate how well models predict gradient judgements of acceptability.
 
     Plain ratings, a table with the columns sentence and rating, are correlated with the scores.
-    Minimal pairs (LI-Adger's folder, a table with item and label, or `--pairs`) are evaluated too.
-    It counts those that meet the BLiMP criterion (the acceptable sentence scores higher)
-    and the Acceptability Delta Criterion at each δ: scores, as z-scores over all sentences, differ
-    in the same direction as people's judgements and by nearly as much. Writes tables (CSV),
-    figures (PNG, PDF) and a page. An interrupted run goes on where it stopped.
+    Minimal pairs (the folder of LI-Adger, a table with item and label, or `--pairs`) are evaluated
+    by the BLiMP criterion (the acceptable sentence has the higher score) and by the Acceptability
+    Delta Criterion at each δ: differences in scores, as z-scores over all sentences, have the sign
+    of the differences in judgements, and are nearly as large. Writes tables (CSV), figures (PNG,
+    PDF) and a page. An interrupted run continues where it stopped.
 
     Example: `contstim evaluate acceptability --data li-adger --model hf:gpt2 --model
     hf:bert-large-cased@pll-original --out adc`
     """
 
-    data: Annotated[Path, Reads("LI-Adger's folder, or a table of judgements.", folder=True)]
+    data: Annotated[Path, Reads("The folder of LI-Adger, or a table of judgements.", folder=True)]
     models: GivenModels = ()
     scores: Annotated[tuple[Path, ...], Reads("Scores by id or sentence.")] = ()
-    pairs: Annotated[Path | None, Reads("Minimal pairs; by default all of an item.")] = None
+    pairs: Annotated[Path | None, Reads("Minimal pairs; by default all pairs of an item.")] = None
     settings: AcceptabilitySettings = ACCEPTABILITY
     execution: ScoringExecution = LOCAL_SCORING
 
@@ -205,12 +215,13 @@ class EvaluateAcceptability(
     def work(self, reporter: Reporter) -> Outcome[AcceptabilityEvaluation | RatingEvaluation]:
         """Score the sentences, and write the findings."""
         if not (self.models or self.scores):
-            raise InputError("Give what to evaluate: `models`, or `scores` with a table.")
+            raise InputError("There is nothing to evaluate. Set `models` or `scores`.")
         if self.settings.column and len(self.scores) != 1:
-            raise InputError("`column` chooses from one table: give `scores` once.")
+            raise InputError("`column` needs a single table of scores. Set `scores` once.")
         if self.settings.scores_as_given and self.models:
             raise InputError(
-                "`scores_as_given` is for tables: scores of `models` are not z-scores."
+                "`scores_as_given` is for tables of scores, because scores of `models` are "
+                "not z-scores. Remove it, or set `scores`."
             )
         judgements = read_judgements(self.data, self.pairs)
         # Scores of tables and of models stand side by side, in columns of one table.
@@ -240,11 +251,11 @@ class EvaluateAcceptability(
 
 
 class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desiderata", version=2):
-    """Ask of scoring rules what any measure of likelihood should do (Kauf & Ivanova 2023).
+    """Evaluate scoring rules by desired properties of sentence scores (Kauf & Ivanova 2023).
 
-    Scores should fall with a sentence's length, rise with a word's frequency in a neutral sentence,
-    agree with a causal model's, and not favour words that are cut into several tokens. Writes
-    tables, scatter plots and a report. An interrupted run goes on where it stopped.
+    Scores should decrease with the length of a sentence, increase with the frequency of a word in a
+    neutral sentence, agree with those of a causal model, and not favour words of several tokens.
+    Writes tables, scatter plots and a report. An interrupted run continues where it stopped.
 
     Example: `contstim evaluate desiderata --model hf:runs/bert@pll-original --model
     hf:runs/bert@pll-word-l2r --reference hf:runs/gpt2 --sentences heldout.txt --frequencies
@@ -253,9 +264,11 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
 
     models: GivenModels
     sentences: Sentences
-    frequencies: Annotated[Path, Reads("Text, counts or model of words.", folder=True)]
+    frequencies: Annotated[Path, Reads("Text, counts or model for word frequencies.", folder=True)]
     reference: Annotated[str | None, Models("Causal model to correlate scores with.")] = None
-    word_list: Annotated[Path | None, Reads("The words, one a line, instead of drawn ones.")] = None
+    word_list: Annotated[Path | None, Reads("The words, one per line, instead of random ones.")] = (
+        None
+    )
     settings: DesiderataSettings = DESIDERATA
     execution: ScoringExecution = LOCAL_SCORING
 
@@ -307,32 +320,36 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
 
 
 class CompareModels(_Evaluation["Findings"], name="compare", version=2):
-    """Say how alike models or scoring rules order sentences, and where they part most.
+    """Compare how models or scoring rules order sentences, and find where they disagree most.
 
-    Rank correlations, the share of pairs of sentences that two models order alike, the sentences on
-    which they disagree most, and the commands that set them against each other: one that selects
-    natural pairs and, for models, those that synthesize a sentence for each direction.
+    Writes rank correlations, the proportion of pairs of sentences that two models order in the same
+    way, and the sentences on which they disagree most. Also prints commands for controversial
+    sentences: one that selects natural pairs and, for models, two that synthesize a sentence.
 
     Example: `contstim compare --model hf:runs/bert@chain --model hf:runs/bert@pll-original
     --sentences natural.txt --out compared`
     """
 
     scores: Annotated[
-        tuple[Path, ...], Reads("A table of scores, as of `score`.", content="scores")
+        tuple[Path, ...], Reads("A table of scores, written by `score`.", content="scores")
     ] = ()
     models: GivenModels = ()
-    sentences: Annotated[Path | None, Reads("What to score; else the tables' sentences.")] = None
-    top: Annotated[int, Help("Sentences for each pair of models.", at_least=1)] = 10
-    vocabulary: Annotated[Path | None, Reads("Words for synthesis.")] = None
-    synthesize: Annotated[bool, Help("Run the synthesis too, and write synthesized.csv.")] = False
+    sentences: Annotated[
+        Path | None, Reads("Sentences to score; by default those of the tables.")
+    ] = None
+    top: Annotated[int, Help("Number of sentences for each pair of models.", at_least=1)] = 10
+    vocabulary: Annotated[Path | None, Reads("Vocabulary for synthesis.")] = None
+    synthesize: Annotated[bool, Help("Also synthesize sentences, and write synthesized.csv.")] = (
+        False
+    )
     seed: Seed = 0
 
     def check(self) -> None:
         """Refuse models without sentences, and synthesis without two models."""
         if self.synthesize and len(self.models) < 2:
-            raise InputError("`synthesize` needs two models: name them (`models`).")
+            raise InputError("`synthesize` needs two models. Set `models`.")
         if self.models and self.sentences is None and not self.scores:
-            raise InputError("`sentences` must be given where there are no `scores`: name a file.")
+            raise InputError("`sentences` must be set if there are no `scores`. Name a file.")
 
     def work(self, reporter: Reporter) -> Outcome[Findings]:
         """Score the sentences, write the findings, and search where that is asked for."""
@@ -366,7 +383,7 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
         )
         data = filter(None, (*self.scores, self.sentences, self.vocabulary))
         _tell_left_out("sentence", left_out, reporter)
-        shown = ["Set them against each other:", *(f"  {command}" for command in commands)]
+        shown = ["Select controversial sentences:", *(f"  {command}" for command in commands)]
         writes = []
         if self.synthesize and contest:
             triplets = comparison.contest_triplets(models, *contest, seed=self.seed)
@@ -376,7 +393,7 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
                 shown += [f"{each.model_1} rejects: {each.synthetic_1}"]
                 shown += [f"{each.model_2} rejects: {each.synthetic_2}"]
                 if not each.distinct:
-                    shown += [f"Nothing was found from {each.natural.text!r}: {each.alike}."]
+                    shown += [f"No sentence found from {each.natural.text!r}: {each.alike}."]
         about: dict[str, Any] = {"models": models, "data": data, "seed": self.seed}
         return written_findings(findings, findings, self.out, shown=shown, writes=writes, **about)
 
@@ -403,7 +420,8 @@ def _tell_slow(
         model.scores(some)
         if (seconds := (perf_counter() - began) / len(some) * len(left)) > _LONG:
             reporter.warn(
-                f"{model.name} takes about {duration(seconds)} for {len(left):,} sentences, as the "
-                f"rule {model.convention.rule} averages over orders of words. Far quicker: a rule "
-                "such as @pll-word-l2r behind the model, or fewer pairs of a paradigm (`sample`)."
+                f"{model.name} takes about {duration(seconds)} for {len(left):,} sentences, "
+                f"because the rule {model.convention.rule} averages over orders of words. A "
+                "rule such as @pll-word-l2r, or fewer pairs per paradigm (`sample`), are "
+                "much faster."
             )

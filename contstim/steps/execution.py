@@ -24,22 +24,27 @@ if TYPE_CHECKING:
 class Execution:
     """Options of running searches: the executor and its number of processes."""
 
-    PANEL: ClassVar[str] = "Where the work is done"
+    PANEL: ClassVar[str] = "Execution"
 
     executor: Annotated[
         Literal["local", "interleaved", "processes", "ray"],
-        Aside("In this process; in turns that share a GPU's batches; in several; on Ray."),
+        Aside(
+            "Where tasks run: in this process, interleaved so that they share the batches of a "
+            "GPU, in several processes, or on Ray."
+        ),
     ] = "local"
     workers: Annotated[
         int | None,
-        Aside("How many; by default one for each GPU, else processor; interleaved 8.", at_least=1),
+        Aside(
+            "Number of workers; by default one per GPU or, without GPUs, per processor; 8 if "
+            "interleaved.",
+            at_least=1,
+        ),
     ] = None
     task_timeout: Annotated[
-        float | None, Aside("Seconds for a search, or 200 sentences.", at_least=1)
+        float | None, Aside("Time limit of a search, or of 200 sentences, seconds.", at_least=1)
     ] = None
-    gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs of a worker.", at_least=0)] = (
-        None
-    )
+    gpus_per_worker: Annotated[float | None, Aside("With ray: GPUs per worker.", at_least=0)] = None
 
     def new_executor(self) -> Executor:
         """Executor of the work, as the settings say.
@@ -53,15 +58,21 @@ class Execution:
         if self.executor == "ray":
             return RayExecutor(self.workers, gpus_per_worker=self.gpus_per_worker)
         if self.gpus_per_worker is not None:
-            raise InputError("`gpus_per_worker` is for the `executor` ray.")
+            raise InputError(
+                "`gpus_per_worker` needs the `executor` ray. Remove it, or set `executor`."
+            )
         if self.executor == "processes":
             return ProcessExecutor(self.workers)
         if self.executor == "interleaved":
             return InterleavedExecutor(self.workers)
         if self.workers not in (None, 1):
-            raise InputError("The `executor` local has one worker; use another for more.")
+            raise InputError(
+                "`workers` must be 1 for the `executor` local. Use another executor for more."
+            )
         if self.task_timeout is not None:
-            raise InputError("`task_timeout` is for another `executor` than local.")
+            raise InputError(
+                "`task_timeout` needs another `executor` than local. Remove it, or set `executor`."
+            )
         return LocalExecutor()
 
 
@@ -71,12 +82,19 @@ class ScoringExecution(Execution):
 
     # Batches of sentences are full anyway, so that nothing is gained by sharing them
     executor: Annotated[
-        Literal["local", "processes", "ray"], Aside("In this process, in several, or on Ray.")
+        Literal["local", "processes", "ray"],
+        Aside("Where tasks run: in this process, in several processes, or on Ray."),
     ] = "local"
     workers: Annotated[
-        int | None, Aside("Processes; by default one for each GPU, else processor.", at_least=1)
+        int | None,
+        Aside(
+            "Number of processes; by default one per GPU or, without GPUs, per processor.",
+            at_least=1,
+        ),
     ] = None
-    models_in_memory: Annotated[int, Aside("Models that each worker keeps loaded.", at_least=1)] = 1
+    models_in_memory: Annotated[
+        int, Aside("Number of models that a worker keeps loaded.", at_least=1)
+    ] = 1
 
     @property
     def is_local(self) -> bool:
@@ -89,7 +107,10 @@ class ScoringExecution(Execution):
             return False
         self.new_executor()
         if self.models_in_memory != 1:
-            raise InputError("`models_in_memory` is for the `executor` processes or ray.")
+            raise InputError(
+                "`models_in_memory` needs the `executor` processes or ray. Remove it, or set "
+                "`executor`."
+            )
         return True
 
     @contextmanager

@@ -19,28 +19,34 @@ _Limits = TypeVar("_Limits", bound=SearchSettings)
 _WORDS = ("allow", "exclude")  # fields with words, or files of words
 
 _MODEL = Models(
-    "A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME stands for it in files, "
+    "A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME is its name in files, "
     "figures and tables.",
     flag="--model",
 )
 GivenModels = Annotated[tuple[str, ...], _MODEL]
 ModelContexts = Annotated[
     tuple[str, ...],
-    Contexts("What a causal model reads before a sentence; it never counts.", panel=Loading.PANEL),
+    Contexts(
+        "Context that a causal model reads before each sentence, which is not scored.",
+        panel=Loading.PANEL,
+    ),
 ]
 
-Text = Annotated[Path, Reads("UTF-8 text, one sentence a line; - for stdin.", content="text")]
+Text = Annotated[Path, Reads("UTF-8 text, one sentence per line; - for stdin.", content="text")]
 Sentences = Annotated[
-    Path, Reads("Sentences, one a line, or a table with columns of sentences.", content="sentences")
+    Path,
+    Reads("Sentences, one per line, or a table with columns of sentences.", content="sentences"),
 ]
 Language = Annotated[
-    Literal["en", "any"], Help("Rules of English, or what Unicode says of any script.")
+    Literal["en", "any"], Help("Word rules of English, or of any script by Unicode.")
 ]
-Blocked = Annotated[Path | None, Help("The block list, one word a line.", content="words")]
-Prose = Annotated[bool, Help("The text is running prose: split it into sentences.")]
+Blocked = Annotated[Path | None, Help("The list of blocked words, one per line.", content="words")]
+Prose = Annotated[bool, Help("Split running prose into sentences.")]
 TrustRemoteCode = Annotated[bool, Help("Run Python code of a checkpoint. Read it first.")]
 STORE_NAME = "contstim.sqlite"
-StoreBeside = Annotated[Path | None, Aside("Where scores are kept; contstim.sqlite beside --out.")]
+StoreBeside = Annotated[
+    Path | None, Aside("Database of scores; by default contstim.sqlite in the folder of --out.")
+]
 
 # Of a folder's other files, the store in it goes on changing
 ReportFolder = Annotated[
@@ -50,7 +56,7 @@ ReportFolder = Annotated[
 Reviews = Annotated[
     tuple[Path, ...],
     Reads(
-        "Reviews, in the order of rounds: what nobody rejects stays.",
+        "Reviews, in the order of rounds; items that are not rejected are kept.",
         flag="--review",
         content="reviews",
     ),
@@ -58,11 +64,14 @@ Reviews = Annotated[
 
 OfferedWords = Annotated[
     Path | None,
-    Reads("Words to use; by default those frequent in the models' text.", content="vocabulary"),
+    Reads(
+        "Vocabulary; by default the frequent words of the models' training text.",
+        content="vocabulary",
+    ),
 ]
 Uncapped = Annotated[
     Path | None,
-    Help("With --word-cap: words that do not count, one a line.", content="repeatable words"),
+    Help("With --word-cap: words that do not count, one per line.", content="repeatable words"),
 ]
 
 
@@ -100,7 +109,7 @@ def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str
     if uncapped is None:
         return REPEATABLE_ENGLISH
     if word_cap is None:
-        raise InputError("`uncapped` names the exceptions of `word_cap`: give both.")
+        raise InputError("`uncapped` needs `word_cap`. Set both, or neither.")
     return read_repeatable(uncapped)
 
 

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 
 class GenerateSentences(Step[None], name="generate sentences"):
-    """Make sentences of the embedded English, one a line; some may be the same.
+    """Generate sentences of the embedded English, one per line; sentences may repeat.
 
     Example: `contstim generate sentences --number 2000 --out corpus.txt`
     """
 
     out: Annotated[Path, Writes("The text to write.")]
     number: Annotated[int, Help("Number of sentences.", at_least=1)]
-    words: Annotated[int | None, Help("Words of each; by default any number.", at_least=1)] = None
+    words: Annotated[int | None, Help("Words per sentence; by default any number.", at_least=1)] = (
+        None
+    )
     seed: Seed = 0
 
     def sentences(self) -> list[Sentence]:
@@ -42,17 +44,19 @@ class GenerateSentences(Step[None], name="generate sentences"):
 
 
 class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
-    """Make labelled minimal pairs in BLiMP's file format: a good sentence, and its bad twin.
+    """Generate labelled minimal pairs in the file format of BLiMP.
 
-    Ours are 57 paradigms of 11 phenomena. A paradigm of your own is a short entry in a TOML file:
-    see docs/minimal-pairs-of-your-own.md.
+    contstim provides 57 paradigms of 11 phenomena. Your own paradigm is a short entry in a TOML
+    file: see docs/minimal-pairs-of-your-own.md.
 
     Example: `contstim generate minimal-pairs --per-paradigm 1000 --out pairs`
     """
 
-    out: Annotated[Path, Writes("The folder to write; a file a paradigm.", record="minimal-pairs")]
-    per_paradigm: Annotated[int, Help("Distinct pairs of each paradigm.", at_least=1)] = 1000
-    paradigms: Annotated[tuple[Path, ...], Reads("TOML of your own paradigms.")] = ()
+    out: Annotated[
+        Path, Writes("The output folder, with a file per paradigm.", record="minimal-pairs")
+    ]
+    per_paradigm: Annotated[int, Help("Number of distinct pairs per paradigm.", at_least=1)] = 1000
+    paradigms: Annotated[tuple[Path, ...], Reads("TOML file of your own paradigms.")] = ()
     only: Annotated[tuple[str, ...], Help("A paradigm or phenomenon to make.")] = ()
     seed: Seed = 0
 

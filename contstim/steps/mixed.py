@@ -52,23 +52,29 @@ Controls: TypeAlias = tuple[Sequence[Row], Sequence[Row]]
 
 
 class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
-    """Model answers with random effects of people and items, and compare models by it.
+    """Fit mixed models of answers with random effects of people and items, and compare models.
 
-    An ordinal mixed model for each language model: people's ratings of 1 to 6 on its
-    log-probability ratios; of choices a binary one.
+    Fits an ordinal mixed model for each language model: ratings of 1 to 6 are predicted by its
+    log-probability ratios; for choices, the mixed model is binary.
     Writes fits.csv (log-likelihood, AIC), coefficients.csv, variances.csv, thresholds.csv,
-    comparisons.csv (which model fits better, and how sure that is) and, with `--together`,
-    additions.csv (what each model adds to another).
+    comparisons.csv (which model fits better, with p-values) and, with `--together`, additions.csv
+    (the contribution of each model in addition to another).
 
     Example: `contstim mixed --trials trials.csv --responses responses.csv --scores scores.csv
     --out mixed`
     """
 
     out: Annotated[Path, Writes("The folder to write.", record="fits.csv")]
-    together: Annotated[bool, Help("Also fit models together: what does each add?")] = False
-    condition: Annotated[tuple[Condition, ...], Help("Only these; by default all but catch.")] = ()
+    together: Annotated[
+        bool, Help("Also fit models together, to estimate the contribution of each.")
+    ] = False
+    condition: Annotated[
+        tuple[Condition, ...], Help("Conditions to analyse; by default all except catch.")
+    ] = ()
     settings: MixedSettings = MixedSettings()
-    items: Annotated[Literal["intercept", "none"], Help("Whether trials differ.")] = "intercept"
+    items: Annotated[
+        Literal["intercept", "none"], Help("Whether to include random effects of trials.")
+    ] = "intercept"
     exclusions: Exclusions = Exclusions()
 
     def work(self, reporter: Reporter) -> Outcome[MixedAnalysis]:
@@ -90,17 +96,17 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
         rated = analysis.empty.rated
         if settings.people != "none" and rated.sided < rated.size:
             reporter.warn(
-                f"{counted(rated.size - rated.sided, 'rating')} of {rated.size:,} do not say which "
-                f"sentence was shown left (column left of {self.responses}): no leaning of "
-                f"participants towards a side is estimated there."
+                f"{counted(rated.size - rated.sided, 'rating')} of {rated.size:,} have no "
+                f"position of sentences (column left of {self.responses}): the preference of "
+                "participants for a side cannot be estimated from them."
             )
         if settings.thresholds == "flexible":
             reporter.warn(
-                "Flexible thresholds depend on which sentence of a trial is called sentence_1, "
-                "and so do all results; symmetric ones do not."
+                "Flexible thresholds, and all results with them, depend on which sentence of "
+                "a trial is sentence_1; symmetric thresholds do not."
             )
         for model, reason in analysis.left_out.items():
-            reporter.warn(f"{model} is left out. {reason}")
+            reporter.warn(f"{model} is excluded. {reason}")
         for row in (row for fit in analysis.fits for row in fit.coefficients if row["capped"]):
             reporter.warn(
                 f"{row['model']}: {counted(row['capped'], 'infinite ratio')} counted as "
@@ -114,9 +120,10 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
             **_facts_of_people(admission, unfinished=True),
         }
         shown: list[str | Table] = [
-            f"{counted(rated.size, 'rating')}, {counted(len(rated.participants), 'participant')}, "
-            f"{counted(rated.n_trials, 'trial')}; differences of log-likelihoods in nats, and "
-            "p-values adjusted (Benjamini, Hochberg) over all of them:",
+            f"{counted(rated.size, 'rating')}, "
+            f"{counted(len(rated.participants), 'participant')}, "
+            f"{counted(rated.n_trials, 'trial')}; differences of log-likelihoods in nats, "
+            "and p-values adjusted over all of them (Benjamini & Hochberg 1995):",
             page_table(tables["fits"], _FITS),
             *([page_table(tables["comparisons"], _COMPARISONS)] if tables["comparisons"] else []),
         ]
@@ -124,23 +131,30 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
 
 
 class CompareControls(OfAnswers[Controls], name="controls", version=2):
-    """Ask what else models follow: numbers of tokens, word frequency, any feature of a sentence.
+    """Test whether token counts, word frequency or other features predict preferences of models.
 
-    Writes token_counts.csv (do models prefer the sentence with fewer tokens, a binomial test each)
-    and feature_preferences.csv (do they prefer more of a feature than people do, on synthetic
-    controversial pairs).
+    Writes token_counts.csv (whether models prefer the sentence with fewer tokens, a binomial test
+    each) and feature_preferences.csv (whether models prefer more of a feature than people do, on
+    synthetic controversial pairs).
 
     Example: `contstim controls --trials trials.csv --responses responses.csv --scores scores.csv
     --text corpus.txt --model hf:gpt2 --out controls`
     """
 
     out: Annotated[Path, Writes("The folder to write.", record="controls")]
-    features: Annotated[Path | None, Reads("A table: sentence, features.")] = None
-    text: Annotated[
-        Path | None, Reads("Text or counts: adds mean word frequency, zipf.", folder=True)
+    features: Annotated[
+        Path | None, Reads("A table with the column sentence, and a column for each feature.")
     ] = None
-    tokens: Annotated[Path | None, Reads("A table: sentence, tokens of each model.")] = None
-    models: Annotated[tuple[str, ...], Models("Count its tokens.", flag="--model")] = ()
+    text: Annotated[
+        Path | None, Reads("Text or counts, which add the mean word frequency (zipf).", folder=True)
+    ] = None
+    tokens: Annotated[
+        Path | None,
+        Reads("A table with the column sentence, and the number of tokens under each model."),
+    ] = None
+    models: Annotated[
+        tuple[str, ...], Models("Model whose tokens are counted.", flag="--model")
+    ] = ()
     context: ModelContexts = ()
     exclusions: Exclusions = Exclusions()
     trust_remote_code: TrustRemoteCode = False
@@ -149,7 +163,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
         """Test the controls, and write the tables."""
         if not (self.features or self.text or self.tokens or self.models):
             raise InputError(
-                "Give something to control for: `features`, `text`, `tokens` or `models`."
+                "There are no control variables. Set `features`, `text`, `tokens` or `models`."
             )
         admission, ratings = self.ratings_of(self.exclusions, reporter)
         sentences = read_stimuli(self.trials)
@@ -171,7 +185,9 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
             if rows:  # a control without tests writes no file, not an empty one
                 table = rows_table(rows)
                 write_table(self.out / f"{name}.csv", table)
-                title = f"P-values are adjusted (Benjamini, Hochberg) over {rows[0]['family']}:"
+                title = (
+                    f"P-values are adjusted over {rows[0]['family']} (Benjamini & Hochberg 1995):"
+                )
                 shown += [title, page_table(table, columns)]
         facts = {"models": conventions(models), **_facts_of_people(admission)}
         return Outcome((tests, preferences), facts, shown=shown)

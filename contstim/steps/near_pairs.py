@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 
 class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
-    """Make minimal pairs of natural sentences: in each, one new word on which two models disagree.
+    """Make minimal pairs from natural sentences: one new word, on which two models disagree.
 
-    Of all words that may replace one of a sentence, for every two models the one by which they
-    disagree most about which of both sentences is likelier: the smaller of their two log-ratios is
-    as large as can be. Words are of the same part of speech, and about as long and frequent. Where
-    two models never disagree, there is no pair.
+    For every two models and each sentence, the command chooses the replacement on which they
+    disagree most: the smaller of their two log-probability ratios is as large as possible. The new
+    word has the same part of speech, and about the same length and frequency. If two models never
+    disagree on a sentence, it gives no pair.
 
-    In the table `natural` is the natural sentence and `changed` the other one, which need not be
-    unacceptable; `paradigm` is the part of speech of the word replaced, and `pair_id` has the
-    number of the sentence, from 1. All models' log-probabilities follow.
+    In the table, `natural` is the natural sentence and `changed` the other one, which need not be
+    unacceptable; `paradigm` is the part of speech of the replaced word, and `pair_id` contains the
+    number of the sentence, from 1. The log-probabilities under all models follow.
 
     Example: `contstim near-pairs --model kenlm:bigram.arpa --model kenlm:trigram.arpa
     --sentences natural.txt --vocabulary vocab.txt --out near-pairs.csv`
@@ -71,7 +71,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
     def work(self, reporter: Reporter) -> Outcome[MinimalPairScores]:
         """Find the pairs, and write them."""
         if len(self.models) < 2:
-            raise InputError("Near pairs need two `models` or more.")
+            raise InputError("`models` must name at least 2 models for near pairs.")
         search, models = words_read(self.search), load_models(self.models, self.loading)
         given = [*dict.fromkeys(read_sentence_file(self.sentences, reporter))]
         words, n_dropped = words_offered(self.vocabulary, models, given, search, reporter)
@@ -79,7 +79,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
         usable = [usable[row] for row in readable_by(models, usable)[0]]
         if n_over := len(given) - len(usable):
             why = "a single word, words outside the vocabulary, or too long for a model"
-            reporter.say(f"{counted(n_over, 'sentence')} passed over: {why}.")
+            reporter.say(f"{counted(n_over, 'sentence')} skipped: {why}.")
         rules = [*filter(None, [no_repeats(words.repeatable), capitals(words)])]
         tags, names = tag_table(search.tags), tuple(model.name for model in models)
         found: list[SentencePair] = []

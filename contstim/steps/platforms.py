@@ -34,12 +34,12 @@ _SHOWN = 20  # unreadable rows that a warning names
 
 
 class ExportTrials(Step[Exported], name="export", version=2):
-    """Write trials as a platform takes them, with a README that says what to do."""
+    """Write trials in the format of a platform, with a README of the next steps."""
 
     exporter: ClassVar[Exporter]
 
-    trials: Annotated[Path, Reads("What to show: trials.csv.", content="trials")]
-    out: Annotated[Path, Writes("The folder to write, or the file that the platform takes.")]
+    trials: Annotated[Path, Reads("The table of trials.", content="trials")]
+    out: Annotated[Path, Writes("The output folder, or the file for the platform.")]
     settings: Any
 
     def further_reads(self) -> list[Path]:
@@ -57,9 +57,9 @@ class ExportTrials(Step[Exported], name="export", version=2):
 
 
 class WriteQuestions(Step[None], name="questions"):
-    """Write the questions of a study file as a table, which pages take."""
+    """Write the questions of a study file as a table, which pages read."""
 
-    questions: Annotated[tuple[dict[str, str], ...], Help("The cells of each row.")]
+    questions: Annotated[tuple[dict[str, str], ...], Help("Content of each row.")]
     out: Annotated[Path, WritesTable("The table to write.")]
 
     def work(self, reporter: Reporter) -> Outcome[None]:
@@ -89,26 +89,28 @@ def export_step(platform: Platform | str) -> type[ExportTrials] | None:
 
 
 class ImportResponses(Step[Imported], name="import", version=2):
-    """Write what people answered on a platform as a table of responses.
+    """Write the data of a platform as a table of responses.
 
-    Answers to questions beside the trials, and columns that are kept, stand in `….questions.csv`.
+    Answers to questions, and columns that are kept, are written to `….questions.csv`.
     """
 
     platform: ClassVar[str]
     reader: ClassVar[Reader]
 
     files: Annotated[
-        tuple[Path, ...], Reads("Data of the platform.", argument=True, folder=True)
+        tuple[Path, ...], Reads("Data files of the platform.", argument=True, folder=True)
     ] = ()
-    trials: Annotated[Path | None, Reads("What was shown: trials.csv.", content="trials")] = None
+    trials: Annotated[
+        Path | None, Reads("The table of trials that participants saw.", content="trials")
+    ] = None
     out: Annotated[Path, WritesTable("The table of responses to write.")]
     trials_out: Annotated[Path | None, WritesTable("The table of trials to write.")] = None
     settings: Any
     duplicates: Annotated[
-        Literal["all", "first", "last"], Help("Of several ratings by a person.")
+        Literal["all", "first", "last"], Help("Which of several ratings of a trial to use.")
     ] = "all"
     scale: AnswerScale = None
-    keep: Annotated[tuple[str, ...], Help("Columns about people to keep, such as age.")] = ()
+    keep: Annotated[tuple[str, ...], Help("Columns about participants to keep, such as age.")] = ()
 
     def writes(self) -> tuple[Path, ...]:
         """The tables, and that of answers to questions where there are some."""
@@ -119,17 +121,19 @@ class ImportResponses(Step[Imported], name="import", version=2):
         """Read the data, and write the responses."""
         reader = self.reader
         if reader.files and not self.files:
-            raise InputError(f"`files` names none; there are needed: {reader.files}")
+            raise InputError(f"`files` must not be empty. Name {reader.files}")
         files = _data_files(self.files)
         if len(files) > 1 and not reader.several:
-            raise InputError(f"`files` names {len(files)}; a single one is read.")
+            raise InputError(f"`files` must name one file, got {len(files)}.")
         if reader.files and (self.trials is None) == (self.trials_out is None):
-            raise InputError("Give either `trials`, what was shown, or `trials_out`.")
+            raise InputError("Set either `trials` (the trials that were shown) or `trials_out`.")
         shown = () if self.trials is None else read_trials(self.trials)
         scale = self.scale
         if scale is not None:
             if self.trials is None:
-                raise InputError("`scale` is that of the trials that were shown: give `trials`.")
+                raise InputError(
+                    "`scale` needs `trials`, the trials that were shown. Set both, or neither."
+                )
             shown = on_scale(shown, scale)
         settings = () if reader.settings is None else (self.settings,)
         imported = reader.read(files, shown, *settings)
@@ -182,7 +186,7 @@ def _data_files(paths: Iterable[Path]) -> list[Path]:
         inside = visible_files(path) if path.is_dir() else [path]
         data = [file for file in inside if file == path or file.suffix.lower() in _DATA]
         if not data:
-            raise InputError(f"{path} holds no data: no file that ends in {', '.join(_DATA)}.")
+            raise InputError(f"{path} contains no data: no file ends in {', '.join(_DATA)}.")
         files += data
     return files
 
@@ -192,8 +196,8 @@ def _unreadable_warning(imported: Imported) -> str:
     if not imported.unreadable:
         return ""
     rows = imported.unreadable
-    further = [f"… and {len(rows) - _SHOWN:,} more, in the record"] if len(rows) > _SHOWN else []
-    head = f"{counted(len(rows), 'unreadable row')} left out:"
+    further = [f"… and {len(rows) - _SHOWN:,} more (see the record)"] if len(rows) > _SHOWN else []
+    head = f"{counted(len(rows), 'unreadable row')} skipped:"
     return "\n  ".join([head, *map(str, rows[:_SHOWN]), *further])
 
 

@@ -27,19 +27,26 @@ if TYPE_CHECKING:
 
 
 class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2023"):
-    """Experiment 1 of Golan et al. (2023): each published claim, and what we find.
+    """Reproduce experiment 1 of Golan et al. (2023), and check each published claim.
 
-    Writes the tables, figures and page of `contstim analyze`, and `tables/claims.csv`. Exits with
-    status 1 if a claim does not hold.
+    Writes the tables, figures and page of `contstim analyze`, and `tables/claims.csv`. The exit
+    status is 1 if a claim is not confirmed.
 
     Example: `contstim reproduce golan2023 --data data --out golan2023`
     """
 
     data: Annotated[
-        Path, Reads("contstimlang and contstimlang-fork/data, or dpmlab/contstimlang.", folder=True)
+        Path,
+        Reads(
+            "A folder with contstimlang and contstimlang-fork/data, or a copy of "
+            "dpmlab/contstimlang.",
+            folder=True,
+        ),
     ]
     out: Annotated[Path, Writes("The folder to write.", record="report.html")]
-    ratings: Annotated[Path | None, Reads("The file of ratings, if elsewhere.")] = None
+    ratings: Annotated[Path | None, Reads("The file of ratings, if it is in another folder.")] = (
+        None
+    )
 
     def files_of_data(self) -> Iterable[Path | None]:
         """The file of ratings."""
@@ -60,10 +67,10 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
 
 
 class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reproduce adc"):
-    """The Acceptability Delta Criterion of Vázquez Martínez (2021) on its published scores.
+    """Reproduce the Acceptability Delta Criterion of Vázquez Martínez (2021) on published scores.
 
     Writes the tables, figures and report of `contstim evaluate acceptability`, and claims.csv.
-    Exits with status 1 if a claim does not hold.
+    The exit status is 1 if a claim is not confirmed.
 
     Example: `contstim reproduce adc --data li-adger --out adc`
     """

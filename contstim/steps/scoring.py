@@ -53,20 +53,20 @@ class ScoreSentences(
     Step[list[ModelScores]],
     name="score",
     version=2,
-    kept="All scores so far are kept in the store.",
+    kept="Finished scores are saved in the store.",
 ):
-    """Score sentences under models: natural log-probabilities, a row a sentence, a column a model.
+    """Score sentences under models: log-probabilities, a row per sentence, a column per model.
 
-    Every score is kept as soon as it is known: an interrupted run, started again, goes on where it
-    stopped, and no sentence is scored twice. With `--executor processes` or `ray`, workers share
-    the sentences of all models, and give the same table.
+    Every score is saved as soon as it is known: an interrupted run continues where it stopped, and
+    no sentence is scored twice. With `--executor processes` or `ray`, workers share the sentences
+    of all models, and give the same table.
 
-    Says how many of the sentences stand in the training text of a model that contstim trained, and
-    keeps it in the record.
+    Prints how many of the sentences occur in the training text of a model that contstim trained,
+    and saves this in the record.
 
     With `--per-word` the columns are sentence, model, position (of the word, from 0; the end of the
-    sentence counts as one more), word, token (by word: tokens, how many), log_prob and surprisal,
-    in nats. A model's rows add up to its score of the sentence, corrected or not.
+    sentence counts as one more), word, token (by word: tokens, the number of tokens), log_prob and
+    surprisal, in nats. The rows of a model add up to its score of the sentence, corrected or not.
 
     A model on an inference server is `--model 'NAME=server:http://HOST:8000/v1#MODEL'`; a key is
     read from the environment variable CONTSTIM_SERVER_KEY.
@@ -82,12 +82,14 @@ class ScoreSentences(
     sentences: Sentences
     out: Annotated[Path, Writes("The table to write.", formats=(*TABLE_KINDS, ".npz"))]
     per_word: Annotated[bool, Help("Write a row for each token, with its word.")] = False
-    by: Annotated[Literal["token", "word"], Help("With --per-word: rows of what.")] = "token"
-    boundary_correction: Annotated[bool, Help("With --per-word: a word's end counts to it.")] = (
-        False
-    )
+    by: Annotated[Literal["token", "word"], Help("With --per-word: unit of a row.")] = "token"
+    boundary_correction: Annotated[
+        bool, Help("With --per-word: assign the probability of a word's end to this word.")
+    ] = False
     standard_errors: Annotated[Path | None, WritesTable("Also write the standard errors.")] = None
-    bounds: Annotated[Path | None, WritesTable("Also write chain-mixture's lower bounds.")] = None
+    bounds: Annotated[Path | None, WritesTable("Also write the lower bounds of chain-mixture.")] = (
+        None
+    )
     execution: ScoringExecution = LOCAL_SCORING
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
@@ -100,10 +102,12 @@ class ScoreSentences(
     def check(self) -> None:
         """Refuse options of words without `per_word`, and words in a file of arrays."""
         if not self.per_word and (self.by == "word" or self.boundary_correction):
-            raise InputError("`by` and `boundary_correction` are for `per_word`: give it too.")
+            raise InputError(
+                "`by` and `boundary_correction` need `per_word`. Set it, or remove them."
+            )
         if self.per_word and self.out.suffix.lower() == ".npz":
             raise InputError(
-                "A table of words is not written as .npz: name one of " + ", ".join(TABLE_KINDS)
+                "A table of words cannot be .npz. Name one of " + ", ".join(TABLE_KINDS)
             )
         if self.bounds is not None:
             _require_mixture(parse_models(self.models), per_word=self.per_word)
@@ -193,18 +197,18 @@ def _tell(scored: ModelScores, reporter: Reporter) -> None:
         reporter.say(f"  {scored.name}: on average {gap:.2f} nats above the mean over orders.")
     if scored.n_sampled:
         reporter.say(
-            f"  {scored.name}: {scored.n_sampled:,} scores are sampled; `standard_errors` tells "
-            "how good they are."
+            f"  {scored.name}: {scored.n_sampled:,} scores are sampled; `standard_errors` "
+            "writes their standard errors."
         )
 
 
 def _require_mixture(models: Sequence[Specification], *, per_word: bool) -> None:
     """Refuse a table of bounds that would be empty."""
     if per_word:
-        raise InputError("`bounds` is for scores of sentences: give it without `per_word`.")
+        raise InputError("`bounds` is for scores of sentences. Remove `bounds` or `per_word`.")
     if not any(m.rule in RULES and RULES[m.rule].mixture and not m.transform for m in models):
         rules = " or ".join(rule.name for rule in RULES.values() if rule.mixture)
         raise InputError(
-            f"`bounds` is for masked models under the rule {rules}, whose lower bound is the mean "
-            f"over orders; none of the models has it. Give one as hf:DIR@{rules}."
+            f"`bounds` needs a masked model with the rule {rules}, whose lower bound is the "
+            f"mean over orders. Name one as hf:DIR@{rules}."
         )

@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 class SentenceSettings:
     """Options of choosing natural sentences for a study from a text."""
 
-    words: Annotated[str, Help("Words a sentence, such as 8 or 7-9.", metavar="N or N-M")] = "8"
-    without: Annotated[Path | None, Help("Leave out sentences with these phrases.")] = None
-    repeats: Annotated[bool, Help("Also keep sentences in which a word occurs twice.")] = False
+    words: Annotated[str, Help("Words per sentence, such as 8 or 7-9.", metavar="N or N-M")] = "8"
+    without: Annotated[Path | None, Help("Exclude sentences with these phrases.")] = None
+    repeats: Annotated[bool, Help("Include sentences in which a word occurs twice.")] = False
     language: Language = "en"
-    names: Annotated[int, Help("How many names a sentence may hold.", at_least=0)] = 1
+    names: Annotated[int, Help("Maximum number of names in a sentence.", at_least=0)] = 1
     blocked: Blocked = None
-    every_line: Annotated[bool, Help("Also keep headings, references and near-duplicates.")] = False
+    every_line: Annotated[bool, Help("Include headings, references and near-duplicates.")] = False
     prose: Prose = False
 
     def lengths(self) -> tuple[int, int | None]:
@@ -63,7 +63,7 @@ class SentenceSettings:
         length = re.fullmatch(r"([1-9][0-9]{0,3})(?:-([0-9]{1,4}))?", self.words)
         if length is None or (length[2] and int(length[2]) < int(length[1])):
             raise InputError(
-                f"`words` is {self.words!r}; expected a number or two, such as 8 or 7-9."
+                f"`words` must be a number or a range, such as 8 or 7-9, got {self.words!r}."
             )
         return int(length[1]), int(length[2]) if length[2] else None
 
@@ -161,8 +161,8 @@ class FoundSentences:
             if number := self.left_out[why]:
                 remaining -= number
                 yield (
-                    f"  {remaining:>9,} without {number:,}, each left out because {why}"
-                    f"{lacking(remaining)}"
+                    f"  {remaining:>9,} after excluding {number:,} because "
+                    f"{why}{lacking(remaining)}"
                 )
 
 
@@ -170,15 +170,15 @@ _STUDY = "Sentences that a study needs"
 
 
 class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
-    """Find natural sentences in a text: whole ones, of one length, without repeated words.
+    """Find natural sentences in a text: complete, of one length, without repeated words.
 
-    Lines that are no sentences are left out: those that do not start and end like one, that hold
-    parts of addresses, abbreviations or words on a block list, that are capitalised like headings,
-    or that lack a finite verb or a main clause (English). Of sentences that differ by one word the
-    first is kept.
+    Lines that are not sentences are excluded: lines that do not start and end like a sentence, that
+    contain parts of addresses, abbreviations or blocked words, that are capitalised like headings,
+    or that have no finite verb or no main clause (English). Of sentences that differ by one word,
+    the first is kept.
 
-    With --for-models it also says how many sentences a study of so many models needs, and, where
-    too few are left, which single rule to loosen gains how many; the exit status is then 3.
+    With --for-models it also prints how many sentences a study of this many models needs. If there
+    are too few, it prints how many more each rule would allow, and the exit status is 3.
 
     Examples: `contstim sentences --text corpus.txt --vocabulary vocab.txt --out natural.txt`
 
@@ -190,20 +190,26 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
     vocabulary: Annotated[
         Path | None, Reads("Keep sentences of these words only.", content="vocabulary")
     ] = None
-    exclude: Annotated[tuple[Path, ...], Reads("Leave out those of this text.")] = ()
+    exclude: Annotated[tuple[Path, ...], Reads("Exclude the sentences of this text.")] = ()
     settings: SentenceSettings = SentenceSettings()
     for_models: Annotated[
-        int | None, Help("The study's models.", at_least=2, metavar="M", panel=_STUDY)
+        int | None, Help("Number of models in the study.", at_least=2, metavar="M", panel=_STUDY)
     ] = None
     triplets_per_pair: Annotated[
-        int, Help("As of triplets --per-pair.", at_least=0, panel=_STUDY)
+        int, Help("Value of triplets --per-pair.", at_least=0, panel=_STUDY)
     ] = 100
     pairs_per_pair: Annotated[
-        int, Help("As of select natural --per-pair.", at_least=0, panel=_STUDY)
+        int, Help("Value of select natural --per-pair.", at_least=0, panel=_STUDY)
     ] = 10
-    groups: Annotated[int, Help("As of design.", at_least=0, panel=_STUDY)] = 10
-    random_per_group: Annotated[int, Help("As of design.", at_least=0, panel=_STUDY)] = 3
-    catch_per_group: Annotated[int, Help("As of design.", at_least=0, panel=_STUDY)] = 12
+    groups: Annotated[
+        int, Help("Value of the same option of design.", at_least=0, panel=_STUDY)
+    ] = 10
+    random_per_group: Annotated[
+        int, Help("Value of the same option of design.", at_least=0, panel=_STUDY)
+    ] = 3
+    catch_per_group: Annotated[
+        int, Help("Value of the same option of design.", at_least=0, panel=_STUDY)
+    ] = 12
 
     def needs(self) -> SentenceNeeds | None:
         """Numbers of sentences needed, by use; None where no study was asked about."""
@@ -213,7 +219,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
         if models is not None:
             return sentences_needed(models, **numbers)
         if any(number != getattr(type(self), name) for name, number in numbers.items()):
-            raise InputError("The numbers of a study are for `for_models`: give both.")
+            raise InputError("The numbers of a study need `for_models`. Set it, or remove them.")
         return None
 
     def work(self, reporter: Reporter) -> Outcome[tuple[Sentence, ...]]:
@@ -227,7 +233,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
         selected, left_out = found.sentences, found.left_out
         if not selected:
             reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())
-            raise InputError(f"No sentence of {self.text} is left: {reasons}.")
+            raise InputError(f"No sentence of {self.text} remains: {reasons}.")
         write_text(self.out, "".join(f"{sentence.text}\n" for sentence in selected))
         reporter.say(f"{self.out}: {counted(len(selected), 'sentence')}.")
         for line in found.lines(needs):
@@ -241,13 +247,14 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
         too_few = needs.in_all - len(selected)
         if too_few > 0:
             reporter.say(
-                f"{too_few:,} sentences too few for a study of {self.for_models} models: give more "
-                "text, ask for less, or loosen a rule. What a rule costs is counted for files only:"
+                f"{too_few:,} sentences are missing for a study of {self.for_models} models: "
+                "give more text, ask for less, or loosen a rule. What a rule costs is "
+                "counted for files only:"
             )
             # What was read is gone by now; a pipe cannot be read again
             piped = str(self.text) == "-"
             again = () if piped else read_sentences(self.text, prose=self.settings.prose)
             for gain, reason, loosened_by in costs_of_rules(again, found.rules):
                 if gain > 0:
-                    reporter.say(f"  {gain:>+9,} left out only because {reason} ({loosened_by})")
+                    reporter.say(f"  {gain:>+9,} excluded only because {reason} ({loosened_by})")
         return Outcome(selected, facts, complete=too_few <= 0, shown=[shown])

@@ -54,23 +54,27 @@ if TYPE_CHECKING:
 class PowerSettings:
     """Options of simulating the experiment, with new people and new items."""
 
-    participants: Annotated[int, Help("Participants in a group.", at_least=1)] = ANSWERS
-    power_groups: Annotated[int | None, Help("Groups, if not those of trials.", at_least=1)] = None
+    participants: Annotated[int, Help("Participants per group.", at_least=1)] = ANSWERS
+    power_groups: Annotated[
+        int | None, Help("Number of groups; by default that of the trials.", at_least=1)
+    ] = None
     ceiling: Annotated[
         float | None,
         Help(
-            "How often a person agrees with most; by default as in 2023, or --pilot.",
+            "Lower noise ceiling: how often a person agrees with the majority; by default "
+            "that of 2023, or of --pilot.",
             above=0.5,
             below=1,
         ),
     ] = None
     pilot: Annotated[
-        Path | None, Aside("What `analyze` wrote of a pilot: agreement is as there.", folder=True)
+        Path | None,
+        Aside("Output folder of `analyze` for a pilot, whose agreement is used.", folder=True),
     ] = None
     smallest_effect: Annotated[
-        float, Help("The smallest difference of accuracies that matters.", at_least=0, at_most=1)
+        float, Help("Smallest difference of accuracies of interest.", at_least=0, at_most=1)
     ] = SMALLEST_EFFECT
-    simulations: Annotated[int, Help("Experiments for each planted model.", at_least=1)] = 1000
+    simulations: Annotated[int, Help("Simulated experiments per planted model.", at_least=1)] = 1000
 
     def measured(self) -> MeasuredPeople:
         """Measurements to which simulated participants are calibrated.
@@ -87,7 +91,7 @@ _POWER_ENDINGS = (".power.csv", ".power-sizes.csv", ".power.md", ".power.png")
 
 
 class SimulatePower(Step[DesignPower], name="power", version=2):
-    """Simulate an experiment with new people and items, and say which models it would tell apart.
+    """Simulate an experiment with new people and items, to estimate its power to compare models.
 
     Writes a report (`….power.md`), tables of rates and of sizes, and a figure.
 
@@ -96,9 +100,11 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
 
     trials: Annotated[Path, Reads("The table of trials, from `design`.", content="trials")]
     scores: Annotated[
-        Path, Reads("Scores of the trials' sentences, from `score`.", content="scores")
+        Path, Reads("Scores of the sentences of the trials, from `score`.", content="scores")
     ]
-    out: Annotated[Path, Writes("How the names of files begin.", beside=_POWER_ENDINGS, stem=True)]
+    out: Annotated[
+        Path, Writes("Beginning of the names of output files.", beside=_POWER_ENDINGS, stem=True)
+    ]
     settings: PowerSettings = PowerSettings()
     seed: Seed = 0
 
@@ -140,16 +146,24 @@ class SimulationSettings:
     """Options of artificial participants: how many rate trials, and how well."""
 
     participants: Annotated[
-        int | None, Help("In all; by default 10 in a group, in a study as in [power].", at_least=1)
+        int | None,
+        Help(
+            "Number of participants in total; by default 10 per group, or in a study the number "
+            "of [power].",
+            at_least=1,
+        ),
     ] = None
     noise: Annotated[
         float | None,
-        Help("Standard deviation of noise, nats; by default what gives --ceiling.", at_least=0),
+        Help("Standard deviation of noise, nats; by default calibrated to --ceiling.", at_least=0),
     ] = None
-    ceiling: Annotated[float, Help("Agreement with nine others there.", above=0.5, below=1)] = (
-        PUBLISHED_CEILING
-    )
-    lapses: Annotated[float, Help("Share of trials rated blindly.", at_least=0, at_most=1)] = 0.02
+    ceiling: Annotated[
+        float,
+        Help("Lower noise ceiling on random natural pairs, with ten raters.", above=0.5, below=1),
+    ] = PUBLISHED_CEILING
+    lapses: Annotated[
+        float, Help("Proportion of trials answered at random.", at_least=0, at_most=1)
+    ] = 0.02
 
     def in_all(self, groups: int) -> int:
         """Participants in all, of so many groups."""
@@ -164,12 +178,13 @@ _FEW_PAIRS = 10
 class SimulateResponses(
     Step["Sequence[Response]"],
     name="simulate",
-    kept="Answers to a served study are kept beside the table.",
+    kept="Answers to a served study are saved next to the table.",
 ):
-    """Let artificial participants rate an experiment: a model, plus noise and lapses.
+    """Simulate the responses of artificial participants: a model with noise and lapses.
 
-    What comes out should name that model. With `--server` they take part in a running study; every
-    answer is kept here too until all is done, so that an interrupted run goes on where it stopped.
+    An analysis of the responses should identify this model. With `--server`, the artificial
+    participants take part in a running study; every answer is also saved on this machine, so that
+    an interrupted run continues where it stopped.
 
     Example: `contstim simulate --trials trials.csv --scores trial-scores.csv
     --model kenlm:trigram.arpa --participants 100 --out responses.csv`
@@ -177,17 +192,26 @@ class SimulateResponses(
 
     trials: Annotated[Path, Reads("The table of trials, from `design`.", content="trials")]
     scores: Annotated[
-        Path, Reads("Scores of the trials' sentences, from `score`.", content="scores")
+        Path, Reads("Scores of the sentences of the trials, from `score`.", content="scores")
     ]
-    model: Annotated[str, Help("Whom participants follow: a column of the scores.", metavar="NAME")]
-    questions: Annotated[Path | None, Reads("Questions to answer, too: OUT.questions.csv.")] = None
+    model: Annotated[
+        str, Help("Model that participants follow: a column of the scores.", metavar="NAME")
+    ]
+    questions: Annotated[
+        Path | None,
+        Reads("Table of questions to answer, too; answers are written to OUT.questions.csv."),
+    ] = None
     out: Annotated[Path, WritesTable("The table of responses to write.")]
     settings: SimulationSettings = SimulationSettings()
     server: Annotated[str | None, Help("Take part in a study of `collect --rehearsal`.")] = None
-    browser: Annotated[bool, Help("With --server: in Chromium (Playwright).")] = False
-    at_once: Annotated[int, Aside("With --server: participants at the same time.", at_least=1)] = 50
+    browser: Annotated[bool, Help("With --server: use Chromium (Playwright).")] = False
+    at_once: Annotated[
+        int, Aside("With --server: number of participants at the same time.", at_least=1)
+    ] = 50
     pause: Annotated[float, Aside("With --server: seconds between two answers.", at_least=0)] = 0.0
-    patience: Annotated[float, Aside("With --server: seconds to wait.", at_least=1)] = 300.0
+    patience: Annotated[
+        float, Aside("With --server: time limit of an answer of the server, seconds.", at_least=1)
+    ] = 300.0
     seed: Seed = 0
 
     def writes(self) -> tuple[Path, ...]:
@@ -202,9 +226,9 @@ class SimulateResponses(
         if self.settings.noise is None and 0 < random < _FEW_PAIRS:
             times = "a third or three times" if random < 5 else "half or twice"
             reporter.warn(
-                f"noise is calibrated on {counted(random, 'random natural pair')} alone, and may "
-                f"be {times} as large on others: have {_FEW_PAIRS} or more "
-                "(`random_per_group` of the design), or state `noise` in nats."
+                f"noise is calibrated on {counted(random, 'random natural pair')} only, and "
+                f"may be {times} as large on others. Use at least {_FEW_PAIRS} "
+                "(`random_per_group` of the design), or set `noise` in nats."
             )
         # Noise and ceiling say the same in two ways: `people.noise` is the noise in nats
         people = artificial_participants(
@@ -258,7 +282,10 @@ class SimulateResponses(
         """Answers of so many people: to trials, or to a study that is served."""
         if self.server is None:
             if self.browser:
-                raise InputError("`browser` opens the page of a running study: give `server`.")
+                raise InputError(
+                    "`browser` needs `server`, the address of a running study. Set both, or "
+                    "neither."
+                )
             return simulate_responses(people, number)
         if self.browser:
             from contstim.testing.browser import take_part_in_browser

@@ -330,7 +330,7 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
     _check_inputs(step)
     for read in step.reads():
         if is_device(read):
-            raise InputError(f"{read} is a device or a pipe, not a file: name a file.")
+            raise InputError(f"{read} is a device or a pipe. Name a file.")
     check_targets(step)
     check_writable(step)
     step.check()
@@ -391,7 +391,7 @@ def _check_inputs(step: Step[Any]) -> None:
             continue
         for path in _paths(value):
             if path.is_dir():
-                raise InputError(f"`{field.name}`: {path} is a folder; name a file.")
+                raise InputError(f"`{field.name}` must be a file, got the folder {path}.")
             if loads_models and str(path) != "-":
                 with reading(path):
                     path.stat()

@@ -41,33 +41,45 @@ if TYPE_CHECKING:
 
 
 class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", version=7):
-    """Change a sentence word by word until one model rejects what another accepts.
+    """Change a sentence word by word until one model rejects it and another accepts it.
 
-    Shows each step, the models' log-probabilities (nats), why the search ended, and what it cost.
-    Of several accept models all must accept; of several reject models all are made to reject. Where
-    nothing is found, this is said and the exit status is 3.
+    Shows each step, the log-probabilities under the models (nats), why the search ended, and its
+    cost. Several accept models must all accept the sentence, and several reject models must all
+    reject it. If no sentence is found, the exit status is 3.
 
-    New words are of the same part of speech, and as few as reach --enough nats. With --frame none
-    the search is for as many nats as can be, again with other seeds where that is cheap
+    New words have the same part of speech, and the search uses as few as reach --enough nats. With
+    --frame none it maximises the nats, and is repeated with other seeds if that is cheap
     (--restarts, --seconds).
 
     Example: `contstim synthesize --accept kenlm:trigram.arpa --reject kenlm:bigram.arpa
     --sentence "Luke has a ton of experience with winning" --vocabulary vocab.txt --enough 3`
     """
 
-    accept: Annotated[tuple[str, ...], Models("The model to find it no less likely.")]
-    reject: Annotated[tuple[str, ...], Models("The model to find it unlikely.")]
+    accept: Annotated[
+        tuple[str, ...],
+        Models(
+            "The model that accepts the sentence: it must be no less likely than the natural "
+            "sentence."
+        ),
+    ]
+    reject: Annotated[
+        tuple[str, ...],
+        Models("The model that rejects the sentence: it becomes as unlikely as possible."),
+    ]
     sentence: Annotated[str, Help("The natural sentence to start from.")]
     vocabulary: OfferedWords = None
     objective: Annotated[
         Literal["accept-reject", "symmetric"],
-        Help("One sentence, or a pair on which two models disagree."),
+        Help(
+            "Search for one sentence (accept-reject), or for a pair on which two models disagree "
+            "(symmetric)."
+        ),
     ] = "accept-reject"
     search: SentenceSearchSettings = SentenceSearchSettings()
     loading: Loading = DEFAULT_LOADING
     context: ModelContexts = ()
     as_json: Annotated[bool, Aside("Print the result as JSON.", flag="--json")] = False
-    out: Annotated[Path | None, Writes("A file for the same JSON.")] = None
+    out: Annotated[Path | None, Writes("Output file of the JSON.")] = None
     seed: Seed = 0
 
     def further_reads(self) -> Iterable[Path]:
@@ -91,9 +103,13 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         recipe = recipe_named(search.recipe)  # an unknown one is refused before models are loaded
         symmetric = self.objective == "symmetric"
         if symmetric and (len(self.accept) != 1 or len(self.reject) != 1):
-            raise InputError("The symmetric `objective` takes one model in `accept` and `reject`.")
+            raise InputError(
+                "The symmetric `objective` needs one model each in `accept` and `reject`."
+            )
         if symmetric and search.enough:
-            raise InputError("`enough` is for one sentence: set `objective` to accept-reject.")
+            raise InputError(
+                "`enough` needs the `objective` accept-reject. Set it, or remove `enough`."
+            )
         models = load_models([*self.accept, *self.reject, *judges], self.loading)
         words, n_dropped = words_offered(self.vocabulary, models, [natural], search, reporter)
 
@@ -137,8 +153,8 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
                 what = f"with few new words that reaches {search.nats:g} nats"
                 try_ = "a lower `enough`"
             reporter.say(
-                f"Nothing was found: no sentence {what}. Try {try_}, another sentence, more words, "
-                f"or fewer constraints."
+                f"No result: there is no sentence {what}. Try {try_}, another sentence, more "
+                "words, or fewer constraints."
             )
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
         shown = [as_json] if self.as_json else [*_shown(result), f"Scoring rules: {rules}."]
@@ -172,8 +188,8 @@ def words_offered(
         words, dropped = shared_vocabulary(models, words)
     if dropped:
         reporter.say(
-            f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the vocabulary "
-            "are left out: not every model knows them."
+            f"{len(dropped):,} of {len(dropped) + len(words.words):,} words of the "
+            "vocabulary are excluded, because not all models know them."
         )
     search.check_words(words)
     return words, len(dropped)
@@ -216,7 +232,7 @@ def _shown(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
         f"{climbs[-1].end}."
     )
     if len(result.searches) > 1:
-        vain = f", the last {result.in_vain} of which gained next to nothing"
+        vain = f", of which the last {result.in_vain} brought almost no improvement"
         yield (
             f"This is the best of {len(result.searches)} searches{vain if result.in_vain else ''}; "
             f"{result.end_of_searches}."

@@ -53,7 +53,8 @@ def check_targets(step: Step[Any]) -> None:
         other = owners.setdefault(identity(path), owner)
         if other != owner:
             raise InputError(
-                f"{owner} and {other} must be two files, not both {path}: name another."
+                f"{owner} and {other} must be different files, got {path} for both. Name "
+                "another file."
             )
 
     for name, path in targets(step):
@@ -85,13 +86,14 @@ def check_targets(step: Step[Any]) -> None:
 def _claim_input(owners: dict[Path, str], name: str, path: Path) -> None:
     # Two inputs may be one file
     if owner := owners.get(identity(path)):
-        raise InputError(f"{owner} would overwrite {name}, {path}: name another output.")
+        raise InputError(f"{owner} would overwrite {name}, {path}. Name another output.")
 
 
 def _refuse_record(name: str, path: Path) -> None:
     if path.name.endswith(".meta.json"):
         raise InputError(
-            f"`{name}` must not end in .meta.json, as records do, got {path}: name another file."
+            f"`{name}` must not end in .meta.json, which is for records, got {path}. Name "
+            "another file."
         )
 
 
@@ -113,6 +115,4 @@ def _check_folder(name: str, path: Path) -> None:
             f"Cannot write {path}: {folder} is a file, not a folder. Name another `{name}`."
         )
     if not os.access(folder, os.W_OK):
-        raise InputError(
-            f"Cannot write {path}: you may not write into {folder}. Name another `{name}`."
-        )
+        raise InputError(f"Cannot write {path}: {folder} is not writable. Name another `{name}`.")

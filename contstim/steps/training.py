@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 Precision = Annotated[
     settings.TrainingPrecision,
-    Help("What the network computes in; auto: bfloat16 on a GPU that has it."),
+    Help("Precision of the network; auto: bfloat16 on GPUs that support it."),
 ]
-Device = Annotated[Literal["auto", "cpu", "cuda"], Help("Where networks run.")]
+Device = Annotated[Literal["auto", "cpu", "cuda"], Help("Device of networks.")]
 
 
 class TrainNgram(Step["Estimate"], name="train ngram", version=2):
     """Train an n-gram model (interpolated modified Kneser-Ney) and write it as an ARPA file.
 
-    Word counts and a record of the training stand beside it.
+    Also writes word counts and a record of the training.
 
     Example: `contstim train ngram --text corpus.txt --order 3 --out trigram.arpa`
     """
@@ -64,13 +64,13 @@ class TrainNgram(Step["Estimate"], name="train ngram", version=2):
 
 
 class TrainNetwork(
-    Step["Training"], name="train", kept="The last checkpoint of the training is kept."
+    Step["Training"], name="train", kept="The last checkpoint of the training is saved."
 ):
     """Train a network on a text.
 
-    The folder gets the model, training.json (settings, versions, losses) and curve.png. A training
-    that was interrupted goes on from its last checkpoint (after every epoch, and every five
-    minutes) when the same command is given again.
+    The folder contains the model, training.json (settings, versions, losses) and curve.png. An
+    interrupted training continues from its last checkpoint (after every epoch, and every five
+    minutes) if you repeat the command.
     """
 
     text: Text
@@ -114,27 +114,33 @@ class TrainNetwork(
 class TrainAcceptability(
     Step["Findings"],
     name="train acceptability",
-    kept="The last checkpoint of the training is kept.",
+    kept="The last checkpoint of the training is saved.",
 ):
     """Fine-tune classifiers of acceptability, whose confidence scores sentences.
 
-    Each restart is a folder (`restart-1`, …) with training.json and curve.png that loads as
-    `classifier:DIR`. All have the same sentences; their seeds count up from --seed. Beside them:
-    mean, standard deviation, maximum and majority of the restarts' Matthews correlation, every
-    prediction, and a page (report.html, report.md). A training that was interrupted goes on by the
-    same command.
+    Each restart is a folder (`restart-1`, …) with training.json and curve.png, which loads as
+    `classifier:DIR`. All restarts use the same sentences; their seeds count up from --seed. Also
+    writes the mean, standard deviation, maximum and majority of their Matthews correlations, every
+    prediction, and a page (report.html, report.md). An interrupted training continues if you repeat
+    the command.
 
     Example: `contstim train acceptability --data in_domain_train.tsv --evaluate in_domain_dev.tsv
     --base bert-base-cased --restarts 20 --out cola`
     """
 
     leave_out: ClassVar[frozenset[str]] = frozenset({"weight_decay", "clip"})
-    data: Annotated[Path, Reads("CoLA's .tsv, or a table with label and sentence.")]
+    data: Annotated[
+        Path, Reads("A .tsv file of CoLA, or a table with the columns label and sentence.")
+    ]
     out: ReportFolder
-    base: Annotated[str, Help("A folder, or a name on the hub.")] = settings.ClassifierSettings.base
-    restarts: Annotated[int, Help("Classifiers to train.", at_least=1)] = 1
-    evaluate: Annotated[tuple[Path, ...], Reads("Labelled sentences to judge.")] = ()
-    annotations: Annotated[Path | None, Reads("The same with a column for each feature.")] = None
+    base: Annotated[str, Help("A folder, or a name on the Hugging Face Hub.")] = (
+        settings.ClassifierSettings.base
+    )
+    restarts: Annotated[int, Help("Number of classifiers to train.", at_least=1)] = 1
+    evaluate: Annotated[tuple[Path, ...], Reads("Labelled sentences for evaluation.")] = ()
+    annotations: Annotated[
+        Path | None, Reads("Labelled sentences for evaluation, with a column for each feature.")
+    ] = None
     training: settings.TrainingSettings = settings.FINE_TUNING
     device: Device = "auto"
     precision: Precision = "auto"
@@ -203,11 +209,11 @@ def tell_training(reporter: Reporter, name: str, now: Progress) -> None:
 
 
 _NETWORKS = {
-    "rnn": "a recurrent network over words (Elman's), with the sizes of the 2023 study",
+    "rnn": "an Elman recurrent network over words, with the sizes of the 2023 study",
     "lstm": "a long short-term memory over words, with the sizes of the 2023 study",
     "bilstm": "an LSTM that predicts each word from the words before and after it",
-    "gpt2": "a small GPT-2 with a byte-level BPE tokenizer of its own",
-    "bert": "a small BERT with a WordPiece tokenizer of its own",
+    "gpt2": "a small GPT-2 with its own byte-level BPE tokenizer",
+    "bert": "a small BERT with its own WordPiece tokenizer",
 }
 
 

@@ -40,16 +40,19 @@ class VocabularySettings:
 
     language: Language = "en"
     names: Annotated[
-        Literal["keep", "drop"] | None, Help("Names; by default dropped from English.")
+        Literal["keep", "drop"] | None,
+        Help("Whether names are included; by default English names are excluded."),
     ] = None
-    without: Annotated[Path | None, Help("Leave out these words, one a line.", content="words")] = (
-        None
-    )
+    without: Annotated[Path | None, Help("Words to exclude, one per line.", content="words")] = None
     blocked: Blocked = None
-    zipf: Annotated[str | None, Help("Zipf frequencies, such as 3.5-7.", metavar="LOW-HIGH")] = None
-    every_word: Annotated[bool, Help("Take whatever the text holds, words or not.")] = False
-    min_count: Annotated[int, Help("How often a word must occur.", at_least=1)] = 5
-    same_token_count: Annotated[bool, Help("Only of equally many tokens to all.")] = False
+    zipf: Annotated[
+        str | None, Help("Range of Zipf frequencies, such as 3.5-7.", metavar="LOW-HIGH")
+    ] = None
+    every_word: Annotated[bool, Help("Include every string between spaces.")] = False
+    min_count: Annotated[int, Help("Minimum count of a word.", at_least=1)] = 5
+    same_token_count: Annotated[
+        bool, Help("Only words with the same number of tokens under all models.")
+    ] = False
     prose: Prose = False
 
     @property
@@ -71,15 +74,13 @@ class VocabularySettings:
         if self.every_word:
             # Whatever else was given would change nothing
             if self.word_choice != VocabularySettings(every_word=True).word_choice:
-                raise InputError("`every_word` leaves no word out: give it without other choices.")
+                raise InputError("`every_word` excludes no words. Remove it, or the other rules.")
             return None
         band = (-float("inf"), float("inf"))
         if self.zipf is not None:
             ends = re.fullmatch(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)", self.zipf)
             if ends is None:
-                raise InputError(
-                    f"`zipf` is {self.zipf!r}; expected the lowest and the highest, such as 3.5-7."
-                )
+                raise InputError(f"`zipf` must be a range such as 3.5-7, got {self.zipf!r}.")
             band = (float(ends[1]), float(ends[2]))
         lists = {
             name: read_words(path)
@@ -107,28 +108,28 @@ _DEFAULTS = VocabularySettings()
 
 
 class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
-    """Make a vocabulary: words that may start a sentence, stand elsewhere, or occur twice.
+    """Make a vocabulary: words for the first and other positions, and words that may repeat.
 
-    A word counts as sentence-initial by how often it starts a sentence, and as inner by how often
-    it stands elsewhere.
+    The minimum count applies to the first position and to the other positions separately.
 
-    Of a text, only what spelling, case and use show to be words is taken: no initials, addresses,
-    abbreviations, names or words on a block list, and capitals only where a sentence starts. What
-    was left out, and why, is listed in a table beside the vocabulary (vocab.txt.dropped.csv).
+    Strings of the text are words if their spelling, case and use allow it: no initials, addresses,
+    abbreviations, names or blocked words, and capitals only at the start of a sentence. A table
+    next to the vocabulary lists the excluded strings with the reasons (vocab.txt.dropped.csv).
 
-    With --model, words stay that every model can score. Tokenizers that cut a word into different
-    numbers of tokens confound a comparison of their models; --same-token-count leaves such words
-    out.
+    With --model, the vocabulary contains only words that every model can score. Words with
+    different numbers of tokens confound a comparison of models; --same-token-count excludes them.
 
     Example: `contstim vocabulary --text corpus.txt --model kenlm:trigram.arpa --out vocab.txt`
     """
 
     out: Annotated[Path, Writes("The vocabulary file to write.")]
     text: Annotated[Path | None, Reads("UTF-8 text, one sentence a line; - for stdin.")] = None
-    published: Annotated[Path | None, Reads("The 2023 study's resources folder.", folder=True)] = (
-        None
-    )
-    models: Annotated[tuple[str, ...], Models("Keep words that it knows.", flag="--model")] = ()
+    published: Annotated[
+        Path | None, Reads("The folder of resources of the 2023 study.", folder=True)
+    ] = None
+    models: Annotated[
+        tuple[str, ...], Models("Keep only words that this model knows.", flag="--model")
+    ] = ()
     settings: VocabularySettings = _DEFAULTS
     table: Annotated[Path | None, WritesTable("Also write the tokens of each word.")] = None
     trust_remote_code: TrustRemoteCode = False
@@ -144,15 +145,14 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     def work(self, reporter: Reporter) -> Outcome[Vocabulary]:
         """Choose the words, and write them."""
         if (self.text is None) == (self.published is None):
-            raise InputError("Give either `text` or `published`: the words come from one of them.")
+            raise InputError("The words come from `text` or `published`. Set one of them.")
         if (self.settings.same_token_count or self.table) and not self.models:
-            raise InputError(
-                "`same_token_count` and `table` compare models: name some in `models`."
-            )
+            raise InputError("`same_token_count` and `table` need models. Set `models`.")
         # Options that would change nothing are refused
         if self.published is not None and self.settings.word_choice != _DEFAULTS.word_choice:
             raise InputError(
-                "The words of `published` stay as they were: options about words are for `text`."
+                "The words of `published` are not filtered: options about words need `text`. "
+                "Remove them."
             )
         text_words: TextWords | None = None
         if self.text is not None:
@@ -203,8 +203,8 @@ def _tell_of_dropped(
     words: TextWords, table: Path, reporter: Reporter, *, keeps_names: bool
 ) -> None:
     """Say what of a text is not in its vocabulary."""
-    at = "counted at the start of sentences and inside"
-    reporter.say(f"{table}: {counted(len(words.dropped), 'word')} of the text left out, {at}")
+    at = "counted separately for the first and other positions"
+    reporter.say(f"{table}: {counted(len(words.dropped), 'word')} of the text excluded, {at}")
     for reason, number in words.counts().items():
         reporter.say(f"  {number:>9,} {reason}")
     if words.with_address:
@@ -212,6 +212,7 @@ def _tell_of_dropped(
         reporter.say(f"  {sentences} with a web address were not read")
     if words.name_share > MANY_NAMES and not keeps_names:
         reporter.warn(
-            f"{words.name_share:.0%} of the words inside sentences are always capitalised and were "
-            "taken for names. In a language that capitalises nouns, let `names` be keep."
+            f"{words.name_share:.0%} of the words inside sentences are always capitalised, "
+            "and are treated as names. In a language that capitalises nouns, set `names` to "
+            "keep."
         )

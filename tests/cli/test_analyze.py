@@ -52,7 +52,7 @@ def test_thirty_people_in_one_group(of_people: tuple[Path, CompletedProcess[str]
     results, done = of_people
     assert done.returncode == 0, done.stderr
     assert "30 participants kept, 0 left out" in done.stderr
-    assert "Consistency with people" in done.stdout
+    assert "Agreement with people" in done.stdout
     assert "a has the highest" in done.stdout.splitlines()[-1]
     assert (results / "report.html").is_file()
     assert (results / "figures" / "ranks.pdf").is_file()
@@ -95,7 +95,7 @@ def test_who_and_what_cannot_be_judged_by_is_named(tmp_path: Path, made: Experim
         done = run(tmp_path, "analyze", *FILES, "--out", "results")
     assert done.returncode == 0, done.stderr
     share = f"2 of {len(texts)} natural sentences ({200 / len(texts):.1f} %)"
-    said = f"{share} stand in the training text of a: such scores measure memory."
+    said = f"{share} occur in the training text of a: their scores may reflect memorisation."
     assert f"warning: {said}" in done.stderr
     assert said in (tmp_path / "results" / "report.html").read_text()
     with (tmp_path / "results" / "tables" / "training_texts.csv").open(newline="") as file:

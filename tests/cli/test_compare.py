@@ -80,7 +80,7 @@ def test_tables_alone(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="two models or more; here is none"):
+    with pytest.raises(InputError, match="at least 2 models, got none"):
         _run(["compare", "--out", str(tmp_path)])
     with pytest.raises(InputError, match="--synthesize needs two models"):
         _run(["compare", "--out", str(tmp_path), "--synthesize"])

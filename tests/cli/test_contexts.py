@@ -136,4 +136,4 @@ def test_a_plan_warns_of_a_context_that_is_much_worse(
     times.save()
     monkeypatch.setattr("contstim.evaluation.overview.WORSE_CONTEXT", 1e-6)
     cautions = plan_study(study, measure=False).cautions
-    assert len([text for text in cautions if "nats likelier" in text]) == 1
+    assert len([text for text in cautions if "nats more likely" in text]) == 1

@@ -52,4 +52,4 @@ def test_controls_write_a_table_each(tmp_path: Path, trained: Path) -> None:
     assert record["models"]["rnn"]["specification"] == f"kenlm:{model}"
     failed = run(tmp_path, *common.split())
     assert failed.returncode == 2
-    assert "Give something to control for" in failed.stderr
+    assert "no control variables" in failed.stderr

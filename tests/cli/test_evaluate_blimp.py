@@ -136,7 +136,7 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
     assert left_out["sentence"] == Sentence.parse(long).text
     assert "reads at most" in left_out["reason"]
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert "Not every model can read 1 sentence (left_out.csv)" in report
+    assert "Not all models can score 1 sentence (left_out.csv)" in report
     rows = _rows(tmp_path / "out" / "paradigms.csv")
     island = next(row for row in rows if row["paradigm"] == "island_1")
     assert (island["pairs"], island["unread"]) == ("2", "1")
@@ -164,4 +164,4 @@ def test_a_model_called_like_a_column_is_refused(data: Path, tmp_path: Path) -> 
     sides = {s for p in read_minimal_pairs(pair_files(data)) for s in (p.good.text, p.bad.text)}
     write_table(tmp_path / "s.csv", {"sentence": sorted(sides), "people": [-1.0] * len(sides)})
     done = evaluate("--scores", tmp_path / "s.csv", "--data", data, "--out", tmp_path / "out")
-    assert "cannot be called 'people'" in str(done.exception)
+    assert "must not be 'people'" in str(done.exception)

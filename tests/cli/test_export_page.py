@@ -27,7 +27,7 @@ def test_export_jspsych(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "18 pairs in 2 groups" in done.stderr
-    assert "warning: the texts of experiment still hold placeholders" in done.stderr
+    assert "warning: the texts of experiment still contain placeholders" in done.stderr
     assert "[Kontakt]" in done.stderr
     study = json.loads((tmp_path / "experiment" / "study.json").read_text())
     assert {name: len(own) for name, own in study["groups"].items()} == {"1": 9, "2": 9}

@@ -83,7 +83,7 @@ def test_psych_ds_is_written_and_checked(folder: Path) -> None:
         "export psych-ds --trials trials.csv --out set --name pairs --author Ada --licence CC0"
     )
     said = run(folder, *command.split())
-    assert "set obeys the rules of Psych-DS 1.5." in said.stderr
+    assert "set follows the rules of Psych-DS 1.5." in said.stderr
     assert run(folder, *"check psych-ds set".split()).returncode == 0
     (folder / "set" / "data" / "extra.csv").write_text("a\n1\n")
     checked = run(folder, *"check psych-ds set".split())

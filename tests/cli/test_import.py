@@ -57,7 +57,7 @@ def test_columns_about_people_are_kept(tmp_path: Path) -> None:
     assert told == [QuestionAnswer("9001", "age", "31"), QuestionAnswer("9002", "age", "=1+1")]
     failed = run(tmp_path, *command, "--keep", "trial_id")
     assert failed.returncode == 2
-    assert "names trial_id, which says several things of 9001" in failed.stderr
+    assert "names trial_id, which has several values for 9001" in failed.stderr
 
 
 def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:

@@ -59,5 +59,5 @@ def test_what_cannot_be_fitted_ends_with_a_message(tmp_path: Path) -> None:
     write(tmp_path, simulate(groups=(1,)))
     failed = run(tmp_path, *COMMON)
     assert failed.returncode == 2
-    assert "How participants vary cannot be told from 1 participant" in failed.stderr
+    assert "estimate their variance: 1 participant" in failed.stderr
     assert not (tmp_path / "out").exists()

@@ -162,12 +162,12 @@ def test_rows_that_files_repeat_are_counted_once(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("scores.csv --out r.html", "holds neither triplets"),
+        ("scores.csv --out r.html", "contains neither triplets"),
         ("nothing.csv --out r.html", "Cannot read nothing.csv"),
         ("trials.jsonl --out r.html --review ann.csv", "no trial was reviewed in --review"),
         ("fewer.csv --out r.html --review ann.csv", "The review is of another set: 1 of 6"),
         ("triplets.csv --out r.html --review ann.csv --review odd.csv", "both keeps and rejects"),
-        ("triplets.csv --out r.html --review none.csv", "none.csv holds no decision"),
+        ("triplets.csv --out r.html --review none.csv", "none.csv contains no decisions"),
         ("pairs.parquet --out r.html --scores few.csv", "The scores lack 11 of 12 sentences"),
         ("triplets.csv --out r.html --blocked ann.csv", "is not one word"),
         ("triplets.csv --out . --quiet", "it is a folder"),
@@ -247,7 +247,7 @@ def test_a_served_review_is_saved_resumed_and_ended_by_an_interrupt(folder: Path
         folder, *"review triplets.csv --out review.html --reviewer".split(), "Ann B", "--serve"
     )
     assert done.returncode == 2
-    assert "review-Ann_B.csv stands where this review is to be saved" in done.stderr
+    assert "review-Ann_B.csv already exists" in done.stderr
     assert "another set: 2 of 6" in done.stderr
     assert (folder / "review-Ann_B.csv").read_bytes() == before
 

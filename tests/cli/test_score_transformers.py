@@ -88,7 +88,7 @@ def test_a_row_a_word_with_its_end_counted_to_it(folder: Path) -> None:
     record = json.loads((folder / "by-word.csv.meta.json").read_text(encoding="utf-8"))
     chosen = record["options"]
     assert (chosen["by"], chosen["boundary_correction"]) == ("word", True)
-    with pytest.raises(InputError, match="are for --per-word"):
+    with pytest.raises(InputError, match="need --per-word"):
         run(folder, "no.csv", *options, "--boundary-correction")
     with pytest.raises(ModelError, match="no word boundaries to correct"):
         run(folder, "no.csv", "--model", f"hf:{folder}/bert", *corrected)
@@ -106,7 +106,7 @@ def test_context_and_precision_reach_the_model_and_the_record(folder: Path) -> N
 
 
 def test_words_are_not_written_as_arrays(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"not written as \.npz: name one of \.csv"):
+    with pytest.raises(InputError, match=r"cannot be \.npz\. Name one of \.csv"):
         run(folder, "words.npz", "--model", f"hf:{folder}/gpt2", "--per-word")
 
 
@@ -175,8 +175,8 @@ def test_workers_tell_bounds_as_the_model_itself_does(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("rule", "more", "message"),
     [
-        ("chain", (), "--bounds is for masked models under the rule chain-mixture"),
-        ("chain-mixture+mean", (), "none of the models has it"),
+        ("chain", (), "--bounds needs a masked model with the rule chain-mixture"),
+        ("chain-mixture+mean", (), "lower bound is the mean over orders"),
         ("chain-mixture", ("--per-word",), "give it without --per-word"),
     ],
 )

@@ -85,10 +85,10 @@ def test_whole_sentences_of_a_messy_text_by_hand(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("vocabulary --text text.txt --every-word --names drop --out v.txt", "leaves no word out"),
-        ("vocabulary --text text.txt --zipf 3 --out v.txt", "--zipf is '3'"),
-        ("vocabulary --text text.txt --zipf 5-3 --out v.txt", "No word is rarer than"),
-        ("vocabulary --published x --names keep --out v.txt", "stay as they were"),
+        ("vocabulary --text text.txt --every-word --names drop --out v.txt", "excludes no words"),
+        ("vocabulary --text text.txt --zipf 3 --out v.txt", "got '3'"),
+        ("vocabulary --text text.txt --zipf 5-3 --out v.txt", "No word has a Zipf frequency"),
+        ("vocabulary --published x --names keep --out v.txt", "are not filtered"),
         ("vocabulary --text text.txt --without text.txt --out v.txt", "is not one word"),
         ("sentences --text text.txt --words eight --out s.txt", "--words is 'eight'"),
         ("sentences --text text.txt --words 9-8 --out s.txt", "--words is '9-8'"),
@@ -112,16 +112,16 @@ def test_needs_of_a_study_and_what_rules_cost_are_told(folder: Path) -> None:
     few = run(folder, *command, *STUDY.split(), "--groups", "3", "--catch-per-group", "2")
     assert few.returncode == 3
     stay = len((folder / "s.txt").read_text(encoding="utf-8").splitlines())
-    assert f"{7 - stay} sentences too few for a study of 2 models" in few.stderr
+    assert f"{7 - stay} sentences are missing for a study of 2 models" in few.stderr
     record = json.loads((folder / "s.txt.meta.json").read_text(encoding="utf-8"))
     assert record["needed"]["in all"] == 7
     for option, name in (("--words", "8-9"), ("--words", "9-10"), ("--names", "2")):
         run(folder, *command, option, name)
         gained = len((folder / "s.txt").read_text(encoding="utf-8").splitlines()) - stay
-        said = f"+{gained} left out only because" if gained else f"({option} {name})"
+        said = f"+{gained} excluded only because" if gained else f"({option} {name})"
         lines = [line for line in few.stderr.splitlines() if f"({option} {name})" in line]
         assert [said in line for line in lines] == [True] * bool(gained)
-    assert "+1 left out only because it differs from an earlier sentence by one word" in few.stderr
+    assert "+1 excluded only because it differs from an earlier sentence by one word" in few.stderr
 
 
 def test_numbers_of_a_study_need_the_study(folder: Path) -> None:

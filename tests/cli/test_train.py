@@ -65,7 +65,9 @@ def test_an_interrupted_training_goes_on_by_the_same_command(
         patch.setattr("contstim.steps.training.tell_training", interrupt)
         stopped = run(folder, *train, "parts")
     assert stopped.returncode == 130
-    assert f"The same command goes on:\n  contstim {' '.join(train)} parts" in stopped.stderr
+    assert (
+        f"Run the same command to continue:\n  contstim {' '.join(train)} parts" in stopped.stderr
+    )
     assert "Traceback" not in stopped.stderr
     assert (folder / "parts" / "checkpoint.safetensors").exists()
     assert not (folder / "parts" / "training.json").exists()

@@ -31,10 +31,10 @@ def test_score(folder: Path, rows: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--workers", "2"), "--executor local has one worker"),
-        (("--task-timeout", "9"), "--task-timeout is for another --executor than local"),
-        (("--models-in-memory", "2"), "--models-in-memory is for the --executor processes or ray"),
-        (("--gpus-per-worker", "1"), "is for the --executor ray"),
+        (("--workers", "2"), "--workers must be 1 for the --executor local"),
+        (("--task-timeout", "9"), "--task-timeout needs another --executor than local"),
+        (("--models-in-memory", "2"), "--models-in-memory needs the --executor processes or ray"),
+        (("--gpus-per-worker", "1"), "needs the --executor ray"),
         (("--executor", "processes", "--workers", "0"), "workers must be 1 or more, not 0"),
     ],
 )

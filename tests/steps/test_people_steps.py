@@ -143,5 +143,5 @@ def test_platforms_that_do_not_export_or_read(folder: Path) -> None:
     assert import_step("nowhere") is None
     reading = import_step("jspsych")
     assert reading is not None
-    with pytest.raises(InputError, match="Give either `trials`"):
+    with pytest.raises(InputError, match="Set either `trials`"):
         reading.of({"files": (folder / "x",), "out": folder / "r.csv"}).run()

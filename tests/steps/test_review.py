@@ -27,7 +27,7 @@ def test_a_judge_reads_the_natural_sentence_of_trials_that_do_not_show_it(tmp_pa
     out = tmp_path / "page.html"
     page = WriteReviewPage(table=tmp_path / "trials.csv", out=out, settings=settings).run()
     assert page.flags is not None
-    assert not page.flags.explanations[FlagKind.UNLIKELY].startswith("Not looked for")
+    assert not page.flags.explanations[FlagKind.UNLIKELY].startswith("Not checked")
 
 
 def test_sentences_that_are_not_english_are_not_flagged_by_rules_of_english() -> None:

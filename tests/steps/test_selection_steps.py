@@ -113,7 +113,7 @@ def test_triplets_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     require_record_of_all(out, before)
     assert capsys.readouterr() == ("", "")
     cap = SelectionSettings(uncapped=candidates)
-    with pytest.raises(InputError, match="`uncapped` names the exceptions of `word_cap`"):
+    with pytest.raises(InputError, match="`uncapped` needs `word_cap`"):
         SelectTriplets(triplets=candidates, out=out, settings=cap).run()
 
 
@@ -178,7 +178,7 @@ def test_trials_without_scores_are_not_simulated(tmp_path: Path) -> None:
     pairs, scores, out = (tmp_path / name for name in ("pairs.csv", "s.csv", "trials.csv"))
     write_table(pairs, columns_of(Pair, some_pairs(4)))
     random_table().write(scores)  # of other sentences
-    with pytest.raises(InputError, match="give `sentences`"):
+    with pytest.raises(InputError, match="Set `sentences`"):
         MakeDesign(out=out, pairs=pairs).run()
     MakeDesign(out=out, pairs=pairs, settings=NO_FILLERS).run()
     before = files(tmp_path)

@@ -75,7 +75,7 @@ def test_links_out_of_the_folder_are_refused(folder: Path, tmp_path: Path, link:
     for command in (["run"], ["archive", "--as-it-is", "--out", str(folder / "out")]):
         done = run(folder, *command)
         assert done.returncode == 2, done
-        assert f"{link!r} is a link that leads out of {folder}" in done.stderr
+        assert f"{link!r} is, or is inside, a link to a place outside {folder}" in done.stderr
         _assert_kept(tmp_path)
 
 
@@ -90,7 +90,7 @@ def test_names_in_an_archive_stay_within_it(study: Path, tmp_path: Path) -> None
     """A folder above the study, and a file whose name other systems read as a path."""
     (study / "more.txt").rename(tmp_path / "..\\more.txt")
     change(study, ('"more.txt"', r'"../..\\more.txt"'))
-    with pytest.raises(InputError, match="does not name a file within"):
+    with pytest.raises(InputError, match="must be a file in"):
         archive_study(read_study(study), tmp_path / "out.zip", as_it_is=True)
     assert not (tmp_path / "out.zip").exists()
 

@@ -44,4 +44,4 @@ def test_what_was_not_found_is_named_now_and_whenever_it_is_run_again(
         assert ended.value.code == INCOMPLETE
         told = capsys.readouterr().err
         assert "warning: failed: bigram × trigram, 'She read a book" in told
-        assert "triplets: not all that was wanted could be found" in told
+        assert "triplets is incomplete" in told

@@ -353,7 +353,9 @@ def test_artificial_answers_cannot_be_overlooked(finished: Finished) -> None:
     assert before["export jspsych"].alerts == 1
     page = (study.folder / PAGE).read_text()
     assert page.index('role="alert"') < page.index("<p>")
-    assert study_page(study).warning.startswith("Artificial participants: no person answered;")
+    assert study_page(study).warning.startswith(
+        "Artificial participants: there are no human participants;"
+    )
 
 
 def test_an_unchanged_study_leaves_its_page(finished: Finished) -> None:

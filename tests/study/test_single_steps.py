@@ -125,8 +125,8 @@ BAD = {
     "nothing to read": ("[reproduce.adc]", "needs data"),
     "no section": ("[evaluate]\nblimp = 3", "write \\[evaluate.blimp\\]"),
     "options that need each other": ("[evaluate.blimp]", "needs data"),
-    "a comparison of nothing": ("[compare]", "sentences must be given"),
-    "options for words": ('[score]\nby = "word"', "are for per_word"),
+    "a comparison of nothing": ("[compare]", "sentences must be set"),
+    "options for words": ('[score]\nby = "word"', "need per_word"),
     "a model that is not there": ('[compare]\nsentences = "more.txt"\nmodels = ["x"]', "x"),
     "tags of another kind": (
         '[select.triplets]\ntriplets = "results/t.csv"\ntags = "more.txt"',

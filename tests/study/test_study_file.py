@@ -118,14 +118,14 @@ BAD = {
     "a rule and a transform": ("epochs = 1", 'rule = "log-likelihood+mean"', "no rule"),
     "a transform that is a path": ('"mean"', '"mean/../../../../KEEP.txt"', "transform"),
     "an argument too many": ('"mean"', '"mean:/KEEP.txt"', "transform"),
-    "a name that leads upwards": ("bigram =", '".." =', "does not name a file within"),
+    "a name that leads upwards": ("bigram =", '".." =', "must be a file in"),
     "the same as nothing": ('same = "lstm"', 'same = "gpt"', "another model of this study"),
     "a model twice": (', transform = "mean"', "", "the same model given twice"),
     "a model that is a number": ('{ train = "ngram", order = 2 }', "2", "is not a model"),
     "two names for one place": ("bigram =", "LSTM =", "would be trained in one place"),
     "a name like a path": ("bigram =", '"a/b" =', "is not a name for a model"),
     "a name of a column": ("bigram =", "sentence =", "cannot name a model"),
-    "a length that is none": ('words = "8"', 'words = "eight"', "expected a number or two"),
+    "a length that is none": ('words = "8"', 'words = "eight"', "must be a number or a range"),
     "a floor that is none": ('"0.25"', '"often"', "plausible"),
     "a floor above 1": ('"0.25"', '"25"', "plausible"),
     "a recipe that there is not": (
@@ -206,7 +206,7 @@ BAD = {
     "a deadline before buttons wake up": (
         'title = "Which is better?"',
         "deadline = 0.2",
-        "deadline must be 1 second or more",
+        "at least 1 second",
     ),
     "questions that are none": (
         'title = "Which is better?"',
@@ -218,7 +218,7 @@ BAD = {
         "[[questions]]\nname = 'a'\nwhen = 'after'\nkind = 'text'\nquestion = 'A?'\n\n"
         "[[questions]]\nname = 'b'\nwhen = 'after'\nkind = 'number'\nquestion = 'B?'\n"
         "options = '18'\n[power]",
-        "line 47, [questions] 2.options: '18': options of a number are the lowest",
+        "line 47, [questions] 2.options: '18': options of a number must be",
     ),
     "a key of questions that there is not": (
         "[power]",
@@ -238,7 +238,7 @@ BAD = {
     ),
     "a pilot without tables": ("simulations = 10", 'pilot = "empty"', "[power] pilot: "),
     "no simulations": ("simulations = 10", "simulations = 0", "must be 1 or more, not 0"),
-    "a length that begins with more": ('words = "8"', 'words = "9-7"', "a number or two"),
+    "a length that begins with more": ('words = "8"', 'words = "9-7"', "a number or a range"),
     "responses that nothing writes": (
         'simulate = "lstm"',
         'file = "results/answers.csv"',
@@ -295,7 +295,7 @@ def test_attention_trials_count_as_catch_trials(folder: Path) -> None:
         if right:
             assert read_study(folder).sections["analysis"].min_catch == number
         else:
-            with pytest.raises(InputError, match="min_catch: 3 catch trials must be right, but"):
+            with pytest.raises(InputError, match="min_catch: "):
                 read_study(folder)
 
 

@@ -121,7 +121,9 @@ def test_where_float32_does_not_fit_the_search_is_refused_and_weights_stay(
     assert isinstance(model, CausalModel)
     before = fingerprint_of_network(model.checkpoint.model)
     monkeypatch.setattr(torch.Tensor, "to", room_for_two)
-    with pytest.raises(ModelError, match="computed in float32, for which the memory of cpu"):
+    with pytest.raises(
+        ModelError, match="computed in float32, which does not fit into the memory of cpu"
+    ):
         synthesize(model, other, NATURALS[0], WORDS)
     assert fingerprint_of_network(model.checkpoint.model) == before
 

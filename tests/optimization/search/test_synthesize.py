@@ -294,7 +294,7 @@ def test_further_seeds_are_tried_where_a_search_finds_nothing() -> None:
     assert [one.changed for one in alone] == [False, True]
     without, _, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS)
     assert without.synthetic_1 == natural
-    assert "table 697 exact is to reject is the natural one" in without.alike
+    assert "table 697 exact should reject is the natural sentence" in without.alike
     triplet, first, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS, seeds=3)
     assert triplet.synthetic_1 == alone[1].synthetic
     for name, cost in first.costs.items():
@@ -324,7 +324,7 @@ def test_both_directions_do_not_end_in_the_same_sentence(monkeypatch: pytest.Mon
     assert (triplet.synthetic_1, triplet.synthetic_2) == (same, other)
     assert triplet.alike == ""
     again, _, _ = synthesize_triplet(*models, natural, FEW_WORDS, seed=5)
-    assert again.alike == "both models are to reject the same sentence"
+    assert again.alike == "both models should reject the same sentence"
 
 
 def test_sentences_and_scores_of_one_direction_are_read_back() -> None:
