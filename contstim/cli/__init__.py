@@ -71,7 +71,7 @@ def main() -> None:
         )
     except MemoryError:
         _exit_with_error(
-            "error: There is not enough memory. Use smaller numbers, or a larger machine."
+            "error: There is not enough memory. Use smaller numbers or another machine."
         )
     except KeyboardInterrupt:
         _discard(sys.stdout)

@@ -127,9 +127,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     def check(self) -> None:
         """Require either models or scores."""
         if bool(self.scores) == bool(self.models):
-            raise InputError(
-                "Either `models` or `scores` must be set. Name models, or a table of scores."
-            )
+            raise InputError("Either `models` or `scores` must be set, and not both.")
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
         """Score the pairs, and write the findings."""
