@@ -80,13 +80,13 @@ def compare(title: str, table: ScoreTable, per_pair: int) -> None:
     certificate = select_natural(table, NaturalQuestion(per_pair=per_pair)).certificate
     exact_seconds = perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # KiB on Linux
-    print(f"  objective {certificate.objective:.10f} ({certificate.strata[0][2]:,} / 2N)")
+    print(f"  objective {certificate.objective:.10f} ({round(certificate.objective * 2 * n_sentences):,} / 2N)")
     print(f"  bound     {certificate.bound:.10f} ({certificate.status})")
     print(f"  {exact_seconds:.2f} s with verification, peak memory so far {peak:.2f} GiB")
     started = perf_counter()
     total = greedy(table, per_pair)
     greedy_seconds = perf_counter() - started
-    worse = total / certificate.strata[0][2]
+    worse = total / (2 * n_sentences * certificate.objective)
     print(f"  greedy    {total / (2 * n_sentences):.10f}, {worse:.4f} times the optimum")
     print(
         f"  greedy {greedy_seconds:.2f} s; exact/greedy time {exact_seconds / greedy_seconds:.2f}"
@@ -115,15 +115,14 @@ def after_a_review(table: ScoreTable, per_pair: int) -> None:
         )
     )
     started = perf_counter()
-    certificate = select_natural(
-        named, NaturalQuestion(per_pair=per_pair), review=review
-    ).certificate
+    after = select_natural(named, NaturalQuestion(per_pair=per_pair), review=review)
+    certificate = after.certificate
     seconds = perf_counter() - started
     dearer = certificate.objective / before.certificate.objective
     print(
         f"  reviewed  {certificate.objective:.10f}, bound {certificate.bound:.10f}, "
-        f"{dearer:.4f} times the optimum; {certificate.rejected} of {certificate.reviewed} "
-        f"rejected, {certificate.kept} kept; {seconds:.2f} s (all texts known: "
+        f"{dearer:.4f} times the optimum; {len(review.rejected)} of {len(items)} "
+        f"rejected, {len(after.changed)} others changed; {seconds:.2f} s (all texts known: "
         f"{before.certificate.seconds:.2f} s without a review)"
     )
 

@@ -53,8 +53,8 @@ def choose(title: str, triplets: tuple[Triplet, ...], seen: tuple[Triplet, ...])
         total += seconds
         certificate = found.certificate
         print(
-            f"  {objective:16} {certificate.objective:.6f}, bound by prices "
-            f"{certificate.price_bound:.6f} ({certificate.status}), {seconds:.2f} s"
+            f"  {objective:16} {certificate.objective:.6f}, bound "
+            f"{certificate.bound:.6f} ({certificate.status}), {seconds:.2f} s"
         )
         if seen:
             mine, published = (
@@ -95,8 +95,7 @@ def allocate(pairs: tuple[Pair, ...], triplets: tuple[Triplet, ...]) -> None:
         groups = [Counter(t.condition for t in found.trials if t.group == g) for g in range(1, 11)]
         print(
             f"design, {part:.0%} of natural sentences shared between model pairs: "
-            f"{certificate.trials:,} trials, {certificate.seconds:.2f} s, {certificate.method}, "
-            f"{certificate.status}"
+            f"{certificate.trials:,} trials, {certificate.seconds:.2f} s, {certificate.status}"
         )
         same = all(group == groups[0] for group in groups)
         counts = ", ".join(f"{n} {condition}" for condition, n in groups[0].items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import InputError
 from contstim.experiments.design.building import Design, build_design, check_attention
@@ -162,7 +162,7 @@ class MakeDesign(Step[Design], name="design", version=5):
         certificate.save(Path(f"{self.out}.certificate.json"))
         write_text(Path(f"{self.out}.summary.md"), summary_report(summary).markdown())
         write_figure(partial(summary_figure, summary), Path(f"{self.out}.summary.png"))
-        facts = {
+        facts: dict[str, Any] = {
             "groups": settings.groups,
             "scale": str(settings.scale),
             "seed": self.seed,
@@ -177,7 +177,8 @@ class MakeDesign(Step[Design], name="design", version=5):
             f"participant, about {counted(minutes, 'minute')}; {certificate.status}. "
             f"Read {self.out}.summary.md before you preregister."
         )
-        report_changes(design.changed, "trial", reporter)
+        if changed := report_changes(design.changed, "trial", reporter):
+            facts["changed"] = changed
         for note in filter(None, (summary.told["shared"], summary.told["catch"])):
             reporter.say(note)
         return Outcome(design, facts)

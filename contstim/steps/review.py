@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from math import fsum
 from pathlib import Path
@@ -212,11 +212,14 @@ def _answers(
     return answers
 
 
-def report_changes(changed: Sequence[ChangedItem], what: str, reporter: Reporter) -> None:
-    """Warn about reviewed items that were not rejected and change all the same."""
+def report_changes(
+    changed: Sequence[ChangedItem], what: str, reporter: Reporter
+) -> list[dict[str, str]]:
+    """Warn about reviewed items that were not rejected and change; return them for the record."""
     if changed:
         reporter.warn(
             f"{counted(len(changed), f'reviewed {what}')} that nobody rejected cannot stay. "
             + "; ".join(map(str, changed))
             + ". Give more candidates to keep more."
         )
+    return [asdict(item) for item in changed]

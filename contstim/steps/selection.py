@@ -126,8 +126,8 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
         contamination = tell_contamination(seen, reporter, "selected sentences")
         agreed = [pair.trial_id for pair in pairs if not pair.controversial]
         _tell_pairs(pairs, agreed, reporter)
-        report_selection(self.out, selection, len(pairs), "pair", reporter)
-        return Outcome(selection, {"not_controversial": agreed, **contamination})
+        changed = report_selection(self.out, selection, len(pairs), "pair", reporter)
+        return Outcome(selection, {"not_controversial": agreed, **changed, **contamination})
 
 
 def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter) -> None:
@@ -221,10 +221,11 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
         chosen = selection.triplets
         write_table(self.out, columns_of(Triplet, chosen))
         _remark_objective(question, distinct, reporter)
-        report_selection(self.out, selection, len(chosen), "triplet", reporter)
+        changed = report_selection(self.out, selection, len(chosen), "triplet", reporter)
         flagged = flags_of(chosen, tags=question.tags)
         figures = figures_of(chosen, flagged.share, flagged.table, max(question.floor, 0.0))
-        return Outcome(selection, {"figures": figures}, shown=[figures_table(figures)])
+        facts = {**changed, "figures": figures}
+        return Outcome(selection, facts, shown=[figures_table(figures)])
 
 
 def _remark_objective(
@@ -293,7 +294,8 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         selection = select_minimal_pairs(scores, self.settings, review=review)
         write_table(self.out, columns_of(ControversialMinimalPair, selection.pairs))
         write_table(Path(f"{self.out}.verdicts.csv"), selection.verdicts)
-        report_selection(self.out, selection, len(selection.pairs), "minimal pair", reporter)
+        number = len(selection.pairs)
+        changed = report_selection(self.out, selection, number, "minimal pair", reporter)
         # Verdicts stand by models, then by paradigm; (n_model_pairs, n_paradigms, 2)
         alone = np.array([selection.verdicts[f"model_{number}_right"] for number in (1, 2)]).T
         by_models = alone.reshape(-1, len({pair.paradigm for pair in scores.pairs}), 2)
@@ -306,7 +308,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         header = ("model 1", "model 2", "pairs", *alone_prefers, "paradigms without a difference")
         return Outcome(
             selection,
-            {"verdicts": len(alone), "minimal_pairs": n_pairs},
+            {"verdicts": len(alone), "minimal_pairs": n_pairs, **changed},
             shown=[Table(header, rows, texts=2)],
         )
 
@@ -317,12 +319,17 @@ def report_selection(
     number: int,
     what: str,
     reporter: Reporter,
-) -> None:
-    """Write the certificate next to a table; report its value, and kept items that change."""
+) -> dict[str, list[dict[str, str]]]:
+    """Write the certificate next to a table; report its value, and kept items that change.
+
+    Returns:
+        Kept items that change, for the record.
+    """
     certificate = selection.certificate
     certificate.save(Path(f"{out}.certificate.json"))
     reporter.say(
         f"{out}: {counted(number, what)}; objective {certificate.objective:.6f}, proven bound "
         f"{certificate.bound:.6f} ({certificate.status})."
     )
-    report_changes(selection.changed, what, reporter)
+    changed = report_changes(selection.changed, what, reporter)
+    return {"changed": changed} if changed else {}

@@ -294,9 +294,9 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
     ]
     yield Table(("", "number"), rows)
     if changed := facts.record(places.TRIALS).get("changed"):
-        changes = [(f"{c['row']:,}", f"{c['group']}", c["before"], c["now"]) for c in changed]
-        title = f"{len(changed):,} of {counted(len(trials), 'trial')} changed after the review"
-        yield Details(title, [Table(("row", "group", "before", "now"), changes, texts=4)])
+        changes = [(item["item_id"], item["rule"], item["key"]) for item in changed]
+        title = f"{counted(len(changed), 'trial')} that nobody rejected changed after the review"
+        yield Details(title, [Table(("trial", "rule", "key"), changes, texts=3)])
     picture = Path(f"{places.TRIALS}.summary.png")
     yield from _picture(picture, "trials by group, sources, and balance")
     summary = link(Path(f"{places.TRIALS}.summary.md"), "the summary of the design")

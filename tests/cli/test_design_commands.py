@@ -162,9 +162,7 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     reject(folder, "rp.csv", first, 1)
     done = run(folder, *select.split(), "p2.csv", "--review", "rp.csv")
     assert done.returncode == 0, done.stderr
-    assert "5 of 6 reviewed pairs stay, 1 rejected; more than 5 cannot" in done.stderr
     assert len(set(first) & set(read_pairs(folder / "p2.csv"))) == 5
-    assert json.loads((folder / "p2.csv.certificate.json").read_text())["kept_bound"] == 5
 
     select = "select triplets --triplets triplets.csv --per-pair 3 --quantiles 0 --out"
     succeed(folder, *select.split(), "t1.csv")
@@ -172,8 +170,14 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     reject(folder, "rt.csv", triplets_before, 4, 8)
     done = run(folder, *select.split(), "t2.csv", "--review", "rt.csv")
     assert done.returncode == 0, done.stderr
-    assert "16 of 18 reviewed triplets stay, 2 rejected" in done.stderr
     assert len(set(triplets_before) & set(read_triplets(folder / "t2.csv"))) == 16
+    done = run(folder, *select.replace("--per-pair 3", "--per-pair 2").split(), "t3.csv",
+               "--review", "rt.csv")  # fmt: skip
+    kept = {t.triplet_id for t in triplets_before} - {triplets_before[n].triplet_id for n in (4, 8)}
+    lost = kept - {t.triplet_id for t in read_triplets(folder / "t3.csv")}
+    assert lost
+    assert all(name in done.stderr for name in lost)
+    assert "--per-pair" in done.stderr
 
     design = "design --triplets t1.csv --sentences natural.txt --groups 3 --twins"
     succeed(folder, *design.split(), *SMALL.split(), "--out", "d1.csv")
@@ -192,12 +196,6 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     after = read_trials(folder / "d2.csv")
     assert len(after) == len(before)
     assert len(set(before) & set(after)) == len(before) - 1 - 2 * 3
-    assert f"{len(before) - 7} of {len(before)} reviewed trials stay" in done.stderr
-    assert "the design differs from" not in done.stderr
-    other = SMALL.replace("--random-per-group 2", "--random-per-group 1")
-    assert other != SMALL
-    done = run(folder, *again.replace(SMALL, other).split())
-    assert "To use the earlier design, set --groups 3, --random-per-group 2" in done.stderr
 
 
 SELECT = "select triplets --triplets triplets.csv --out x.csv"

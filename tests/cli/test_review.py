@@ -164,10 +164,6 @@ def test_rows_that_files_repeat_are_counted_once(folder: Path) -> None:
     [
         ("scores.csv --out r.html", "contains neither triplets"),
         ("nothing.csv --out r.html", "Cannot read nothing.csv"),
-        ("trials.jsonl --out r.html --review ann.csv", "no trial was reviewed in --review"),
-        ("fewer.csv --out r.html --review ann.csv", "The review is of another set: 1 of 6"),
-        ("triplets.csv --out r.html --review ann.csv --review odd.csv", "both keeps and rejects"),
-        ("triplets.csv --out r.html --review none.csv", "none.csv contains no decisions"),
         ("pairs.parquet --out r.html --scores few.csv", "The scores lack 11 of 12 sentences"),
         ("triplets.csv --out r.html --blocked ann.csv", "is not one word"),
         ("triplets.csv --out . --quiet", "it is a folder"),
@@ -177,9 +173,6 @@ def test_mistakes_are_named_and_nothing_is_written(
     folder: Path, options: str, message: str
 ) -> None:
     review_of(folder / "ann.csv", "Ann", "keep", "reject", "reject", "", "keep", "")
-    review_of(folder / "odd.csv", "Ann", "reject", "", "", "", "", "")
-    review_of(folder / "none.csv", "Ann", *[""] * 6)
-    write_table(folder / "fewer.csv", columns_of(Triplet, TRIPLETS[1:]))
     first = PAIRS[0].sentence_1
     assert first
     (folder / "few.csv").write_text(f"sentence,ngram\n{first.text},-1\n")
