@@ -106,5 +106,5 @@ def test_a_folder_of_another_demo_is_refused(found: Demo, out: Path, tmp_path: P
     with pytest.raises(InputError, match=r"another seed \(0, now 1\)"):
         run_demo(out, seed=1, scale=SCALE)
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds no demo"):
+    with pytest.raises(InputError, match="contains no demo"):
         run_demo(tmp_path, scale=SCALE)

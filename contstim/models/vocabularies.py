@@ -170,7 +170,7 @@ class WordList:
             return cls(words, initial, inner)
         except (InputError, KeyError, ValueError) as error:
             raise ModelError(
-                f"{path} is not a table of words and counts ({error}). Train the model anew."
+                f"{path} is not a table of words and counts ({error}). Train the model again."
             ) from error
 
 

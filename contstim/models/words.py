@@ -370,8 +370,8 @@ def _end_tokens(tokenizer: Any, end: str) -> Tokens:
         if vocabulary.keys() >= {*names}:
             return tuple(int(vocabulary[name]) for name in names)
     raise ModelError(
-        f"The tokenizer has no token of its own for the end mark {end!r}. Use another mark, or a "
-        f"rule that reads the text as it stands, such as pll-original."
+        f"The tokenizer has no separate token for the end mark {end!r}. Use another "
+        "mark, or a rule that reads the unchanged text, such as pll-original."
     )
 
 

@@ -265,14 +265,14 @@ class ExportContract:
     @pytest.mark.parametrize(
         ("files", "message"),
         [
-            ({"index.html": "mine", "README.md": "mine"}, "holds other files"),
+            ({"index.html": "mine", "README.md": "mine"}, "contains other files"),
             # An export to another platform, such as the key that is needed to read a survey
             (
                 {
                     "key.csv": "tag,trial_id",
                     "export.meta.json": '{"platform": "elsewhere", "files": ["key.csv"]}',
                 },
-                r"holds (other files|an export to elsewhere)",
+                r"contains (other files|an export to elsewhere)",
             ),
         ],
     )

@@ -105,8 +105,8 @@ def test_models_and_classifiers_are_evaluated_together(trained: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("", "Give what to evaluate"),
-        ("--model m.arpa --column m", "--column chooses from one table"),
+        ("", "There is nothing to evaluate"),
+        ("--model m.arpa --column m", "--column needs a single table"),
         ("--model m.arpa --scores-as-given", "--scores-as-given is for tables"),
     ],
 )

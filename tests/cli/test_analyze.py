@@ -143,8 +143,8 @@ def test_artificial_participants_are_named_wherever_results_stand(
 def test_published_data_that_are_not_there(tmp_path: Path) -> None:
     done = run(tmp_path, "reproduce", "golan2023", "--data", "nowhere", "--out", "out")
     assert done.returncode == 2
-    assert "nowhere holds no published data" in done.stderr
+    assert "nowhere contains no published data" in done.stderr
     (tmp_path / "here" / "contstimlang" / "resources").mkdir(parents=True)
     done = run(tmp_path, "reproduce", "golan2023", "--data", "here", "--out", "out")
     assert done.returncode == 2
-    assert "name it (--ratings)" in done.stderr
+    assert "Name this file (--ratings)" in done.stderr

@@ -248,7 +248,7 @@ def test_sentences_of_the_training_text_are_counted_by_score_and_select(
     models = "--model kenlm:bigram.arpa --model kenlm:trigram.arpa".split()
     done = run(folder, "score", *models, *"--sentences mixed.txt --out mixed.csv -q".split())
     assert done.returncode == 0, done.stderr
-    share = f"20 of 80 sentences (25.0 %) stand in the training text of {models[1]}, {models[3]}"
+    share = f"20 of 80 sentences (25.0 %) occur in the training text of {models[1]}, {models[3]}"
     assert f"warning: {share}" in done.stderr
     record = json.loads((folder / "mixed.csv.meta.json").read_text())
     assert record["training_text"]["kenlm:bigram.arpa"]["found"] == 20

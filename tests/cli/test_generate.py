@@ -40,5 +40,5 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_lists_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no paradigm or phenomenon nonsense; there are"):
+    with pytest.raises(InputError, match="paradigm or phenomenon nonsense; the names are"):
         _run("--out", tmp_path, "--only", "nonsense")

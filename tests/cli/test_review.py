@@ -165,7 +165,7 @@ def test_rows_that_files_repeat_are_counted_once(folder: Path) -> None:
         ("scores.csv --out r.html", "contains neither triplets"),
         ("nothing.csv --out r.html", "Cannot read nothing.csv"),
         ("pairs.parquet --out r.html --scores few.csv", "The scores lack 11 of 12 sentences"),
-        ("triplets.csv --out r.html --blocked ann.csv", "is not one word"),
+        ("triplets.csv --out r.html --blocked ann.csv", "is not a single word"),
         ("triplets.csv --out . --quiet", "it is a folder"),
     ],
 )
@@ -195,7 +195,7 @@ def test_flags_rest_on_the_text_and_the_lists_that_are_given(folder: Path) -> No
     assert "words.csv" in explanations["rare word"]
     assert "more than 9 items" in explanations["word in many items"]
     details = [(names[kind], text) for kind, text in read["items"][0]["flags"]]
-    assert ("block list", "“Nobody” is on the block list.") in details
+    assert ("block list", "“Nobody” is a blocked word.") in details
     assert ("rare word", "“ngram” is rare (Zipf 2.4).") in details
 
 

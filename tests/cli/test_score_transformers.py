@@ -177,7 +177,7 @@ def test_workers_tell_bounds_as_the_model_itself_does(folder: Path) -> None:
     [
         ("chain", (), "--bounds needs a masked model with the rule chain-mixture"),
         ("chain-mixture+mean", (), "lower bound is the mean over orders"),
-        ("chain-mixture", ("--per-word",), "give it without --per-word"),
+        ("chain-mixture", ("--per-word",), "Remove --bounds or --per-word"),
     ],
 )
 def test_bounds_of_other_scores_are_refused(

@@ -89,7 +89,7 @@ def test_whole_sentences_of_a_messy_text_by_hand(folder: Path) -> None:
         ("vocabulary --text text.txt --zipf 3 --out v.txt", "got '3'"),
         ("vocabulary --text text.txt --zipf 5-3 --out v.txt", "No word has a Zipf frequency"),
         ("vocabulary --published x --names keep --out v.txt", "are not filtered"),
-        ("vocabulary --text text.txt --without text.txt --out v.txt", "is not one word"),
+        ("vocabulary --text text.txt --without text.txt --out v.txt", "is not a single word"),
         ("sentences --text text.txt --words eight --out s.txt", "--words is 'eight'"),
         ("sentences --text text.txt --words 9-8 --out s.txt", "--words is '9-8'"),
     ],
@@ -127,4 +127,4 @@ def test_needs_of_a_study_and_what_rules_cost_are_told(folder: Path) -> None:
 def test_numbers_of_a_study_need_the_study(folder: Path) -> None:
     done = run(folder, "sentences", "--text", "text.txt", "--groups", "3", "--out", "s.txt")
     assert done.returncode == 2
-    assert "are for --for-models" in done.stderr
+    assert "need --for-models" in done.stderr

@@ -79,7 +79,7 @@ def test_a_judge_and_word_options_hold_and_are_recorded(folder: Path) -> None:
         (("--plausible", "2"), "from 0 to below 1"),
         (("--plausible", "kenlm:1.arpa:.1", "--fluency", "kenlm:1.arpa:-50"), "not both"),
         (("--fix", "xylograph"), "no sentence has the word"),
-        (("--uncapped", "vocab.txt"), "exceptions of --word-cap"),
+        (("--uncapped", "vocab.txt"), "needs --word-cap"),
         (("--review", "none.csv"), "none.csv"),
     ],
 )

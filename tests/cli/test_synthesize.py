@@ -107,7 +107,7 @@ def test_a_symmetric_pair(trained: Path, words: Path, natural: Sentence) -> None
         (("--fluency", "kenlm:{one}:-1"), "below the floor of -1"),
         (
             ("--objective", "symmetric", "--accept", "kenlm:{one}"),
-            "one model in --accept and --reject",
+            "one model each in --accept and --reject",
         ),
         (tuple(f"--fix={p}" for p in range(8)), "All positions"),
         (("--allow", "zebra"), "may replace any word of .* Loosen them"),

@@ -163,10 +163,10 @@ def test_a_store_in_use_is_refused(folder: Path) -> None:
         (("--per-pair", "0"), "1 or more, not 0"),
         (("--recipe", "soup"), "there are default, golan2023"),
         (("--workers", "2"), "--workers must be 1 for the --executor local"),
-        (("--gpus-per-worker", "1"), "needs the --executor ray"),
+        (("--gpus-per-worker", "1"), "the --executor ray"),
         (("--executor", "processes", "--workers", "0"), "workers must be 1 or more"),
-        (("--model", "kenlm:2.arpa"), "given twice"),
-        (("--model", "kenlm:none.arpa"), "no n-gram model at none.arpa"),
+        (("--model", "kenlm:2.arpa"), "got several models named"),
+        (("--model", "kenlm:none.arpa"), "none.arpa is not an n-gram model"),
         (("--vocabulary", "none.txt"), "Cannot read none.txt"),
         (("--frontier", "e.txt"), "not a table"),
         (("--out", "t.txt"), "not a table"),
@@ -206,7 +206,7 @@ def test_natural_sentences_that_models_were_trained_on_are_said_to_be(
         shutil.copy(trained / name, folder / f"{n}.arpa.sentences.npy")
     done = triplets("--quiet")
     n = len(read_triplets(folder / "t.csv"))
-    line = f"warning: {n} of {n} natural sentences (100.0 %) stand in the training text of "
+    line = f"warning: {n} of {n} natural sentences (100.0 %) occur in the training text of "
     assert f"{line}kenlm:2.arpa, kenlm:3.arpa" in done.stderr
     record = json.loads((folder / "t.csv.meta.json").read_text())
     assert record["training_text"]["kenlm:3.arpa"]["found"] == n > 0

@@ -34,7 +34,7 @@ def test_score(folder: Path, rows: tuple[str, ...]) -> None:
         (("--workers", "2"), "--workers must be 1 for the --executor local"),
         (("--task-timeout", "9"), "--task-timeout needs another --executor than local"),
         (("--models-in-memory", "2"), "--models-in-memory needs the --executor processes or ray"),
-        (("--gpus-per-worker", "1"), "needs the --executor ray"),
+        (("--gpus-per-worker", "1"), "the --executor ray"),
         (("--executor", "processes", "--workers", "0"), "workers must be 1 or more, not 0"),
     ],
 )

@@ -50,7 +50,7 @@ def test_types_of_sentences_stand_in_for_a_phenomenon(tmp_path: Path) -> None:
         ("judgement\n", "rating\n", "lacks the columns judgement; its columns are id, item, label"),
         ("id,item,", "id,set,", "lacks the columns item;"),
         ("label", "experts", "lacks the columns label;"),
-        ("a2,", "a1,", "identifiers of sentences are given twice: a1"),
+        ("a2,", "a1,", "duplicate identifiers of sentences: a1"),
         (",6.5", ",high", "row 0: 'high' under judgement is not a number"),
         (",6.5", ",inf", "row 0: the judgement 'inf' is not finite"),
         ("b1,b,1", "b1,b,2", "row 4: the label '2' is neither 1"),
@@ -66,8 +66,8 @@ def test_bad_tables_say_what_is_wrong(tmp_path: Path, old: str, new: str, messag
     ("pairs", "message"),
     [
         ("gramm_id\na1\n", "lacks the columns ungramm_id;"),
-        ("gramm_id,ungramm_id\na1,a2\na1,a2\n", "pairs are given twice: a1 / a2"),
-        ("gramm_id,ungramm_id\na1,z9\n", "name sentences that there are not: z9"),
+        ("gramm_id,ungramm_id\na1,a2\na1,a2\n", "Duplicate pairs: a1 / a2"),
+        ("gramm_id,ungramm_id\na1,z9\n", "name sentences that do not exist: z9"),
         ("gramm_id,ungramm_id\n", "a header and no rows"),
     ],
 )

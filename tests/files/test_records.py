@@ -118,7 +118,7 @@ def test_another_format_is_refused_by_name_wherever_it_stands(tmp_path: Path) ->
         content = json.loads(path.read_text())
         assert content["format"] == FORMAT
         path.write_text(json.dumps(content | {"format": FORMAT + 1}))
-    told = f"has the format {FORMAT + 1}, and this version of contstim reads {FORMAT}"
+    told = f"has the format {FORMAT + 1}, but this version of contstim reads {FORMAT}"
     readers: list[tuple[Path, Callable[[Path], Any]]] = [
         (record, Record.read),
         (table, read_pairs),

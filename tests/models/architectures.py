@@ -81,7 +81,7 @@ def _masked(stem: str, settings: dict[str, Any]) -> Architecture:
     return Architecture(f"{stem}ForMaskedLM", f"{stem}Config", settings)
 
 
-_READS_ON = "not a causal language model: a later word changes what it says of earlier ones"
+_READS_ON = "not a causal language model: its predictions of a word depend on later words"
 _READS_FILLING = "reads the padding tokens of a batch"
 _NEITHER = "neither a causal nor a masked language model"
 

@@ -39,7 +39,7 @@ def test_the_catalogue_lists_the_nine_models_of_2023() -> None:
     [
         ("nonsense:model", "does not name a model"),
         ("model.xyz", "does not name a model"),
-        ("", "is not a model"),
+        ("", "A model must be"),
         ("kenlm:", "does not name a model"),
         ("kenlm:a.arpa@chain", "have no rule 'chain'"),
     ],

@@ -117,9 +117,9 @@ def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("=hf:gpt2", "is not a name for a model"),
-        ("-q=hf:gpt2", "is not a name for a model"),
-        ("..=hf:gpt2", "is not a name for a model"),
+        ("=hf:gpt2", "The name of a model must"),
+        ("-q=hf:gpt2", "The name of a model must"),
+        ("..=hf:gpt2", "The name of a model must"),
         ("$x$=hf:gpt2", "letters, digits, spaces"),
         ("[bold]=hf:gpt2", "letters, digits, spaces"),
         ("a\nb=hf:gpt2", "letters, digits, spaces"),

@@ -120,7 +120,7 @@ def test_an_end_mark_without_a_token_of_its_own_is_refused() -> None:
     tokenizer = Tokenizer(models.Unigram([("<unk>", 0.0), ("▁dog!", -1.0), ("▁dog", -2.0)], 0))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     fast = fast_tokenizer(tokenizer_object=tokenizer, unk_token="<unk>")
-    with pytest.raises(ModelError, match="no token of its own for the end mark '!'"):
+    with pytest.raises(ModelError, match="no separate token for the end mark '!'"):
         encode(fast, Sentence.parse("dog!"))
 
 

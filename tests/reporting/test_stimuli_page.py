@@ -42,8 +42,8 @@ def test_the_pointer_on_a_changed_word_tells_both_parts_of_speech() -> None:
     html = stimuli_report("x", [ran], flagged=flags_of([ran])).html()
     tag = '<mark title="dog (noun, singular) → dogs (noun, plural)">dogs</mark>'
     assert tag in html
-    assert "the pointer on one tells the old and the new part of speech" in html
-    assert "pointer on one" not in stimuli_report("x", [ran]).html()
+    assert "point at a word to see its old and new part of speech" in html
+    assert "point at a word" not in stimuli_report("x", [ran]).html()
     assert "1 of 1 item (100%) have flags" in html
     # The smaller side is 5 nats, log p of "The dog sat." less that of "The <b> sat." under <a>
     assert re.search(r"smaller drop in log-probability, nats</td><td[^>]*>5.00<", html)
@@ -68,7 +68,7 @@ def test_without_scores_pairs_have_their_ranks_and_no_map() -> None:
     assert bold == ["0.90", "0.80"]
     with pytest.raises(InputError, match="p-1 has no texts"):
         stimuli_report("x", [replace(PAIR, sentence_1=None, sentence_2=None)])
-    with pytest.raises(InputError, match="nothing to show"):
+    with pytest.raises(InputError, match="no items to show"):
         stimuli_report("x", [])
 
 

@@ -175,7 +175,7 @@ def test_searches_can_be_interleaved() -> None:
     for workers, size in ((None, 8), (3, 3)):
         executor = Execution(executor="interleaved", workers=workers).new_executor()
         assert (type(executor).__name__, executor.size) == ("InterleavedExecutor", size)
-    with pytest.raises(InputError, match="for the `executor` ray"):
+    with pytest.raises(InputError, match="the `executor` ray"):
         Execution(executor="interleaved", gpus_per_worker=1).new_executor()
 
 

@@ -98,7 +98,7 @@ def test_numbers_out_of_range_are_refused() -> None:
         word_count(0)
     with pytest.raises(InputError, match="not from 3 to 2"):
         word_count(3, 2)
-    with pytest.raises(InputError, match="`names` must be 0 or more, not -1"):
+    with pytest.raises(InputError, match="`names` must be at least 0, got -1"):
         few_names(NAMES, -1)
 
 

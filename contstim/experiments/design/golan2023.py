@@ -41,7 +41,7 @@ WORTH = (
     "pairs, .18 on a natural and a synthetic sentence, and .04 on random pairs, with a "
     "choice rule fitted to random pairs; with one fitted to all trials of other pairs of "
     "models, it gave .48, .23, .17 and .05. Beyond some five answers an item, more items "
-    "tell more than more people."
+    "give more information than more people."
 )
 ANSWERS = 5  # answers to an item: default number of participants in a group
 SECONDS_PER_TRIAL = 8.5  # the median participant took 23.3 minutes for 165 trials

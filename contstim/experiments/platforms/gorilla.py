@@ -219,7 +219,7 @@ def _read_answers(
             # Trials also have rows of other events, such as clicks; used if there is no rating
             unrated[key] = recorded_or_unreadable(row.where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
-    yield f"{path}: {counted(n_others, 'row')} without a trial_id were skipped."
+    yield f"{path}: skipped {counted(n_others, 'row')} without a trial_id."
     if (
         idle := participants.keys()
         - {participant for participant, _ in rated | unrated.keys()}

@@ -145,7 +145,7 @@ def check_trials(trials: Sequence[Trial]) -> None:
         if not trial.trial_id.strip() or trial.trial_id in trial_ids:
             raise InputError(
                 f"The trial_id {trial.trial_id!r} is empty or occurs twice. Give each trial "
-                "its own trial_id, by which answers are read."
+                "a unique trial_id, which identifies its answers."
             )
         if escape_formula(trial.trial_id) != trial.trial_id:
             raise InputError(

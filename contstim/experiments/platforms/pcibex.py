@@ -177,7 +177,7 @@ def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | Unread
         runs[key].append(line)
     if not runs:
         raise InputError(f"{path} has no line with a trial_id, and therefore no trials.")
-    yield f"{path}: {counted(n_others, 'line')} without a trial_id were skipped."
+    yield f"{path}: skipped {counted(n_others, 'line')} without a trial_id."
     # Sort trials by their start: an Ibex server numbers items in the order of their definition
     start_by_run: dict[tuple[str, ...], tuple[float, float]] = {}
     starts_by_participant: dict[str, set[tuple[float, float]]] = defaultdict(set)

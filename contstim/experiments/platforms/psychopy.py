@@ -212,8 +212,7 @@ def _read_answers(path: Path, component: str) -> Iterator[RecordedAnswer | Unrea
     rating, time = _find_columns(path, [*trial_rows[0].cells], component)
     if len(trial_rows) < len(readable):
         yield (
-            f"{path}: {counted(len(readable) - len(trial_rows), 'row')} without a trial_id "
-            "were skipped."
+            f"{path}: skipped {counted(len(readable) - len(trial_rows), 'row')} without a trial_id."
         )
     if not any(row.cells.get("participant") for row in trial_rows):
         yield (

@@ -299,7 +299,8 @@ def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswe
     for name in names:
         if name not in columns:
             raise InputError(
-                f"`keep` must name columns of the answers ({listed(columns)}), got {name}."
+                f"`keep` must name columns of the answers, got {name}. The columns are "
+                f"{listed(columns)}."
             )
         for participant, row in imported.rows:
             value = str("" if row.get(name) is None else row[name]).strip()

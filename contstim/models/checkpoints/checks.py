@@ -355,10 +355,10 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
         return
     if float(changes_before.max()) > allowed:
         raise ModelError(
-            f"{checkpoint.location} is not a causal language model: a later word changes "
-            "what it says of earlier ones. Networks that read both sides (XLNet, BERT "
-            "without is_decoder) have no probability of the next word. Save BERT and similar "
-            "models as masked models."
+            f"{checkpoint.location} is not a causal language model: its predictions of a "
+            "word depend on later words. Networks that read both sides (XLNet, BERT without "
+            "is_decoder) have no probability of the next word. Save BERT and similar models "
+            "as masked models."
         )
 
 

@@ -292,7 +292,7 @@ def _check_reported(
         worst = int(np.abs(errors).argmax())
         suffix = "" if is_reported[worst] else " at most"
         service.refuse(
-            "its values are not the log-probabilities by which it generates",
+            "its values are not the log-probabilities that it uses to generate",
             f"Token {begin + worst + 1} of a probe was echoed with {values[begin + worst]:.4f} "
             f"nats, and generated after the same tokens with {expected[worst]:.4f}{suffix}.",
         )

@@ -89,7 +89,7 @@ def test_what_was_not_rated_in_time_is_left_out_of_means_and_models() -> None:
     model = ratings.models[0]
     few = Exclusions(max_missing=0.2)
     assert analyze(MADE.trials, late, MADE.scores, exclusions=few).ratings.missing
-    with pytest.raises(InputError, match=r"No participant is left: g1p0: rated \d+ of 48 trials"):
+    with pytest.raises(InputError, match=r"No participant remains: g1p0: rated \d+ of 48 trials"):
         analyze(MADE.trials, late, MADE.scores)
     assert (
         regress_choices(ratings, [model])["choices"] == ratings.size == len(late) - len(late[::7])

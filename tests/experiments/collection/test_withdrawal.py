@@ -52,7 +52,7 @@ def test_a_code_says_whose_it_is(serve: Serve) -> None:
             whose(served.database, nobody)
     for work in (whose, partial(withdraw, day="2026-11-27")):
         for blank in ("", " "):
-            with pytest.raises(InputError, match="must have a name"):
+            with pytest.raises(InputError, match="must not be empty"):
                 work(served.database, blank)
 
 

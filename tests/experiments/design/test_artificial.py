@@ -160,7 +160,7 @@ def test_impossible_people_are_refused(wrong: dict[str, object], message: str) -
 
 def test_noise_must_be_stated_where_nothing_calibrates_it() -> None:
     made = simulate(groups=(1,), each=1, conditions=[Condition.NATURAL_SYNTHETIC])
-    with pytest.raises(InputError, match="state the noise"):
+    with pytest.raises(InputError, match="Set the noise"):
         artificial_participants(made.trials, made.scores, "a")
 
 

@@ -115,10 +115,10 @@ def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]
     ("changes", "error", "message"),
     [
         ({"groups": 4}, InfeasibleError, "6 trials of natural-controversial for .* 4 groups"),
-        ({"groups": 0}, InputError, "at least one group"),
+        ({"groups": 0}, InputError, "groups must be at least 1"),
         ({"natural": natural(59)}, InfeasibleError, "60 in total; only 59 are not used"),
         ({"catch_per_group": -1}, InputError, "0 or more"),
-        ({"pairs": [*PAIRS, PAIRS[0]]}, InputError, "given twice"),
+        ({"pairs": [*PAIRS, PAIRS[0]]}, InputError, "occurs twice"),
         ({"pairs": [*PAIRS, replace(PAIRS[0], trial_id="x")]}, InputError, "x occurs twice"),
         ({"pairs": [replace(PAIRS[0], sentence_1=None)]}, InputError, "has no texts"),
         (

@@ -159,7 +159,7 @@ def test_columns_of_two_spreadsheets_are_one(folder: Path, tmp_path: Path, delim
     path = rewritten(tmp_path / "data.csv", rows, delimiter)
     found = import_gorilla([path], TRIALS)
     assert list(found.responses) == planted.responses
-    assert f"{path}: 6 rows of no trial." in found.notes
+    assert f"{path}: skipped 6 rows without a trial_id." in found.notes
     rated = next(row for row in rows if row["trial_id"])
     rated["trial_id-ab12"] = "another"
     (unreadable,) = import_gorilla([rewritten(path, rows)], TRIALS).unreadable

@@ -81,7 +81,7 @@ def test_what_was_answered_comes_back(
     found = import_jspsych([path], TRIALS)
     assert list(found.responses) == RESPONSES
     assert found.report.findings == ()
-    assert f"{path}: 1 row of no trial." in found.notes
+    assert f"{path}: skipped 1 row without a trial_id." in found.notes
 
 
 class TestContract(PlatformContract):
@@ -123,7 +123,7 @@ def test_a_run_a_line_as_jatos_writes_them(tmp_path: Path) -> None:
         for row in run:
             row.pop("participant", None)
     path.write_text("\n".join(map(json.dumps, runs)))
-    with pytest.raises(InputError, match="holds 2 runs but no participant"):
+    with pytest.raises(InputError, match="contains 2 runs but no name of a participant"):
         import_jspsych([path], TRIALS)
 
 
@@ -154,7 +154,7 @@ def test_ratings_by_side_are_not_taken_for_ratings_by_sentence(tmp_path: Path) -
     rows = page(RESPONSES)
     for row in rows[1:]:
         row["rating"] = row["response"] + 1
-    with pytest.raises(InputError, match="does not fit the response 3"):
+    with pytest.raises(InputError, match="does not match the response 3"):
         import_jspsych([write(tmp_path / "data.json", rows)], TRIALS)
 
 

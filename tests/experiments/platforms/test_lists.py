@@ -63,7 +63,7 @@ def test_trial_ids_that_a_spreadsheet_would_run_are_refused(sign: str) -> None:
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="holds other files"):
+    with pytest.raises(InputError, match="contains other files"):
         ExportFolder(tmp_path, "csv")
     with pytest.raises(InputError, match="is a file"):
         ExportFolder(tmp_path / "thesis.txt", "csv")
@@ -76,7 +76,7 @@ def test_somebody_elses_file_among_an_earlier_exports_is_not_replaced(tmp_path: 
     (tmp_path / "out" / "L02.csv").write_text("mine")
     again = ExportFolder(tmp_path / "out", "csv")
     again.text("L01.csv", "two")
-    with pytest.raises(InputError, match=r"holds a file L02.csv that no export wrote"):
+    with pytest.raises(InputError, match=r"contains a file L02.csv that no export wrote"):
         again.text("L02.csv", "two")
     contents = {path.name: path.read_text() for path in (tmp_path / "out").glob("*.csv")}
     assert contents == {"L01.csv": "one", "L02.csv": "mine"}

@@ -102,7 +102,7 @@ def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) ->
 
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="must have a letter or a digit"):
+    with pytest.raises(InputError, match="must contain a letter or a digit"):
         write_psych_ds(TRIALS, tmp_path / "a", PsychDsSettings(name="—"))
     stray = replace(RESPONSES[0], trial_id="practice-1")
     with pytest.raises(InputError, match="not in the table of trials: practice-1"):
@@ -111,13 +111,13 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="The scores have no sentences"):
         write_psych_ds(TRIALS, tmp_path / "c", ABOUT, scores=bare)
     named = ScoreTable(scores().sentences, ("rating", "b"), scores().log_probs[:, :2])
-    with pytest.raises(InputError, match="rating cannot be the name of a model"):
+    with pytest.raises(InputError, match="rating must not be the name of a model"):
         write_psych_ds(TRIALS, tmp_path / "d", ABOUT, scores=named)
 
 
 def test_answers_of_artificial_participants_are_refused_or_named(tmp_path: Path) -> None:
     robots = [replace(r, simulated=r.participant != "5f1e") for r in RESPONSES]
-    with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* say so"):
+    with pytest.raises(InputError, match=r"2 of 3 participants were simulated.* must state this"):
         write_psych_ds(TRIALS, tmp_path / "a", ABOUT, responses=robots)
     with pytest.raises(InputError, match="of artificial participants, but there are none"):
         write_psych_ds(TRIALS, tmp_path / "a", replace(ABOUT, simulated=True), RESPONSES)

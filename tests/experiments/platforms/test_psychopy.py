@@ -70,9 +70,9 @@ def test_sentences_that_would_be_evaluated_are_refused_all_at_once(tmp_path: Pat
     named = str(refused.value).splitlines()[1:]
     assert [line.split(":")[0].strip() for line in named] == [f"trial-1-{n}" for n in range(14, 18)]
     assert [line.rpartition(": ")[2] for line in named] == [
-        *["evaluates text in square brackets"] * 2,
-        "a backslash with n as a line break",
-        "the text as a number",
+        *["PsychoPy evaluates text in square brackets"] * 2,
+        "PsychoPy reads a backslash with n as a line break",
+        "PsychoPy reads the text as a number",
     ]
     assert not (tmp_path / "out").exists()
 
@@ -80,7 +80,7 @@ def test_sentences_that_would_be_evaluated_are_refused_all_at_once(tmp_path: Pat
 @pytest.mark.parametrize("name", ["17", "=a", "[a]", "1e5", "NA"])
 def test_identifiers_that_would_not_come_back_are_refused(tmp_path: Path, name: str) -> None:
     trials = [replace(TRIALS[0], trial_id=name)]
-    with pytest.raises(InputError, match=f"the trial_id '{re.escape(name)}': it "):
+    with pytest.raises(InputError, match=f"the trial_id '{re.escape(name)}': PsychoPy "):
         export_psychopy(trials, tmp_path)
 
 
@@ -240,7 +240,7 @@ def test_what_was_answered_with_other_components_comes_back(
     found = import_psychopy(data(folder, tmp_path, planted, kind), TRIALS)
     assert list(found.responses) == planted.responses
     assert found.report.findings == ()
-    assert sum("1 row of" in note for note in found.notes) == 3
+    assert sum("skipped 1 row without" in note for note in found.notes) == 3
 
 
 def rewrite(path: Path, rows: list[dict[str, str]]) -> Path:

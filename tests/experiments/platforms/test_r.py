@@ -249,6 +249,6 @@ def test_what_cannot_be_analysed_is_named(experiment: Experiment, tmp_path: Path
     assert not (tmp_path / "a" / "out").exists()
     (tmp_path / "b" / "out").mkdir(parents=True)
     (tmp_path / "b" / "out" / "mine.R").write_text("1")
-    with pytest.raises(InputError, match="holds other files"):
+    with pytest.raises(InputError, match="contains other files"):
         export(experiment, tmp_path / "b")
     assert PLATFORM.reader is None

@@ -164,7 +164,7 @@ def test_a_missing_answer_is_none(tmp_path: Path, missing: str) -> None:
 def test_runs_without_names_are_not_taken_for_one_participant(tmp_path: Path, runs: str) -> None:
     path = tmp_path / "results.txt"
     path.write_text(runs.replace("participant", "code"), encoding="utf-8")
-    with pytest.raises(InputError, match="holds 2 runs but no participant"):
+    with pytest.raises(InputError, match="contains 2 runs but no name of a participant"):
         import_jspsych([path], TRIALS)
 
 

@@ -125,7 +125,7 @@ def test_psychopy_shows_what_is_not_refused(
         ("5 May 2020", "a number or a date"),
         ("10/11/12", "a number or a date"),
         ("May", "a number or a date"),
-        ("a\\nb", "new line"),
+        ("a\\nb", "line break"),
     ],
 )
 def test_what_psychopy_or_psychojs_evaluate_is_refused_by_name(text: str, why: str) -> None:
@@ -182,7 +182,7 @@ def test_pages_and_lists_speak_the_language(tmp_path: Path) -> None:
 
 
 def test_a_language_without_texts_needs_those_of_the_researcher(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no consent.md in 'pt-BR', but in en, de, fr"):
+    with pytest.raises(InputError, match=r"one of en, de, fr.* for consent.md, got 'pt-BR'"):
         export_jspsych(CONTRACT_TRIALS, tmp_path, PageSettings(language="pt-BR"))
     assert not list(tmp_path.iterdir())
     for name in FILES:

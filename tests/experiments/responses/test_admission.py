@@ -96,7 +96,7 @@ def test_who_did_not_finish_is_left_out_with_a_count() -> None:
 def test_impossible_rules_are_refused() -> None:
     with pytest.raises(InputError, match="either a number or a share"):
         CatchRule()
-    with pytest.raises(InputError, match="between 0 and 1"):
+    with pytest.raises(InputError, match="from 0 to 1"):
         CatchRule(share=11)
     with pytest.raises(InputError, match="only 12 were shown"):
         admit(TRIALS, with_errors({"none": 0}), exclusions=Exclusions(min_catch=13))

@@ -109,5 +109,5 @@ def test_trials_that_ask_for_choices_say_so(tmp_path: Path, suffix: str) -> None
     write_table(path, trial_columns([*TRIALS[:3], *CHOICE_TRIALS[3:]]))
     with pytest.raises(InputError, match="several scales"):
         read_trials(path)
-    with pytest.raises(InputError, match="scale of the command is confidence"):
+    with pytest.raises(InputError, match="but `scale` is confidence"):
         on_scale(CHOICE_TRIALS, Scale.CONFIDENCE)

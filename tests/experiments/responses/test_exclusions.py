@@ -175,7 +175,7 @@ def test_tables_of_people_are_read_as_they_are_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"require": ("a=b",)}, "give both"),
+        ({"require": ("a=b",)}, "Set both"),
         ({"require": ("a",), "participants": Path("p.csv")}, "COLUMN=VALUE, got 'a'"),
         ({"participants": Path("absent.csv"), "require": ("a=b",)}, "absent.csv"),
         ({"exclude": Path("named.csv")}, "without answers: zoe"),

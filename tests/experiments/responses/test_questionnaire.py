@@ -109,5 +109,5 @@ def test_what_is_no_question_is_refused_by_row_and_column(
     with pytest.raises(InputError, match=rf"questions.csv, row 1\b.*{re.escape(message)}"):
         read_questions(path)
     path.write_text(f"{HEAD}x,after,text,Well?,,\nx,after,text,Well?,,\n")
-    with pytest.raises(InputError, match="x is the name of two"):
+    with pytest.raises(InputError, match="two questions have the name x"):
         read_questions(path)

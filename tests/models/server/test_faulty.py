@@ -239,7 +239,7 @@ class Renamed(FakeServer):
 
 OTHER_TOKENS = "it reads other tokens than those sent"
 NO_LOG_PROB = "it gives a token no value, or one that cannot be a log-probability"
-OTHER_VALUES = "its values are not the log-probabilities by which it generates"
+OTHER_VALUES = "its values are not the log-probabilities that it uses to generate"
 UNSTABLE = "its values depend on the order or the number of requests"
 INVENTED = "its values of unlikely tokens are made up"
 ROUNDED = "its values are rounded"

@@ -227,7 +227,7 @@ def test_bad_input_is_refused_before_anything_is_kept(
     searches.fingerprints = {MODELS[3]: MODELS[0]}
     for bad, error, message in (
         (MADE_UP.but(models=MODELS[:1]), InputError, "two models or more"),
-        (MADE_UP.but(models=MODELS[:1] * 2), ModelError, "given twice"),
+        (MADE_UP.but(models=MODELS[:1] * 2), ModelError, "got several models named"),
         (MADE_UP.but(models=MODELS), ModelError, "same model: they can never disagree"),
         (MADE_UP.but(per_pair=5_000), InputError, "Too few natural sentences"),
         (MADE_UP.but(fix=("xylograph",)), InputError, "no sentence has the word or position"),

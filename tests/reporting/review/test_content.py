@@ -144,7 +144,7 @@ def test_the_fingerprint_is_that_of_the_sentences_whatever_their_order() -> None
 
 
 def test_nothing_several_kinds_and_pairs_without_texts_are_refused() -> None:
-    with pytest.raises(InputError, match="nothing to review"):
+    with pytest.raises(InputError, match="no items to review"):
         page_of([])
     with pytest.raises(InputError, match="one table per page"):
         page_of([PAIR, TRIPLET])

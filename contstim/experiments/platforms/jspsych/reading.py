@@ -106,7 +106,7 @@ def _read_answers(
         else:
             seen.add(key)
             yield answer
-    yield f"{path}: {counted(n_others, 'row')} without a trial_id were skipped."
+    yield f"{path}: skipped {counted(n_others, 'row')} without a trial_id."
     if repeats:
         yield f"{path}: skipped {counted(repeats, 'row')} identical to earlier rows."
 

@@ -56,7 +56,9 @@ def check_web_address(address: str) -> None:
     except ValueError:
         is_valid = False  # unbalanced brackets, as of an IPv6 host
     if not is_valid:
-        raise InputError(f"A web address must begin with https:// or http://, got {address!r}.")
+        raise InputError(
+            f"{address!r} is not a web address. It must begin with https:// or http://."
+        )
 
 
 SaveTo: TypeAlias = Literal["server", "datapipe", "jatos", "download"]

@@ -87,15 +87,15 @@ review.deciding = (() => {
     whereabouts: () => {
       const kept = keeping.isAvailable();
       const unsaved = kept
-        ? "They are kept in this browser and sent again."
-        : "They are lost if this page is closed now.";
+        ? "They are saved in this browser and will be sent again."
+        : "They are lost if you close this page now.";
       if (state === "saved") return [`Saved in ${data.file}.`, false];
       if (state === "saving") return ["Saving …", false];
       if (state === "waiting") {
         return [`Not saved: the server does not answer. ${unsaved}`, true];
       }
       if (state === "refused") return [`Not saved: ${problem}`, true];
-      if (kept) return ["Kept in this browser. Download when you are done.", false];
+      if (kept) return ["Saved in this browser. Download the review when you are done.", false];
       return ["This browser keeps nothing for this page: decisions are lost when it is closed or "
         + "reloaded. Download them before.", true];
     },

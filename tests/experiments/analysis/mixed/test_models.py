@@ -185,7 +185,7 @@ BAD: dict[str, tuple[Callable[[Ratings], Ratings], MixedSettings, str]] = {
     "constant": (
         ratios(lambda _: np.full(1, 7.0)),
         MixedSettings(thresholds="flexible"),
-        "follow from one another",
+        "are collinear",
     ),
 }
 
@@ -199,7 +199,7 @@ def test_what_cannot_be_fitted_is_named(what: str) -> None:
 
 def test_models_that_cannot_be_told_apart_and_unknown_ones_are_named() -> None:
     ratings = ratios(lambda g: g.ratios[:1])(draw(3))
-    with pytest.raises(InputError, match=r"a \+ b follow from one another"):
+    with pytest.raises(InputError, match=r"a \+ b are collinear"):
         fit_mixed(ratings, ["a", "b"])
     with pytest.raises(InputError, match="each must be one of a, b"):
         fit_mixed(ratings, ["c"])
