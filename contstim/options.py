@@ -48,6 +48,9 @@ class Help:
         folder: whether an input path may be a folder.
         content: required content of a file (`contstim.steps.contents`), checked before a study
             runs.
+        kind: content of the value, such as `trials`. In a study, a field that reads a kind gets the
+            output of that kind of an earlier section. `a|b`: either; the stages of a study read one
+            each.
     """
 
     text: str
@@ -60,6 +63,16 @@ class Help:
     panel: str = ""
     folder: bool = False
     content: str = ""
+    kind: str = ""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The alternatives of `kind`; none if it is empty."""
+        return tuple(self.kind.split("|")) if self.kind else ()
+
+    def kind_of(self, choice: int) -> str:
+        """The kind where the alternative of an index is read; empty for none."""
+        return self.kinds[choice] if len(self.kinds) > 1 else self.kind
 
     @property
     def range(self) -> str:
@@ -142,12 +155,19 @@ class Writes(Help):
         stem: whether the path is the common start of file names that end with `beside`; the first
             of these is the table with the record.
         formats: allowed endings of the file name of a table.
+        name: path in the results of a study, where `{}` is the last word of the command; `a|b` for
+            the alternatives of the input. The results of a study have all outputs with a name.
+        part: file of the folder that is of the kind `kind`; by default the folder itself.
+        when: property of the step without which a study does not have this output.
     """
 
     beside: tuple[str, ...] = ()
     record: str = ""
     stem: bool = False
     formats: tuple[str, ...] = ()
+    name: str = ""
+    part: str = ""
+    when: str = ""
 
     @property
     def endings(self) -> tuple[str, ...]:
@@ -158,6 +178,14 @@ class Writes(Help):
     def is_folder(self) -> bool:
         """True for a folder, which may have any name."""
         return bool(self.record) or any(ending.startswith("/") for ending in self.beside)
+
+    def path_of(self, command: str, choice: int) -> str:
+        """Path in the results of a study, where the alternative of an index is read."""
+        names, words = self.name.split("|"), command.split()
+        name = names[choice] if len(names) > 1 else self.name
+        if name or self.is_folder:
+            return name.replace("{}", words[-1]) or "-".join(words)
+        return f"{'-'.join(words)}.csv" if self.formats else ""
 
     @property
     def range(self) -> str:

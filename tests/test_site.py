@@ -73,10 +73,7 @@ def test_what_rooms_export_is_listed_with_summaries() -> None:
         assert all(name.summary for name in descriptions.public_names(room).values()), room
 
 
-def test_every_key_of_a_study_file_is_explained() -> None:
-    for section in descriptions.study_sections():
-        assert section.summary
-        assert all(meaning for _, _, meaning in section.keys), section.name
+def test_every_section_of_a_study_file_is_listed() -> None:
     page = (DOCS / "reference/study-file.md").read_text(encoding="utf-8")
     assert page == descriptions.with_study_sections(page), "run docs/extensions/descriptions.py"
 

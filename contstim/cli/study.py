@@ -13,8 +13,8 @@ from contstim.wording import counted, duration_range, printable
 if TYPE_CHECKING:
     from contstim.files.records import Record
     from contstim.study.planning import StagePlan, StudyPlan
-    from contstim.study.stage import StudyStage
     from contstim.study.states import StageState
+    from contstim.study.study import StudyStage
     from contstim.study.supply import NaturalSupply
 
 StudyFile = Annotated[Path, typer.Argument(help="The study file, or its folder.")]
@@ -41,7 +41,7 @@ def run(
     study: StudyFile = _STUDY_FILE,
     until: Annotated[
         str | None,
-        typer.Option(metavar="STAGE", help="Stop after this stage, such as pairs or model."),
+        typer.Option(metavar="STAGE", help="Stop after this stage, such as sentences or model."),
     ] = None,
     first: Annotated[
         str | None,

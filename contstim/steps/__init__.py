@@ -43,6 +43,9 @@ _PLACES = {
     "generate sentences": "generation:GenerateSentences",
     "generate minimal-pairs": "generation:GenerateMinimalPairs",
 }
+BY_DEFAULT = ("sentences", "score")
+"""Steps that a study does without a section where another step reads what they write."""
+
 STEPS = {name: f"contstim.steps.{place}" for name, place in _PLACES.items()}
 """`module:name` of each step, or of a dictionary of steps and the key in it; those of platforms,
 such as `import jspsych`, are made of the registry of platforms."""

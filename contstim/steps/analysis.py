@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from contstim.english.tags import tag_table
 from contstim.experiments.analysis import SMALLEST_EFFECT
@@ -19,6 +19,7 @@ from contstim.experiments.analysis.run import Analysis, analyze
 from contstim.experiments.analysis.trivial_rivals import against_rivals, trivial_rivals
 from contstim.experiments.responses.admission import Admission, admit
 from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.experiments.responses.table import Response, read_responses
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Kind, Trial, read_trials
@@ -33,13 +34,16 @@ if TYPE_CHECKING:
 
     from contstim.reporter import Reporter
 
+Excluding = TypeVar("Excluding", bound=Exclusions)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AnalysisSettings(Exclusions):
     """Options of comparing responses with models."""
 
     contrasts: Annotated[
-        Path | None, Help("Planned contrasts: a table with the columns first and second.")
+        Path | None,
+        Help("Planned contrasts: a table with the columns first and second.", content="contrasts"),
     ] = None
     units: Annotated[
         Literal["auto", "groups", "participants", "crossed"],
@@ -68,7 +72,8 @@ class AnalysisSettings(Exclusions):
     ] = 0.9
     worst: Annotated[int, Help("Number of failures to list for each model.", at_least=0)] = 5
     pair: Annotated[
-        tuple[str, str] | None, Help("Models in the figure of ranks; by default the best rivals.")
+        tuple[str, str] | None,
+        Help("Models in the figure of ranks; by default the best rivals.", content="model names"),
     ] = None
     tags: Annotated[
         Path | None,
@@ -86,12 +91,33 @@ class AnalysisSettings(Exclusions):
 class OfAnswers(Step[Value], name=""):
     """Base of steps about what people answered, and how models score the sentences they saw."""
 
-    trials: Annotated[Path, Reads("The table of trials that participants saw.", content="trials")]
-    responses: Annotated[Path, Reads("The table of responses.")]
+    trials: Annotated[
+        Path, Reads("The table of trials that participants saw.", content="trials", kind="trials")
+    ]
+    responses: Annotated[
+        Path, Reads("The table of responses.", content="responses", kind="responses")
+    ]
     scores: Annotated[
-        Path, Reads("Scores of the sentences of the trials, written by `score`.", content="scores")
+        Path,
+        Reads(
+            "Scores of the sentences of the trials, written by `score`.",
+            content="scores",
+            kind="scores of trials",
+        ),
     ]
     scale: AnswerScale = None
+
+    def with_answers(self, exclusions: Excluding) -> Excluding:
+        """The rules, in which `require` is by default about the answers next to the responses."""
+        if not exclusions.require or exclusions.participants is not None:
+            return exclusions
+        return replace(exclusions, participants=questions_beside(self.responses))
+
+    def further_reads(self) -> list[Path]:
+        """Answers to questions that `require` is about."""
+        rules = (value for value in vars(self).values() if isinstance(value, Exclusions))
+        tables = (self.with_answers(each).participants for each in rules)
+        return [path for path in tables if path is not None]
 
     def read(self) -> tuple[Sequence[Trial], Sequence[Response], ScoreTable]:
         """The trials, the responses and the scores."""
@@ -108,7 +134,7 @@ class OfAnswers(Step[Value], name=""):
     ) -> tuple[Admission, Ratings]:
         """Who is kept, as for `analyze`, and their ratings, perhaps of unfinished sessions too."""
         design, responses, table = self.read()
-        admission = admit(design, responses, exclusions=exclusions)
+        admission = admit(design, responses, exclusions=self.with_answers(exclusions))
         reporter.say(str(admission))
         reporter.warn(admission.origin.warning)
         if admission.partial:
@@ -127,12 +153,12 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
     --out results`
     """
 
-    out: Annotated[Path, Writes("The folder to write.", record="report.html")]
+    out: Annotated[Path, Writes("The folder to write.", record="report.html", name="analysis")]
     settings: AnalysisSettings = AnalysisSettings()
 
     def work(self, reporter: Reporter) -> Outcome[Analysis]:
         """Compare the models, and write tables, figures and pages."""
-        settings = self.settings
+        settings = self.with_answers(self.settings)
         if settings.pair:  # before the comparison, which takes minutes
             require_rivals(read_trials(self.trials), settings.pair)
         design, responses, table = self.read()

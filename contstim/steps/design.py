@@ -53,7 +53,8 @@ class DesignSettings:
         Path | None,
         Help(
             "Instructions as additional catch trials: a table with the columns sentence_1 (to be "
-            "chosen) and sentence_2."
+            "chosen) and sentence_2.",
+            content="attention",
         ),
     ] = None
     twins: Annotated[
@@ -68,7 +69,10 @@ class DesignSettings:
     seconds_per_trial: Annotated[float, Help("Duration of a trial, seconds.", at_least=0)] = (
         SECONDS_PER_TRIAL
     )
-    text: Annotated[Path | None, Help("Text, counts or model for word frequencies.")] = None
+    text: Annotated[
+        Path | None,
+        Help("Text, counts or model for word frequencies.", kind="training text"),
+    ] = None
 
 
 class MakeDesign(Step[Design], name="design", version=5):
@@ -97,20 +101,32 @@ class MakeDesign(Step[Design], name="design", version=5):
         WritesTable(
             "The table of trials to write.",
             beside=(".certificate.json", ".summary.md", ".summary.png"),
+            kind="trials",
+            name="trials.csv",
         ),
     ]
-    pairs: Annotated[Path | None, Reads("Natural pairs, from select natural.", content="pairs")] = (
-        None
-    )
+    pairs: Annotated[
+        Path | None, Reads("Natural pairs, from select natural.", content="pairs", kind="pairs")
+    ] = None
     triplets: Annotated[
-        Path | None, Reads("Triplets, from select triplets.", content="triplets")
+        Path | None,
+        Reads("Triplets, from select triplets.", content="triplets", kind="triplets"),
     ] = None
     minimal_pairs: Annotated[
-        Path | None, Reads("Minimal pairs, from select minimal-pairs.", content="minimal pairs")
+        Path | None,
+        Reads(
+            "Minimal pairs, from select minimal-pairs.",
+            content="minimal pairs",
+            kind="minimal pairs",
+        ),
     ] = None
     sentences: Annotated[
         Path | None,
-        Reads("Natural sentences for random pairs and catch trials.", content="sentences"),
+        Reads(
+            "Natural sentences for random pairs and catch trials.",
+            content="sentences",
+            kind="sentences",
+        ),
     ] = None
     settings: DesignSettings = DesignSettings()
     seed: Seed = 0

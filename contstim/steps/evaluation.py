@@ -36,7 +36,7 @@ from contstim.models.catalog import load_scorers
 from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.specifications import parse_models
 from contstim.models.transforms import tell_unknown_words
-from contstim.options import Aside, Help, Models, Reads, Seed
+from contstim.options import Aside, Help, Models, Reads, Seed, Writes
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import (
     STORE_NAME,
@@ -105,8 +105,23 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     Example: `contstim evaluate blimp --model kenlm:trigram.arpa --data blimp --out results`
     """
 
+    out: Annotated[
+        Path,
+        Writes(
+            "The output folder.",
+            beside=("/report.md", "/report.html", "/pairs.csv"),
+            stem=True,
+            kind="minimal pair scores",
+            part="pairs.csv",
+        ),
+    ]
     data: Annotated[
-        Path, Reads("A checkout of BLiMP, a folder of tables, or a table.", folder=True)
+        Path,
+        Reads(
+            "A checkout of BLiMP, a folder of tables, or a table.",
+            folder=True,
+            content="minimal pair data",
+        ),
     ]
     models: GivenModels = ()
     scores: Annotated[Path | None, Reads("Scores of all sentences, instead of models.")] = None
@@ -262,7 +277,10 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
 
     models: GivenModels
     sentences: Sentences
-    frequencies: Annotated[Path, Reads("Text, counts or model for word frequencies.", folder=True)]
+    frequencies: Annotated[
+        Path,
+        Reads("Text, counts or model for word frequencies.", folder=True, kind="training text"),
+    ]
     reference: Annotated[str | None, Models("Causal model to correlate scores with.")] = None
     word_list: Annotated[Path | None, Reads("The words, one per line, instead of random ones.")] = (
         None

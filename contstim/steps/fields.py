@@ -22,6 +22,7 @@ _MODEL = Models(
     "A model, such as kenlm:trigram.arpa or gpt2=hf:gpt2@chain; NAME is its name in files, "
     "figures and tables.",
     flag="--model",
+    kind="models",
 )
 GivenModels = Annotated[tuple[str, ...], _MODEL]
 ModelContexts = Annotated[
@@ -32,10 +33,17 @@ ModelContexts = Annotated[
     ),
 ]
 
-Text = Annotated[Path, Reads("UTF-8 text, one sentence per line; - for stdin.", content="text")]
+Text = Annotated[
+    Path,
+    Reads("UTF-8 text, one sentence per line; - for stdin.", content="text", kind="training text"),
+]
 Sentences = Annotated[
     Path,
-    Reads("Sentences, one per line, or a table with columns of sentences.", content="sentences"),
+    Reads(
+        "Sentences, one per line, or a table with columns of sentences.",
+        content="sentences",
+        kind="sentences",
+    ),
 ]
 Language = Annotated[
     Literal["en", "any"], Help("Word rules of English, or of any script by Unicode.")
@@ -67,6 +75,7 @@ OfferedWords = Annotated[
     Reads(
         "Vocabulary; by default the frequent words of the models' training text.",
         content="vocabulary",
+        kind="vocabulary",
     ),
 ]
 Uncapped = Annotated[

@@ -57,7 +57,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
 
     models: GivenModels
     sentences: Sentences
-    out: Annotated[Path, WritesTable("The table of pairs to write.")]
+    out: Annotated[Path, WritesTable("The table of pairs to write.", kind="minimal pair scores")]
     vocabulary: OfferedWords = None
     search: SentenceSearchSettings = SentenceSearchSettings()
     loading: Loading = DEFAULT_LOADING

@@ -38,14 +38,21 @@ class ExportTrials(Step[Exported], name="export", version=2):
 
     exporter: ClassVar[Exporter]
 
-    trials: Annotated[Path, Reads("The table of trials.", content="trials")]
-    out: Annotated[Path, Writes("The output folder, or the file for the platform.")]
+    own: ClassVar[frozenset[str]] = frozenset({"seed"})  # lists have a separate seed
+    trials: Annotated[Path, Reads("The table of trials.", content="trials", kind="trials")]
+    out: Annotated[
+        Path,
+        Writes("The output folder, or the file for the platform.", name="export/{}"),
+    ]
     settings: Any
+
+    def texts_to_edit(self) -> tuple[Path, ...]:
+        """Texts in the folder that the user may edit."""
+        return tuple(self.out / name for name in self.exporter.to_edit)
 
     def further_reads(self) -> list[Path]:
         """Texts in the folder that the user may have edited."""
-        texts = (self.out / name for name in self.exporter.to_edit)
-        return [text for text in texts if text.is_file()]
+        return [text for text in self.texts_to_edit() if text.is_file()]
 
     def work(self, reporter: Reporter) -> Outcome[Exported]:
         """Write the folder, or the file."""
@@ -101,9 +108,13 @@ class ImportResponses(Step[Imported], name="import", version=2):
         tuple[Path, ...], Reads("Data files of the platform.", argument=True, folder=True)
     ] = ()
     trials: Annotated[
-        Path | None, Reads("The table of trials that participants saw.", content="trials")
+        Path | None,
+        Reads("The table of trials that participants saw.", content="trials", kind="trials"),
     ] = None
-    out: Annotated[Path, WritesTable("The table of responses to write.")]
+    out: Annotated[
+        Path,
+        WritesTable("The table of responses to write.", kind="responses", name="responses.csv"),
+    ]
     trials_out: Annotated[Path | None, WritesTable("The table of trials to write.")] = None
     settings: Any
     duplicates: Annotated[

@@ -46,7 +46,10 @@ _Item = TypeVar("_Item", Pair, Triplet, Trial)
 class ReviewSettings:
     """Options of flagging items on a page of review."""
 
-    text: Annotated[Path | None, Help("Text, counts or model: tells rare words and names.")] = None
+    text: Annotated[
+        Path | None,
+        Help("Text, counts or model: tells rare words and names.", kind="training text"),
+    ] = None
     rare: Annotated[
         float, Help("Words below it are rare, on the Zipf scale.", at_least=0, at_most=9)
     ] = 3.0
@@ -106,9 +109,24 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
     Example: `contstim review triplets.csv --text corpus.txt --out review.html`
     """
 
-    table: Annotated[Path, Reads("Triplets, pairs or trials.", argument=True, content="stimuli")]
-    out: Annotated[Path, Writes("The page to write.")]
-    scores: Annotated[Path | None, Reads("Scores of the sentences, as of `score`.")] = None
+    table: Annotated[
+        Path,
+        Reads(
+            "Triplets, pairs or trials.",
+            argument=True,
+            content="stimuli",
+            kind="pairs|triplets|trials",
+        ),
+    ]
+    out: Annotated[
+        Path,
+        Writes(
+            "The page to write.", name="review/pairs.html|review/triplets.html|review/trials.html"
+        ),
+    ]
+    scores: Annotated[
+        Path | None, Reads("Scores of the sentences, as of `score`.", kind="scores||")
+    ] = None
     responses: Annotated[Path | None, Reads("Answers to these trials: how sure people are.")] = None
     scale: AnswerScale = None
     review: Annotated[

@@ -23,13 +23,12 @@ from contstim.models.scoring import (
 from contstim.models.specifications import parse_models
 from contstim.models.training_text import tell_contamination
 from contstim.models.transforms import tell_end_mark, tell_unknown
-from contstim.options import Help, Writes, WritesTable
+from contstim.options import Help, Reads, Writes, WritesTable
 from contstim.steps.execution import LOCAL_SCORING, ScoringExecution
 from contstim.steps.fields import (
     STORE_NAME,
     GivenModels,
     ModelContexts,
-    Sentences,
     StoreBeside,
 )
 from contstim.steps.step import Outcome, Step
@@ -79,8 +78,23 @@ class ScoreSentences(
     """
 
     models: GivenModels
-    sentences: Sentences
-    out: Annotated[Path, Writes("The table to write.", formats=(*TABLE_KINDS, ".npz"))]
+    sentences: Annotated[
+        Path,
+        Reads(
+            "Sentences, one a line, or a table with columns of sentences.",
+            content="sentences",
+            kind="sentences|trials",
+        ),
+    ]
+    out: Annotated[
+        Path,
+        Writes(
+            "The table to write.",
+            formats=(*TABLE_KINDS, ".npz"),
+            kind="scores|scores of trials",
+            name="scores.csv|trial-scores.csv",
+        ),
+    ]
     per_word: Annotated[bool, Help("Write a row for each token, with its word.")] = False
     by: Annotated[Literal["token", "word"], Help("With --per-word: unit of a row.")] = "token"
     boundary_correction: Annotated[

@@ -98,9 +98,18 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
     """
 
     scores: Annotated[
-        Path, Reads("Scores: .csv, .tsv, .parquet, .jsonl or .npz.", content="scores")
+        Path,
+        Reads("Scores: .csv, .tsv, .parquet, .jsonl or .npz.", content="scores", kind="scores"),
     ]
-    out: Annotated[Path, WritesTable("The table of pairs to write.", beside=(".certificate.json",))]
+    out: Annotated[
+        Path,
+        WritesTable(
+            "The table of pairs to write.",
+            beside=(".certificate.json",),
+            kind="pairs",
+            name="pairs.csv",
+        ),
+    ]
     settings: PairSettings = PairSettings()
     review: Reviews = ()
 
@@ -190,9 +199,18 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
     """
 
     triplets: Annotated[
-        Path, Reads("Triplets to choose from, for all model pairs.", content="triplets")
+        Path,
+        Reads("Triplets to choose from, for all model pairs.", content="triplets", kind="triplets"),
     ]
-    out: Annotated[Path, WritesTable("The table to write.", beside=(".certificate.json",))]
+    out: Annotated[
+        Path,
+        WritesTable(
+            "The table to write.",
+            beside=(".certificate.json",),
+            kind="triplets",
+            name="selected.csv",
+        ),
+    ]
     settings: SelectionSettings = SelectionSettings()
     review: Reviews = ()
 
@@ -278,11 +296,19 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
     pairs: Annotated[
         Path,
         Reads(
-            "Minimal pairs with scores: pairs.csv of evaluate blimp.", content="minimal pair scores"
+            "Minimal pairs with scores: pairs.csv of evaluate blimp.",
+            content="minimal pair scores",
+            kind="minimal pair scores",
         ),
     ]
     out: Annotated[
-        Path, WritesTable("The table to write.", beside=(".certificate.json", ".verdicts.csv"))
+        Path,
+        WritesTable(
+            "The table to write.",
+            beside=(".certificate.json", ".verdicts.csv"),
+            kind="minimal pairs",
+            name="minimal-pairs.csv",
+        ),
     ]
     settings: MinimalPairQuestion = MinimalPairQuestion()
     review: Reviews = ()

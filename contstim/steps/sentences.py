@@ -14,7 +14,7 @@ from contstim.experiments.design.sentence_needs import sentences_needed
 from contstim.files.files import write_text
 from contstim.options import Help, Reads, Writes
 from contstim.reporting.report import Table
-from contstim.steps.fields import Blocked, Language, Prose, Text, language_rules
+from contstim.steps.fields import Blocked, Language, Prose, language_rules
 from contstim.steps.step import Outcome, Step, fields_of
 from contstim.steps.texts import read_text
 from contstim.wording import counted
@@ -185,12 +185,22 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
     `contstim sentences --text corpus.txt --for-models 3 --triplets-per-pair 40 --out natural.txt`
     """
 
-    text: Text
-    out: Annotated[Path, Writes("The file of natural sentences to write.")]
+    text: Annotated[
+        Path,
+        Reads("UTF-8 text, one sentence a line; - for stdin.", content="text", kind="natural text"),
+    ]
+    out: Annotated[
+        Path,
+        Writes("The file of natural sentences to write.", kind="sentences", name="natural.txt"),
+    ]
     vocabulary: Annotated[
-        Path | None, Reads("Keep sentences of these words only.", content="vocabulary")
+        Path | None,
+        Reads("Keep sentences of these words only.", content="vocabulary", kind="vocabulary"),
     ] = None
-    exclude: Annotated[tuple[Path, ...], Reads("Exclude the sentences of this text.")] = ()
+    exclude: Annotated[
+        tuple[Path, ...],
+        Reads("Exclude the sentences of this text.", content="text", kind="training texts"),
+    ] = ()
     settings: SentenceSettings = SentenceSettings()
     for_models: Annotated[
         int | None, Help("Number of models in the study.", at_least=2, metavar="M", panel=_STUDY)
@@ -210,6 +220,11 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
     catch_per_group: Annotated[
         int, Help("Value of the same option of design.", at_least=0, panel=_STUDY)
     ] = 12
+
+    def check(self) -> None:
+        """Refuse a length that is none, and numbers of a study without its models."""
+        self.settings.lengths()
+        self.needs()
 
     def needs(self) -> SentenceNeeds | None:
         """Numbers of sentences needed, by use; None where no study was asked about."""

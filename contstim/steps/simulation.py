@@ -98,15 +98,32 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     Example: `contstim power --trials trials.csv --scores trial-scores.csv --out trials.csv`
     """
 
-    trials: Annotated[Path, Reads("The table of trials, from `design`.", content="trials")]
+    trials: Annotated[
+        Path, Reads("The table of trials, from `design`.", content="trials", kind="trials")
+    ]
     scores: Annotated[
-        Path, Reads("Scores of the sentences of the trials, from `score`.", content="scores")
+        Path,
+        Reads(
+            "Scores of the sentences of the trials, from `score`.",
+            content="scores",
+            kind="scores of trials",
+        ),
     ]
     out: Annotated[
-        Path, Writes("Beginning of the names of output files.", beside=_POWER_ENDINGS, stem=True)
+        Path,
+        Writes(
+            "Beginning of the names of output files.",
+            beside=_POWER_ENDINGS,
+            stem=True,
+            name="trials.csv",
+        ),
     ]
     settings: PowerSettings = PowerSettings()
     seed: Seed = 0
+
+    def check(self) -> None:
+        """Refuse a pilot that lacks a table."""
+        self.settings.measured()
 
     def further_reads(self) -> list[Path]:
         """The tables of a pilot."""
@@ -151,6 +168,7 @@ class SimulationSettings:
             "Number of participants in total; by default 10 per group, or in a study the number "
             "of [power].",
             at_least=1,
+            kind="planned participants",
         ),
     ] = None
     noise: Annotated[
@@ -190,18 +208,36 @@ class SimulateResponses(
     --model kenlm:trigram.arpa --participants 100 --out responses.csv`
     """
 
-    trials: Annotated[Path, Reads("The table of trials, from `design`.", content="trials")]
+    trials: Annotated[
+        Path, Reads("The table of trials, from `design`.", content="trials", kind="trials")
+    ]
     scores: Annotated[
-        Path, Reads("Scores of the sentences of the trials, from `score`.", content="scores")
+        Path,
+        Reads(
+            "Scores of the sentences of the trials, from `score`.",
+            content="scores",
+            kind="scores of trials",
+        ),
     ]
     model: Annotated[
-        str, Help("Model that participants follow: a column of the scores.", metavar="NAME")
+        str,
+        Help(
+            "Model that participants follow: a column of the scores.",
+            metavar="NAME",
+            content="model names",
+        ),
     ]
     questions: Annotated[
         Path | None,
-        Reads("Table of questions to answer, too; answers are written to OUT.questions.csv."),
+        Reads(
+            "Table of questions to answer, too; answers are written to OUT.questions.csv.",
+            kind="questions",
+        ),
     ] = None
-    out: Annotated[Path, WritesTable("The table of responses to write.")]
+    out: Annotated[
+        Path,
+        WritesTable("The table of responses to write.", kind="responses", name="responses.csv"),
+    ]
     settings: SimulationSettings = SimulationSettings()
     server: Annotated[str | None, Help("Take part in a study of `collect --rehearsal`.")] = None
     browser: Annotated[bool, Help("With --server: use Chromium (Playwright).")] = False

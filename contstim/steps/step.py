@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 _Step = TypeVar("_Step", bound="Step[Any]")
+_CLAUSE_END = re.compile(r"[,:;.](?: |$)| \(")
 _SECTION = re.compile(r"\n\n(Args|Returns|Raises|Yields|Attributes):\n")
 
 
@@ -156,6 +157,7 @@ class Step(Generic[Value]):
     version: ClassVar[int]
     kept: ClassVar[str]
     leave_out: ClassVar[frozenset[str]] = frozenset()
+    own: ClassVar[frozenset[str]] = frozenset()  # fields that a study does not fill in
 
     def __init_subclass__(
         cls, *, name: str, version: int | None = None, kept: str | None = None
@@ -197,6 +199,12 @@ class Step(Generic[Value]):
             new = tuple(moved[text] for text in _each(value))
             object.__setattr__(self, key, new if isinstance(value, tuple) else new[0])
         object.__setattr__(self, name, ())
+
+    @classmethod
+    def summary(cls) -> str:
+        """First clause of the help, as a phrase that begins with a verb."""
+        clause = _CLAUSE_END.split((getdoc(cls) or cls.name).partition("\n")[0])[0]
+        return f"{clause[:1].lower()}{clause[1:]}"
 
     def check(self) -> None:
         """Refuse settings that do not go together, before anything is read or computed.
@@ -265,6 +273,10 @@ class Step(Generic[Value]):
 
     def further_reads(self) -> Iterable[Path]:
         """Files that settings name in a way of their own."""
+        return ()
+
+    def texts_to_edit(self) -> tuple[Path, ...]:
+        """Files in the output folder that are written if missing, for the user to edit."""
         return ()
 
     def specifications(self) -> tuple[str, ...]:

@@ -83,9 +83,12 @@ class SearchTriplets(
 
     models: GivenModels
     sentences: Annotated[
-        Path, Reads("Natural sentences, one a line, or a table.", content="sentences")
+        Path,
+        Reads("Natural sentences, one a line, or a table.", content="sentences", kind="sentences"),
     ]
-    out: Annotated[Path, WritesTable("The table of triplets to write.")]
+    out: Annotated[
+        Path, WritesTable("The table of triplets to write.", kind="triplets", name="triplets.csv")
+    ]
     vocabulary: OfferedWords = None
     settings: SearchRules = SearchRules()
     store: StoreBeside = None
@@ -94,6 +97,8 @@ class SearchTriplets(
         WritesTable(
             "With --enough: also write the best sentences by their number of new words.",
             beside=(".png",),
+            name="frontier.csv",
+            when="settings.nats",
         ),
     ] = None
     execution: Execution = LOCAL
@@ -118,6 +123,10 @@ class SearchTriplets(
             InputError: if a file cannot be read, or settings contradict each other.
         """
         return SearchQuestion(**vars(words_read(self.settings)), seed=self.seed)
+
+    def check(self) -> None:
+        """Refuse settings that do not go together."""
+        self.question()
 
     def store_path(self) -> Path:
         """Return the path of the store of scores and triplets."""

@@ -122,13 +122,21 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
     Example: `contstim vocabulary --text corpus.txt --model kenlm:trigram.arpa --out vocab.txt`
     """
 
-    out: Annotated[Path, Writes("The vocabulary file to write.")]
-    text: Annotated[Path | None, Reads("UTF-8 text, one sentence a line; - for stdin.")] = None
+    out: Annotated[
+        Path, Writes("The vocabulary file to write.", kind="vocabulary", name="vocabulary.txt")
+    ]
+    text: Annotated[
+        Path | None,
+        Reads(
+            "UTF-8 text, one sentence a line; - for stdin.", content="text", kind="training text"
+        ),
+    ] = None
     published: Annotated[
         Path | None, Reads("The folder of resources of the 2023 study.", folder=True)
     ] = None
     models: Annotated[
-        tuple[str, ...], Models("Keep only words that this model knows.", flag="--model")
+        tuple[str, ...],
+        Models("Keep only words that this model knows.", flag="--model", kind="models"),
     ] = ()
     settings: VocabularySettings = _DEFAULTS
     table: Annotated[Path | None, WritesTable("Also write the tokens of each word.")] = None
@@ -142,8 +150,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             return out, *further
         return out, Path(f"{out}.dropped.csv"), *further
 
-    def work(self, reporter: Reporter) -> Outcome[Vocabulary]:
-        """Choose the words, and write them."""
+    def check(self) -> None:
+        """Refuse options that exclude each other, or that would change nothing."""
         if (self.text is None) == (self.published is None):
             raise InputError("The words come from `text` or `published`. Set one of them.")
         if (self.settings.same_token_count or self.table) and not self.models:
@@ -154,6 +162,10 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
                 "The words of `published` are not filtered: options about words need `text`. "
                 "Remove them."
             )
+        self.settings.rules()
+
+    def work(self, reporter: Reporter) -> Outcome[Vocabulary]:
+        """Choose the words, and write them."""
         text_words: TextWords | None = None
         if self.text is not None:
             sentences = read_text(self.text, reporter, prose=self.settings.prose)

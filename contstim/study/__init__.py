@@ -6,13 +6,15 @@
                                    +-- done, stale or missing: by checksums of what was read,
                                        options and the step's version, against the record
 
-toml_lines     in which line of a TOML text a key stands
+toml_lines     line of each key of a TOML text
 problems       what is wrong with a study file, all of it together
-sections       what may stand in a study file, and its types
-study          what a study is made of
+sections       reads sections: each is a command, its keys are the options
+study          what a study is made of: texts, models, stages
 study_file     reads a study file
-stage          a stage: a step with its place in the study
-stages         the stages of a study, in order, and what their steps are given
+stages         makes stages of sections: each reads what others write
+feasibility    checks all that is known before a run
+owners         checks that each path is written by one stage
+places         paths that belong to the study itself
 states         what is done and what is stale, and why, by the records of steps
 running        does what is stale
 planning       what a run would do, whether it can work, what it can show

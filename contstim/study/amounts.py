@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import combinations
-from typing import TYPE_CHECKING
+from math import lcm
+from typing import TYPE_CHECKING, TypeAlias
 
 from contstim.errors import ContstimError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
 from contstim.files.files import is_file
 from contstim.items.counts import read_pair_counts
-from contstim.study.places import StudyFiles
+from contstim.steps.design import MakeDesign
+from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
+from contstim.steps.simulation import SimulatePower
+from contstim.steps.triplets import SearchTriplets
 from contstim.study.study import embedded_text
 
 if TYPE_CHECKING:
-    from contstim.study.study import Study
+    from collections.abc import Iterator, Mapping
 
-ModelPair = tuple[str, str]
+    from contstim.study.problems import Problems
+    from contstim.study.study import Study
+    from contstim.study.toml_lines import Key
+
+ModelPair: TypeAlias = tuple[str, str]
+Selection: TypeAlias = SelectPairs | SelectTriplets | SearchTriplets
 
 
 class StudyNumbers:
-    """Numbers that follow from the design; 0 of what a study does not have.
+    """Numbers that follow from the design; 0 if a study lacks the items.
 
     Attributes:
         models: that are compared.
@@ -30,7 +39,7 @@ class StudyNumbers:
         selected_of: triplets that become trials of every pair of models.
         selected: triplets that become trials, in all.
         pairs_of: natural pairs of every pair of models.
-        pairs_each: natural pairs of a pair of models without a number of its own.
+        pairs_each: natural pairs of a pair of models that no table of counts names.
         natural_pairs: natural pairs, in all.
         minimal_pairs: minimal pairs, in all.
         model_pairs: pairs of models.
@@ -41,38 +50,43 @@ class StudyNumbers:
         trials_each: trials for a participant, at most.
         minutes: for a participant, without pauses and instructions.
         new_sentences: sentences of the trials that are not natural sentences of the study.
+        planned_participants: participants in all by [power]; None without it.
     """
 
     def __init__(self, study: Study) -> None:
-        sections, design = study.sections, study.sections.get("design")
+        made, search = study.step(MakeDesign), study.step(SearchTriplets)
+        selection = study.step(SelectTriplets)
+        pairs, minimal = study.step(SelectPairs), study.step(SelectMinimalPairs)
+        design = None if made is None else made.settings
         self.models = len(study.models)
-        self.searched_each: int = sections["triplets"].per_pair if "triplets" in sections else 0
-        self.pairs_each: int = sections["pairs"].per_pair if "pairs" in sections else 0
-        selected = sections["selection"].per_pair if "selection" in sections else None
-        each = self.searched_each if selected is None else selected
-        self.selected_of = _of_pairs(study, "selection", each)
-        self.pairs_of = _of_pairs(study, "pairs", self.pairs_each)
+        self.searched_each = search.settings.per_pair if search else 0
+        self.pairs_each = pairs.settings.per_pair if pairs else 0
+        self.selected_of = _of_pairs(study, selection or search)
+        self.pairs_of = _of_pairs(study, pairs)
         self.model_pairs = len(self.pairs_of)
         self.searched = self.model_pairs * self.searched_each
         self.selected, self.natural_pairs = (
             sum(numbers.values()) for numbers in (self.selected_of, self.pairs_of)
         )
-        minimal = sections.get("minimal_pairs")
-        self.minimal_pairs: int = self.model_pairs * minimal.per_pair if minimal else 0
-        self.groups: int = design.groups if design else 0
-        self.random_per_group: int = design.random_per_group if design else 0
-        self.catch_per_group: int = design.catch_per_group if design else 0
+        self.minimal_pairs = self.model_pairs * minimal.settings.per_pair if minimal else 0
+        self.groups = design.groups if design else 0
+        self.random_per_group = design.random_per_group if design else 0
+        self.catch_per_group = design.catch_per_group if design else 0
         fillers = self.groups * (self.random_per_group + self.catch_per_group)
         each = 3 if design and design.twins else 1  # trials of a triplet
         of_items = each * self.selected + self.natural_pairs + self.minimal_pairs
         self.trials = of_items + fillers if self.groups else 0
         self.trials_each = -(-self.trials // self.groups) if self.groups else 0
-        seconds: float = design.seconds_per_trial if design else SECONDS_PER_TRIAL
+        seconds = design.seconds_per_trial if design else SECONDS_PER_TRIAL
         self.minutes = self.trials_each * seconds / 60
         # Two synthetic sentences of each triplet, two of each minimal pair, and the shuffled one of
         # each catch trial
         of_items = 2 * (self.selected + self.minimal_pairs)
         self.new_sentences = of_items + self.groups * self.catch_per_group
+        self.planned_participants: int | None = None
+        if self.groups and (power := study.step(SimulatePower)):
+            groups = power.settings.power_groups or self.groups
+            self.planned_participants = groups * power.settings.participants
 
     @property
     def needs(self) -> SentenceNeeds | None:
@@ -91,24 +105,116 @@ class StudyNumbers:
         return needs if needs.in_all else None
 
 
-def _of_pairs(study: Study, section: str, per_pair: int) -> dict[ModelPair, int]:
-    """The number of each pair of models: of the file of counts, or that of all."""
-    file = getattr(study.sections.get(section), "counts", None)
-    own: dict[ModelPair, int] = {}
-    if file is not None:
-        with suppress(ContstimError):  # `feasibility` says why
-            own = read_pair_counts(file)
-    names = [model.name for model in study.models]
-    return {pair: own.get(pair, per_pair) for pair in combinations(names, 2)}
+def _of_pairs(study: Study, step: Selection | None) -> dict[ModelPair, int]:
+    """The number of items of each pair of models: of the file of counts, or that of all pairs."""
+    counts: dict[ModelPair, int] = {}
+    path = getattr(step.settings, "counts", None) if step else None
+    if path is not None:
+        with suppress(ContstimError):  # said of the table itself
+            counts = read_pair_counts(path)
+    per_pair = step.settings.per_pair if step else 0
+    return {pair: counts.get(pair, per_pair) for pair in combinations(study.names, 2)}
 
 
 def most_sentences(study: Study) -> int | None:
-    """No more natural sentences than these can come of the study's text; None where unknown."""
+    """Largest possible number of natural sentences of the study's text; None where unknown."""
     if (embedded := embedded_text(study.texts.natural)) is not None:
         return embedded
-    files = StudyFiles(study)
-    path = files.natural if files.natural_text is None else files.natural_text
+    path = study.texts.natural_text or study.files.get("sentences")
     if path is None or study.texts.prose or not is_file(path):
         return None
     with path.open("rb") as file:
         return sum(1 for line in file if line.strip())
+
+
+def check_numbers(study: Study, problems: Problems) -> None:
+    """Check that numbers of items can be selected, and assigned evenly to groups."""
+    numbers = StudyNumbers(study)
+    # A number that was refused has its default here, from which nothing follows
+    groups = 0 if problems.concern("design", "groups") else numbers.groups
+    search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
+    quantiles = selection.settings.quantiles if selection and search else 0
+    if selection and search:
+        _check_selection(study, selection, numbers, problems)
+    for selecting in (study.step(SelectPairs), selection):
+        if selecting and selecting.settings.per_pair < 1:
+            problems.add((*_key(study, selecting), "per_pair"), "must be 1 or more, not 0.")
+    design = study.step(MakeDesign)
+    if design and design.settings.twins and numbers.selected and 0 < numbers.groups < 3:
+        problems.add(
+            ("design", "groups"),
+            "with `twins` a triplet gives three trials for three different groups, and there are "
+            f"{numbers.groups}: choose 3 groups or more.",
+        )
+    minimal = study.step(SelectMinimalPairs)
+    half = minimal.settings.per_pair // 2 if minimal else 0
+    if groups and half % groups:
+        problems.add(
+            ("select", "minimal_pairs", "per_pair"),
+            f"{half} minimal pairs of each half cannot be dealt out evenly to {groups} groups: "
+            f"choose per_pair = {2 * _next_multiple(half, groups)}, or groups that divide {half}.",
+        )
+    for items, of_pairs, what, step in (
+        (study.step(SelectPairs), numbers.pairs_of, "natural pairs", 1),
+        (selection or search, numbers.selected_of, "triplets", quantiles),
+    ):
+        for key, whom, number in _numbers_of(study, items, of_pairs):
+            if groups and number % groups:
+                multiple = _next_multiple(number, step, groups)
+                problems.add(
+                    key,
+                    f"{number} {what} of {whom} cannot be dealt out evenly to {groups} groups: "
+                    f"choose per_pair = {multiple}, or groups that divide {number}.",
+                )
+    if groups == numbers.groups and not problems.concern("triplets", "per_pair"):
+        most, needs = most_sentences(study), numbers.needs
+        if most is not None and needs is not None and most < needs.in_all:
+            problems.add(
+                ("texts", "natural"),
+                f"holds {most:,} sentences at most, and the study needs {needs.in_all:,} natural "
+                "ones, so that none has to serve twice: give more text, or ask for less.",
+            )
+
+
+def _check_selection(
+    study: Study, selection: SelectTriplets, numbers: StudyNumbers, problems: Problems
+) -> None:
+    """Check that the searches suffice for the selection, and that quantiles divide it."""
+    most, quantiles = numbers.searched_each, selection.settings.quantiles
+    for key, whom, number in _numbers_of(study, selection, numbers.selected_of):
+        if number > most:
+            problems.add(
+                key,
+                f"{number} triplets of {whom} cannot be selected from {most}: raise per_pair under "
+                f"[triplets] to more than {number}.",
+            )
+        if quantiles and number % quantiles:
+            multiple = _next_multiple(number, quantiles, numbers.groups)
+            problems.add(
+                ("select", "triplets", "quantiles"),
+                f"{number} triplets of {whom} cannot be spread evenly over {quantiles} quantiles: "
+                f"choose per_pair = {multiple}, or quantiles that divide {number}, or 0 for none.",
+            )
+
+
+def _numbers_of(
+    study: Study, step: Selection | None, of_pairs: Mapping[ModelPair, int]
+) -> Iterator[tuple[Key, str, int]]:
+    """Yield the key of each number of items, its pairs of models, and the number."""
+    if step is None:
+        return
+    if getattr(step.settings, "counts", None) is None:
+        yield (*_key(study, step), "per_pair"), "each pair of models", step.settings.per_pair
+        return
+    for pair, number in of_pairs.items():
+        yield (*_key(study, step), "counts"), " and ".join(pair), number
+
+
+def _key(study: Study, step: Selection) -> Key:
+    return next(stage.key for stage in study.stages if stage.step is step)
+
+
+def _next_multiple(number: int, *divisors: int) -> int:
+    """The least number, not below a number, that all divisors divide; 0 divides any."""
+    multiple = lcm(*(max(1, divisor) for divisor in divisors))
+    return -(-number // multiple) * multiple

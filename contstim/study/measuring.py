@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 from contstim.files.files import lock_holder, write_text
 from contstim.store.times import times_beside
-from contstim.study.places import LOCK, NATURAL, STORE, VOCABULARY
+from contstim.study.places import LOCK, STORE
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
@@ -53,9 +53,9 @@ def measure(
     with TemporaryDirectory() as folder:
         if supply is not None and supply.found is not None:
             lines = "".join(f"{sentence.text}\n" for sentence in supply.found.sentences)
-            write_text(f"{folder}/{NATURAL.name}", lines)
+            write_text(f"{folder}/{study.files['sentences'].name}", lines)
             if supply.vocabulary is not None:
-                supply.vocabulary.save(f"{folder}/{VOCABULARY.name}")
+                supply.vocabulary.save(f"{folder}/{study.files['vocabulary'].name}")
         command = [sys.executable, "-m", "contstim.study.probe"]
         arguments = [str(study.path), folder, str(max(1.0, seconds - _TO_END))]
         # What this process imports the other one must find

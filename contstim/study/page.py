@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from contstim.reporting.report import Part, Text, Value
-    from contstim.study.stage import StudyStage
     from contstim.study.states import StageState
-    from contstim.study.study import Study
+    from contstim.study.study import Study, StudyStage
 
 _GENERATOR, _RUNNING = "contstim run", "contstim-running"
 _KILLED = "the run ended without a word: it was killed, or the machine stopped."

@@ -33,8 +33,13 @@ from contstim.reporting.report import (
     strong,
 )
 from contstim.reporting.templates import filled
-from contstim.study import places
-from contstim.study.study import RESULTS
+from contstim.steps.analysis import AnalyzeResponses
+from contstim.steps.design import MakeDesign
+from contstim.steps.platforms import ExportTrials
+from contstim.steps.review import WriteReviewPage
+from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
+from contstim.steps.simulation import SimulatePower, SimulateResponses
+from contstim.steps.triplets import SearchTriplets
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -59,27 +64,28 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
         facts: of the study.
         is_done: whether all its stages are done.
     """
-    study, given = facts.study, facts.study.sections
+    study, design = facts.study, facts.study.step(MakeDesign)
     file = link(Path(study.path.name))
-    pages = [page for page in sorted(places.REVIEW.glob("*.html")) if "review" in given]
-    export = next((RESULTS / "export" / name for name in study.exports), None)
+    pages = [step.out for step in study.steps(WriteReviewPage) if step.out.is_file()]
+    exporting = study.step(ExportTrials)
+    export = None if exporting is None else exporting.out
     texts = export if export and (export / "consent.md").is_file() else None
-    of_people = "responses" in given and given["responses"].simulate is None
+    of_people = facts.path("responses") and study.step(SimulateResponses) is None
     step: tuple[str | Span, ...]
     if not is_done:
         step = ("run what is not done: ", code(f"contstim run {study.path.name}"))
-    elif pages and not facts.files.decisions:
+    elif pages and not facts.decisions:
         links = [run for page in pages for run in (link(page), ", ")]
-        step = ("review the items: ", *links, "and name the saved file under decisions in ", file)
+        step = ("review the items: ", *links, "and name the saved file as review in ", file)
     elif texts and not of_people and unfilled_warning(texts):
         step = ("edit the texts that participants read: ", link(texts / "consent.md"))
         step += (", ", link(texts / "debrief.md"))
     elif export and not of_people:
         how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
-        step = ("collect answers: ", how, ", and name them in the section responses of ", file)
-    elif "analysis" not in given:
-        missing = "export.jspsych" if "design" in given else "design"
-        missing = "analysis" if of_people else missing
+        step = ("collect answers: ", how, ", and name them in a section import.NAME of ", file)
+    elif study.step(AnalyzeResponses) is None:
+        missing = "export.jspsych" if design else "design"
+        missing = "analyze" if of_people else missing
         step = (f"add a section [{missing}] to ", file, " and run it again")
     else:
         step = ("hand the study on: ", code(f"contstim archive {study.path.name}"))
@@ -89,11 +95,13 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
 def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
     """What came of a study so far: the verdict, its main figure, and three items."""
     if verdict := facts.analysis.get("verdict"):
-        report = link(places.ANALYSIS / "report.html", "The whole report")
+        report = link(_analysis_folder(facts) / "report.html", "The whole report")
         yield Paragraph((strong("Result: "), f"{verdict} ", report, "."))
-    figures = [*_figures_of_analysis()] if verdict else []
-    further = ("power.png", "summary.png") if facts.trials else ()
-    figures += [Path(f"{places.TRIALS}.{name}") for name in further]
+    figures = [*_figures_of_analysis(facts)] if verdict else []
+    if facts.trials:
+        power = facts.study.step(SimulatePower)
+        figures += [power.writes()[-1]] if power else []
+        figures.append(Path(f"{facts.out(MakeDesign)}.summary.png"))
     for figure in [path for path in figures if path.is_file()][:1]:
         yield from _picture(figure, "models and people" if verdict else "the experiment")
     items: list[Any] = [*(facts.selected or facts.found or facts.pairs or facts.minimal_pairs)]
@@ -102,9 +110,13 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
         yield _item_table(item, scores)
 
 
-def _figures_of_analysis() -> list[Path]:
+def _analysis_folder(facts: StudyFacts) -> Path:
+    return facts.out(AnalyzeResponses) or Path()
+
+
+def _figures_of_analysis(facts: StudyFacts) -> list[Path]:
     """Figures of models and people, that of all trials first."""
-    folder = places.ANALYSIS / "figures"
+    folder = _analysis_folder(facts) / "figures"
     figures = [*folder.glob("*overall*.png"), *folder.glob("accuracy-*.png")]
     return sorted(figures, key=lambda path: ("overall" not in path.name, path))
 
@@ -112,7 +124,7 @@ def _figures_of_analysis() -> list[Path]:
 def _models(facts: StudyFacts) -> Iterator[Part]:
     rows: list[tuple[Value, ...]] = []
     for model, row in zip(facts.study.models, facts.models, strict=True):
-        text = model.training and facts.files.text_of(model)
+        text = model.training and model.training.text
         how = (row["rule"], row["unit"], row["precision"], code(row["fingerprint"]))
         context = code(" ".join(row["context_tokens"]))
         plain = code(without_context(model.specification)[0])
@@ -133,16 +145,17 @@ def _models(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _materials(facts: StudyFacts) -> Iterator[Part]:
-    files, vocabulary = facts.files, facts.files.vocabulary
+    texts, vocabulary = facts.study.texts, facts.path("vocabulary")
     words = facts.vocabulary.get("words", {})
     rows: list[tuple[Value, ...]] = []
-    lines = [facts.record(p).get("sentences") for p in (places.TRAINING, places.NATURAL_TEXT)]
+    own = (texts.training_text, texts.natural_text)
+    lines = [facts.record(path).get("sentences") if path else None for path in own]
     for what, path, number in (
-        ("training text", files.training_text, lines[0]),
-        ("text for natural sentences", files.natural_text, lines[1]),
+        ("training text", texts.training_text, lines[0]),
+        ("text for natural sentences", texts.natural_text, lines[1]),
         ("words that begin a sentence", vocabulary, words.get("initial")),
         ("other words", vocabulary, words.get("inner")),
-        ("natural sentences", files.natural, len(facts.natural) or None),
+        ("natural sentences", facts.path("sentences"), len(facts.natural) or None),
     ):
         if path is not None:
             where = link(path) if path.exists() else path.name
@@ -158,7 +171,7 @@ def _left_out(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _agreement(facts: StudyFacts) -> Iterator[Part]:
-    if facts.files.natural is None or (scores := facts.scores) is None:
+    if (scores := facts.scores) is None:
         return
     if len(scores.models) > 1 and len(scores.log_probs) > 1:
         shares, names = scores.agreement(), short_names(scores.models)
@@ -174,9 +187,10 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
 
     proofs: list[tuple[Value, ...]] = []
     made: Sequence[Sequence[object]] = (facts.pairs, facts.selected, facts.minimal_pairs)
-    paths = (places.PAIRS, places.SELECTED, places.MINIMAL_PAIRS)
-    for path, items in zip(paths, made, strict=True):
-        if proof := facts.certificate(path):
+    steps = (SelectPairs, SelectTriplets, SelectMinimalPairs)
+    for step, items in zip(steps, made, strict=True):
+        path = facts.out(step)
+        if path and (proof := facts.certificate(step)):
             numbers = [f"{proof[name]:,.4f}" for name in ("objective", "bound")]
             numbers += [f"{proof['candidates']:,}"]
             certificate = link(Path(f"{path}.certificate.json"), proof["status"])
@@ -199,16 +213,18 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
         table = Table(
             ("model 1", "model 2", *columns), [(*p, *c) for p, c in pairs], 2, is_wide=True
         )
-        yield Paragraph((link(places.TRIPLETS, "All triplets"), ", by pair of models:"))
+        search = facts.study.step(SearchTriplets)
+        assert search is not None, "Without it no triplets are found"
+        yield Paragraph((link(search.out, "All triplets"), ", by pair of models:"))
         yield table
         if facts.figures:
             yield Paragraph((f"Figures{of_these or ' of all'} triplets:",))
             yield figures_table(facts.figures)
-        yield from _picture(Path(f"{places.FRONTIER}.png"), NATS_BY_NEW_WORDS)
+        yield from _picture(Path(f"{search.frontier}.png"), NATS_BY_NEW_WORDS)
 
 
 def _items(facts: StudyFacts) -> Iterator[Part]:
-    found = facts.selected if "selection" in facts.study.sections else facts.found
+    found = facts.selected if facts.study.step(SelectTriplets) else facts.found
     pairs = [pair for pair in facts.pairs if pair.controversial]
     for what, items, value in (
         ("Triplet", found, _words_kept),
@@ -266,11 +282,10 @@ def _folded(groups: Iterator[Part]) -> Iterator[Part]:
 
 def _reviews(facts: StudyFacts) -> Iterator[Part]:
     rows: list[tuple[Value, ...]] = []
-    for what in ("pairs", "triplets", "trials"):
-        page = places.REVIEW / f"{what}.html"
+    for page in (step.out for step in facts.study.steps(WriteReviewPage)):
         if record := facts.record(page):
             flagged = f"{record['flagged']} ({record['flagged'] / record['items']:.0%})"
-            rows.append((link(page, f"{what} to look at"), record["items"], flagged))
+            rows.append((link(page, f"{page.stem} to look at"), record["items"], flagged))
     if rows:
         yield Table(("page", "items", "with flags"), rows)
     if facts.reviewers:
@@ -279,12 +294,12 @@ def _reviews(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _design(facts: StudyFacts) -> Iterator[Part]:
-    trials = facts.trials
-    if not trials:
+    trials, made = facts.trials, facts.study.step(MakeDesign)
+    if not trials or not made:
         return
     conditions = Counter(trial.condition for trial in trials)
     longest = max(Counter(trial.group for trial in trials).values())
-    minutes = longest * facts.study.sections["design"].seconds_per_trial / 60
+    minutes = longest * made.settings.seconds_per_trial / 60
     rows = [
         ("groups of participants", f"{facts.groups:,}"),
         ("trials for each participant", f"{longest:,}"),
@@ -293,14 +308,14 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
         *((f"{name} trials", f"{number:,}") for name, number in conditions.items()),
     ]
     yield Table(("", "number"), rows)
-    if changed := facts.record(places.TRIALS).get("changed"):
+    if changed := facts.record(MakeDesign).get("changed"):
         changes = [(item["item_id"], item["rule"], item["key"]) for item in changed]
         title = f"{counted(len(changed), 'trial')} that nobody rejected changed after the review"
         yield Details(title, [Table(("trial", "rule", "key"), changes, texts=3)])
-    picture = Path(f"{places.TRIALS}.summary.png")
+    picture = Path(f"{made.out}.summary.png")
     yield from _picture(picture, "trials by group, sources, and balance")
-    summary = link(Path(f"{places.TRIALS}.summary.md"), "the summary of the design")
-    yield Paragraph((link(places.TRIALS, "All trials"), "; ", summary, "."))
+    summary = link(Path(f"{made.out}.summary.md"), "the summary of the design")
+    yield Paragraph((link(made.out, "All trials"), "; ", summary, "."))
 
 
 def _picture(path: Path, alternative: str) -> Iterator[Part]:
@@ -309,7 +324,7 @@ def _picture(path: Path, alternative: str) -> Iterator[Part]:
 
 
 def _participant(facts: StudyFacts) -> Iterator[Part]:
-    exports = [path for name in facts.study.exports if (path := RESULTS / "export" / name).is_dir()]
+    exports = [step.out for step in facts.study.steps(ExportTrials) if step.out.is_dir()]
     # Beside an archive for JATOS, the page that is packed in it lies in a folder of its own
     folders = {path: path / "page" if (path / "page").is_dir() else path for path in exports}
     page = next((each for each in folders.values() if (each / "labels.csv").is_file()), None)
@@ -337,9 +352,10 @@ def _participant(facts: StudyFacts) -> Iterator[Part]:
 def _power(facts: StudyFacts) -> Iterator[Part]:
     from contstim.experiments.design.power_report import ALTERNATIVE
 
-    if not facts.simulation:
+    step = facts.study.step(SimulatePower)
+    if not step or not facts.simulation:
         return
-    sizes = Path(f"{places.TRIALS}.power-sizes.csv")
+    comparisons, sizes, text, figure = step.writes()
     table = read_table(sizes)
     names = ("first_low", "first_high", "significantly_better_low", "significantly_better_high")
     columns = (table[name] for name in ("scope", *names, "detectable_difference"))
@@ -350,16 +366,16 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
         planned.setdefault(scope, (scope, *shares, f"{float(least):.2f}" if least != "" else "–"))
     header = ("trials", "comes first", "significantly better", "smallest difference found")
     yield Table(header, list(planned.values()))
-    yield from _picture(Path(f"{places.TRIALS}.power.png"), ALTERNATIVE)
-    report = link(
-        Path(f"{places.TRIALS}.power.md"), "Assumptions, and what more people or items would buy"
+    yield from _picture(figure, ALTERNATIVE)
+    report = link(text, "Assumptions, and what more people or items would buy")
+    yield Paragraph(
+        (report, "; ", link(comparisons, "all comparisons"), ", ", link(sizes, "all sizes"), ".")
     )
-    comparisons = link(Path(f"{places.TRIALS}.power.csv"), "all comparisons")
-    yield Paragraph((report, "; ", comparisons, ", ", link(sizes, "all sizes"), "."))
 
 
 def _people(facts: StudyFacts) -> Iterator[Part]:
-    report, models = places.ANALYSIS / "report.html", places.ANALYSIS / "tables" / "models.csv"
+    folder = _analysis_folder(facts)
+    report, models = folder / "report.html", folder / "tables" / "models.csv"
     if not facts.analysis:
         return
     people, left_out = facts.analysis.get("participants"), facts.analysis.get("left_out", {})
@@ -390,18 +406,18 @@ def accuracies(path: Path) -> Table:
     return Table(("model", *scopes), [(m, *(cell(m, scope) for scope in scopes)) for m in models])
 
 
-_ITEM_STAGES = frozenset({"pairs", "triplets", "selection", "minimal_pairs"})
+_ITEM_STAGES = frozenset({"triplets", "select", "near-pairs", "evaluate"})
 # Heading → what stands under it, and the first words of the stages that it is made of
 SECTIONS: dict[str, tuple[Callable[[StudyFacts], Iterator[Part]], frozenset[str]]] = {
-    "Models": (_models, frozenset({"model", "scores"})),
+    "Models": (_models, frozenset({"model", "score"})),
     "Texts, words and sentences": (_materials, frozenset({"text", "vocabulary", "sentences"})),
-    "How often the models agree": (_agreement, frozenset({"scores"})),
+    "How often the models agree": (_agreement, frozenset({"score"})),
     "Pairs and triplets": (_numbers, _ITEM_STAGES),
     "Some items": (_items, _ITEM_STAGES),
     "Reviews": (_reviews, frozenset({"review"})),
     "The experiment": (_design, frozenset({"design"})),
     "What a participant will see": (_participant, frozenset({"design", "export"})),
     "What the experiment can show": (_power, frozenset({"power"})),
-    "Who agrees with people": (_people, frozenset({"responses", "analysis"})),
+    "Who agrees with people": (_people, frozenset({"simulate", "import", "analyze"})),
     "What was left out": (_left_out, frozenset({"vocabulary", "sentences", "triplets"})),
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from math import ceil
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,12 +31,17 @@ from contstim.items.stimuli import read_stimuli
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.optimization.selection.strata import strata
 from contstim.reporter import SILENT
-from contstim.steps.analysis import AnalysisSettings
+from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses
+from contstim.steps.design import MakeDesign
 from contstim.steps.fields import uncapped_words
+from contstim.steps.selection import SelectPairs, SelectTriplets
+from contstim.steps.sentences import FindSentences
+from contstim.steps.simulation import SimulatePower, SimulateResponses
+from contstim.steps.triplets import SearchTriplets
+from contstim.steps.vocabulary import MakeVocabulary
 from contstim.study.amounts import StudyNumbers
 from contstim.study.measuring import measure as measure_study
 from contstim.study.measuring import stored_times
-from contstim.study.places import SCORES, StudyFiles
 from contstim.study.states import stage_states
 from contstim.study.supply import lacking, natural_supply, too_few
 from contstim.study.times import TimeEstimates
@@ -50,6 +55,7 @@ if TYPE_CHECKING:
 
     from contstim.experiments.analysis.families import Detectability, ModelContrast
     from contstim.reporter import Reporter
+    from contstim.steps.step import Step
     from contstim.store.times import Times
     from contstim.study.study import Study
     from contstim.study.supply import NaturalSupply
@@ -150,7 +156,9 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
     states = stage_states(study)
     with chdir(study.folder):
         numbers, supply = StudyNumbers(study), None
-        undone = {each.stage.name for each in states if each.state != "done"}
+        stages = [each.stage for each in states if each.state != "done"]
+        undone = {type(stage.step) for stage in stages}
+        unwritten = {path for stage in stages for path in stage.writes}
         cautions: list[str] = []
         try:
             supply = natural_supply(study, states, reporter, began + _READING)
@@ -168,16 +176,16 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
             times = TimeEstimates(study, numbers, n_natural, measured).of_stages(states)
         amounts, plans = _amounts(study, numbers), []
         for state, time in zip(states, times, strict=True):
-            name, about = state.stage.name, state.stage.about
-            what = f"{about}: {amounts[name]}" if name in amounts else about
+            amount = amounts.get(type(state.stage.step), "")
+            what = f"{state.stage.about}: {amount}" if amount else state.stage.about
             known = (time.shortest, time.longest, time.basis, time.reason)
-            plans.append(StagePlan(name, state.state, what, state.because, *known))
+            plans.append(StagePlan(state.stage.name, state.state, what, state.because, *known))
         # Files of stages that a run does again say nothing about what it will find
-        has_scores = "pairs" in undone and "scores" not in undone
+        has_scores = SelectPairs in undone and study.files.get("scores") not in unwritten
         admissible = _admissible(study) if has_scores else ()
         cautions = [
             *_candidates(study, numbers),
-            *([] if undone & {"vocabulary", "sentences"} else _word_caps(study, numbers)),
+            *([] if undone & {MakeVocabulary, FindSentences} else _word_caps(study, numbers)),
             *too_few(numbers, supply),
             *_rivals(study, admissible),
             *_contradictions(study),
@@ -198,41 +206,42 @@ def _contexts(study: Study, measured: Times) -> Iterator[str]:
             yield f"{model.name}: {caution}"
 
 
-def _amounts(study: Study, numbers: StudyNumbers) -> dict[str, str]:
-    """Numbers of what stages make, by name."""
-    power = study.sections.get("power")
+def _amounts(study: Study, numbers: StudyNumbers) -> dict[type[Step[Any]], str]:
+    """Numbers of what steps make."""
+    power = study.step(SimulatePower)
     return {
-        "pairs": f"{numbers.natural_pairs:,}",
-        "triplets": f"{numbers.searched_each:,} for each pair of models",
-        "selection": f"{numbers.selected:,} of {numbers.searched:,}",
-        "design": f"{numbers.trials:,}, {counted(numbers.groups, 'group')}",
-        "power": f"{power.simulations:,} times for each model" if power else "",
+        SelectPairs: f"{numbers.natural_pairs:,}",
+        SearchTriplets: f"{numbers.searched_each:,} for each pair of models",
+        SelectTriplets: f"{numbers.selected:,} of {numbers.searched:,}",
+        MakeDesign: f"{numbers.trials:,}, {counted(numbers.groups, 'group')}",
+        SimulatePower: f"{power.settings.simulations:,} times for each model" if power else "",
     }
 
 
 def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
     """Number of natural sentences that models tell apart, by who rejects and who accepts them."""
-    names, pairs = [model.name for model in study.models], study.sections.get("pairs")
-    if pairs is None or len(names) < 2 or not SCORES.is_file():
+    names, pairs = study.names, study.step(SelectPairs)
+    if pairs is None or len(names) < 2 or not pairs.scores.is_file():
         return ()
-    scores = ScoreTable.read(SCORES)
+    scores = ScoreTable.read(pairs.scores)
     if not {*names} <= {*scores.models}:
         return ()
     log_probs = np.stack([scores.column(name) for name in names], axis=1)
-    table = ScoreTable(None, tuple(names), log_probs)
-    (whole,) = strata(table, NaturalQuestion(agreeing=pairs.agreeing))
+    table = ScoreTable(None, names, log_probs)
+    (whole,) = strata(table, NaturalQuestion(agreeing=pairs.settings.agreeing))
     numbers = whole.admissible().tolist()
     return tuple((*pair, n) for pair, n in zip(permutations(names, 2), numbers, strict=True))
 
 
 def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterator[str]:
     """Models too much alike for as many natural pairs as are asked for."""
-    pairs = study.sections.get("pairs")
+    step = study.step(SelectPairs)
+    pairs = None if step is None else step.settings
     for reject, accept, number in admissible:
         if pairs is not None and pairs.counts is None and number < pairs.per_pair:
             yield (
-                f"[pairs] {reject} and {accept} are much alike: about {number:,} natural sentences "
-                f"are below the median of {reject} and at or above that of {accept}, and "
+                f"[select.natural] {reject} and {accept} are much alike: about {number:,} natural "
+                f"sentences are below the median of {reject} and at or above that of {accept}, and "
                 f"{counted(pairs.per_pair, 'pair')} need as many. Give more sentences, ask for "
                 f"fewer pairs, or compare other models."
             )
@@ -240,10 +249,10 @@ def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterato
 
 def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     """Caution where too few triplets are searched for what is to be selected of them."""
-    selection = study.sections.get("selection")
+    selection = study.step(SelectTriplets)
     if selection is None or not numbers.searched:
         return
-    searched, selected = numbers.searched_each, selection.per_pair
+    searched, selected = numbers.searched_each, selection.settings.per_pair
     if searched < _FEWEST_CANDIDATES * selected:
         only = "; if a single one is missing, there is no selection" if searched == selected else ""
         yield (
@@ -255,24 +264,26 @@ def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
 
 def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     """Caution if a cap on words leaves too little room for the selected sentences."""
-    files, selection = StudyFiles(study), study.sections.get("selection")
-    given = [path for path in (files.vocabulary, files.natural) if path and path.is_file()]
-    if len(given) < 2 or selection is None or selection.word_cap is None:
+    search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
+    cap = selection.settings.word_cap if selection else None
+    if search is None or selection is None or search.vocabulary is None or cap is None:
         return
-    uncapped = uncapped_words(selection.uncapped, selection.word_cap)
-    table = tag_table(selection.tags)
+    if not (search.vocabulary.is_file() and search.sentences.is_file()):
+        return
+    uncapped = uncapped_words(selection.settings.uncapped, cap)
+    table = tag_table(search.settings.tags)
 
     def lemmas(words: Iterable[str]) -> set[str]:
         return {table.lemma(word) for word in map(str.lower, words) if word not in uncapped}
 
-    words = lemmas(Vocabulary.load(given[0]).words)
-    counting = [len(lemmas(sentence.words)) for sentence in read_stimuli(given[1])]
+    words = lemmas(Vocabulary.load(search.vocabulary).words)
+    counting = [len(lemmas(sentence.words)) for sentence in read_stimuli(search.sentences)]
     a_sentence = sum(counting) / max(len(counting), 1)
-    needed, room = 3 * numbers.selected * a_sentence, selection.word_cap * len(words)
+    needed, room = 3 * numbers.selected * a_sentence, cap * len(words)
     if 3 * needed > room:
         yield (
-            f"[selection] word_cap: {3 * numbers.selected:,} sentences of {a_sentence:.1f} words "
-            f"that count would use {needed / max(room, 1):.0%} of the room that the cap leaves "
+            f"[select.triplets] word_cap: {3 * numbers.selected:,} sentences of {a_sentence:.1f} "
+            f"words that count would use {needed / max(room, 1):.0%} of the room that the cap leaves "
             f"{counted(len(words), 'word')}, so there may be no selection. Raise word_cap, to "
             f"{ceil(needed / max(len(words), 1))} at the very least, or ask for fewer triplets."
         )
@@ -280,26 +291,25 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
 
 def _contradictions(study: Study) -> Iterator[str]:
     """Numbers that two sections of a study state differently."""
-    power, responses = study.sections.get("power"), study.sections.get("responses")
-    settings, planned = _analysis(study), StudyFiles(study).planned_participants
-    if power is not None and power.smallest_effect != settings.smallest_effect:
+    power, simulation = study.step(SimulatePower), study.step(SimulateResponses)
+    settings, planned = _analysis(study), StudyNumbers(study).planned_participants
+    if power is not None and power.settings.smallest_effect != settings.smallest_effect:
         yield (
-            f"[power] takes {power.smallest_effect:g} for the smallest difference that matters, "
-            f"[analysis] {settings.smallest_effect:g}: state one in both."
+            f"[power] takes {power.settings.smallest_effect:g} for the smallest difference that "
+            f"matters, [analyze] {settings.smallest_effect:g}: state one in both."
         )
-    if responses is not None and planned is not None and responses.simulate is not None:
-        simulated = responses.participants or planned
-        if simulated != planned:
-            yield (
-                f"[power] plans {planned:,} participants, and the preregistration says so, "
-                f"[responses] simulates {simulated:,}: leave out the participants of [responses] "
-                "to simulate as many as are planned."
-            )
+    simulated = simulation and simulation.settings.participants
+    if planned and simulated and simulated != planned:
+        yield (
+            f"[power] plans {planned:,} participants, and the preregistration says so, "
+            f"[simulate] simulates {simulated:,}: leave out the participants of [simulate] "
+            "to simulate as many as are planned."
+        )
 
 
 def _analysis(study: Study) -> AnalysisSettings:
-    settings: AnalysisSettings = study.sections.get("analysis", AnalysisSettings())
-    return settings
+    step = study.step(AnalyzeResponses)
+    return AnalysisSettings() if step is None else step.settings
 
 
 def contrasts_of(study: Study) -> Sequence[ModelContrast]:
@@ -308,7 +318,7 @@ def contrasts_of(study: Study) -> Sequence[ModelContrast]:
     Raises:
         InputError: the table cannot be read.
     """
-    stated, names = _analysis(study).contrasts, [model.name for model in study.models]
+    stated, names = _analysis(study).contrasts, study.names
     return every_contrast(names) if stated is None else read_contrasts(stated, names)
 
 

@@ -26,11 +26,12 @@ from contstim.models.costs import ReportingTally, counting
 from contstim.optimization.jobs.floors import floors_of
 from contstim.optimization.jobs.queues import Searches, pairs_sharing_models, search_key
 from contstim.optimization.jobs.tasks import InspectionTask, SearchContext, shared_words
+from contstim.steps.sentences import FindSentences
 from contstim.steps.training import TrainNetwork
 from contstim.steps.triplets import SearchTriplets
 from contstim.store import Store, TripletStore
 from contstim.store.times import times_beside
-from contstim.study.places import STORE, StudyFiles
+from contstim.study.places import STORE
 from contstim.study.states import stage_states
 from contstim.study.study_file import read_study
 from contstim.study.times import SURE, is_ngram, training_key
@@ -88,9 +89,8 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
             with _told(step.out.name):
                 _probe_training(step, folder)
     search = next((step for step in undone if isinstance(step, SearchTriplets)), None)
-    files = StudyFiles(study)
-    natural = files.natural and _path(files.natural, folder)
-    sentences = [*dict.fromkeys(read_stimuli(natural))] if natural else _embedded(files)
+    natural = "sentences" in study.files and _path(study.files["sentences"], folder)
+    sentences = [*dict.fromkeys(read_stimuli(natural))] if natural else _embedded(study)
     searcher = _Searcher(study.loading, search, folder, sentences)
     there = [
         model.specification
@@ -104,11 +104,13 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
         searcher.search(there, deadline)
 
 
-def _embedded(files: StudyFiles) -> list[Sentence]:
+def _embedded(study: Study) -> list[Sentence]:
     """Sentences of the embedded English, of the length of the study's."""
     from contstim.english import generate
 
-    return [*generate(_SENTENCES, words=files.only_length, seed=0)]
+    finding = study.step(FindSentences)
+    shortest, longest = finding.settings.lengths() if finding else (8, None)
+    return [*generate(_SENTENCES, words=None if longest else shortest, seed=0)]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Problems of a study file: gathered, so that all of them are told together."""
+"""Problems of a study file, which are collected and reported together."""
 
 from __future__ import annotations
 
@@ -22,18 +22,33 @@ _OPTION = re.compile(r"--([a-z][a-z-]*)")
 _FIELD = re.compile(r"`([a-z][a-z0-9_]*)`")
 
 
-_REMOVED = dict.fromkeys(
-    ("prompt", "context"),
+_OF_A_MODEL = (
     "there is no such key here: each model has its own `context` in [models], such as "
-    'NAME = { model = "hf:gpt2", context = ". " }.',
+    'NAME = { model = "hf:gpt2", context = ". " }.'
 )
+_RENAMED = {
+    "scores": "is now [score].",
+    "pairs": "is now [select.natural].",
+    "selection": "is now [select.triplets].",
+    "minimal_pairs": "is now [evaluate.blimp] with data, and [select.minimal_pairs].",
+    "responses": "is now [simulate], [import.NAME], or the key responses of [analyze].",
+    "analysis": "is now [analyze].",
+    "review.decisions": "is now the key review of [select.natural], [select.triplets], "
+    "[select.minimal_pairs] and [design].",
+    "vocabulary.file": "is now the key vocabulary of [sentences] and [triplets].",
+    "sentences.file": "is now the key sentences of [triplets] and [design].",
+    "sentences.exclude_training": "is now exclude = [].",
+    "loading.prompt": _OF_A_MODEL,
+    "loading.context": _OF_A_MODEL,
+}
+"""Sections and keys that have other names now, or are elsewhere."""
 
 
 class Problems:
     """The problems of one study file, each once."""
 
     def __init__(self, path: Path, text: str) -> None:
-        self._path = path
+        self._path, self._text = path, text.replace(" ", "")
         self._lines = lines_of_keys(text)
         self._told: set[tuple[int, str, str]] = set()  # line, key as a user finds it, text
 
@@ -41,11 +56,26 @@ class Problems:
         return bool(self._told)
 
     def add(self, key: Key, text: str) -> None:
-        """A problem of a key, such as `("pairs", "per_pair")`: what is wrong, and what to do."""
+        """Add a problem of a key.
+
+        Args:
+            key: such as `("select", "natural", "per_pair")`. If it is a section, the first key that
+                the text names is used instead.
+            text: the problem and its remedy.
+        """
         # Settings speak of options, which are keys here
         text = _OPTION.sub(lambda option: option[1].replace("-", "_"), text)
+        named = ((*key, name) for name in _FIELD.findall(text))
+        key = next((each for each in named if each in self._lines), key)
         line = line_of(self._lines, key) or 0
-        self._told.add((line, key_text(key), _FIELD.sub(r"\1", text)))
+        self._told.add((line, self._show(key), _FIELD.sub(r"\1", text)))
+
+    def _show(self, key: Key) -> str:
+        """Write a key as it is in the file, such as `[select.natural] per_pair`."""
+        parts = [name.replace("\0", "\\u0000") for name in key]
+        section = ".".join(parts[:2])
+        depth = 2 if len(parts) > 1 and f"[{section}]" in self._text else 1
+        return f"[{'.'.join(parts[:depth])}] {'.'.join(parts[depth:])}".rstrip()
 
     @contextmanager
     def of(self, key: Key) -> Iterator[None]:
@@ -56,11 +86,12 @@ class Problems:
             self.add(key, str(error))
 
     def refuse_unknown(self, table: Key, keys: Iterable[str], known: Iterable[str]) -> None:
-        """A problem for each key of a table that there is not, with the nearest that there is."""
+        """Add a problem for each unknown key of a table, with the most similar known key."""
         names = list(known)
         for key in keys:
-            if key in _REMOVED and key not in names:
-                self.add((*table, key), _REMOVED[key])
+            renamed = _RENAMED.get(".".join((*table, key)))
+            if renamed and key not in names:
+                self.add((*table, key), renamed)
             elif key not in names:
                 near = get_close_matches(key, names, n=1, cutoff=0.5)
                 remedy = (
@@ -91,7 +122,7 @@ class Problems:
 
     def concern(self, *key: str) -> bool:
         """True if there is a problem of a section or key, from which others may only follow."""
-        return any(told.startswith(key_text(key)) for _, told, _ in self._told)
+        return any(told.startswith(self._show(key)) for _, told, _ in self._told)
 
     def raise_any(self) -> None:
         """Refuse the file if there is any problem.
@@ -105,9 +136,3 @@ class Problems:
                 for line, key, text in sorted(self._told)
             )
             raise InputError(f"{self._path} has {counted(len(self._told), 'problem')}:{listed}")
-
-
-def key_text(key: Key) -> str:
-    """A key as a user finds it in the file, such as `[pairs] per_pair`."""
-    section, *names = (name.replace("\0", "\\u0000") for name in key)
-    return f"[{section}] {'.'.join(names)}".rstrip()

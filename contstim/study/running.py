@@ -6,12 +6,12 @@ import json
 import os
 import shutil
 from contextlib import chdir, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ContstimError, InfeasibleError, InputError
 from contstim.files.files import file_lock, write_text
@@ -23,8 +23,7 @@ from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.study.amounts import StudyNumbers
 from contstim.study.measuring import stored_times
 from contstim.study.page import refuse_foreign_page, write_page
-from contstim.study.places import LOCK, PAGE, StudyFiles, check_links
-from contstim.study.stages import stages_of
+from contstim.study.places import ARCHIVED, LOCK, PAGE, RESULTS, check_links
 from contstim.study.states import (
     basis_of,
     begun_path,
@@ -33,16 +32,15 @@ from contstim.study.states import (
     record_of,
     state_of,
 )
-from contstim.study.study import RESULTS
 from contstim.study.supply import natural_supply, too_few
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.reporting.report import Part
-    from contstim.study.stage import StudyStage
+    from contstim.steps.step import Step
     from contstim.study.states import StageState
-    from contstim.study.study import Study
+    from contstim.study.study import Study, StudyStage
 
 
 _PAGE_SECONDS = 30.0  # between two tables of a stage on the page
@@ -98,7 +96,7 @@ def run_study(
     """
     with chdir(study.folder), _alone():
         _remove_partial_files()
-        stages = stages_of(study)
+        stages = study.stages
         chosen = stages[: _indices(last, stages)[-1] + 1] if last is not None else stages
         again = {stages[index].name for index in _indices(first, stages)} if first else set()
         done: list[str] = []
@@ -133,7 +131,7 @@ def run_study(
                     running, states[index] = None, state_of(stage, "done", record=record)
                     end(stage, record)
                     done.append(stage.name)
-                if StudyFiles(study).natural in stage.writes:
+                if study.files.get("sentences") in stage.writes:
                     few = [*too_few(StudyNumbers(study), natural_supply(study, states, reporter))]
                     reporter.warn("".join(few))
                 if record is not None and not record.complete:
@@ -181,18 +179,42 @@ def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
         # Not what an interrupted attempt began: nothing of another one may be left in its folders
         for path in stage.writes:
             # An export replaces its own files, and keeps the texts that the user has edited
-            if path.is_dir() and not stage.texts:
+            if path.is_dir() and not stage.step.texts_to_edit():
                 _remove(path)
         text = json.dumps(basis, indent=2, ensure_ascii=False)
         write_text(begun_path(stage), f"{text}\n")
     with recorded_as(("contstim", "run", study.path.name)):
-        stage.prepare()
-        perform(stage.step, reporter)
+        _take_archived(stage.step.texts_to_edit())
+        perform(_with_earlier(stage.step), reporter)
     record = record_of(stage)
     if record is None:  # it was written a moment ago
         raise InputError(f"The record of {stage.name} was taken away while it was done.")
     _remove(begun_path(stage))
     return record
+
+
+def _with_earlier(step: Step[Any]) -> Step[Any]:
+    """The step with its tables as they are before a review, or as they are in an archive.
+
+    So what nobody rejects stays, from one review to the next.
+    """
+    values = {field.name: value for field, value in step.values()}
+    if not values.get("review") or values.get("earlier", True):
+        return step
+    tables = dict.fromkeys((*step.writes()[:1], RESULTS / "trials.csv"))
+    archived = {table: ARCHIVED / table.relative_to(RESULTS) for table in tables}
+    found = (table if table.is_file() else archived[table] for table in tables)
+    reviewing: Any = step
+    return replace(reviewing, earlier=tuple(path for path in found if path.is_file()))  # type: ignore[no-any-return]
+
+
+def _take_archived(texts: Sequence[Path]) -> None:
+    """Take texts that the author of an archive wrote, where none are there."""
+    for text in texts:
+        archived = ARCHIVED / text.relative_to(RESULTS)
+        if archived.is_file() and not text.exists():
+            text.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(archived, text)
 
 
 @contextmanager

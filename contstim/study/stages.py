@@ -1,380 +1,336 @@
-"""The stages of a study, in order: which steps follow from its file, and what they are given.
+"""Stages of a study: each section is a step that reads the files of other sections.
 
-    texts -> models -> vocabulary -> sentences -> scores -> pairs -------+
-                           |             |                               |
-                           +-------------+----> triplets -> selection ---+--> design --> exports
-                                                                |               |
-                                                             review       trial scores --> power
-                                                                                |
-                                                     responses <----------------+--> analysis
+A field of a step declares the kind of its file (`contstim.options.Help.kind`):
 
-A stage that the file does not name is left out, unless a stage that it names needs it. All paths
-are relative to the study's folder, in which the stages run.
+    [sentences] --sentences--> [select.natural] --pairs-----+
+         |                                                  +--> [design] --trials--> [analyze]
+         +--------> [triplets] --triplets--> [select.triplets] --triplets--+
+
+If a section leaves a field out, the field gets the file of its kind that another section writes or
+names, or a value of the study itself: texts, models, seed, store and loading. All paths are
+relative to the study's folder, in which the stages run.
 """
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import replace
-from functools import partial
+from dataclasses import MISSING, dataclass, replace
 from itertools import product
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from contstim.evaluation.settings import Method
-from contstim.experiments.platforms.jspsych.study import PageSettings
-from contstim.experiments.responses.questionnaire import questions_beside
+from contstim.errors import ContstimError, InputError
 from contstim.files.files import path_inside
-from contstim.items.reviews import ItemKind, read_reviews
-from contstim.models.training.settings import TRANSFORMER_TRAINING
-from contstim.steps.analysis import AnalyzeResponses
-from contstim.steps.design import MakeDesign
-from contstim.steps.evaluation import EvaluateMinimalPairs
+from contstim.options import Models, Reads, Writes
+from contstim.steps import BY_DEFAULT, step_named, step_names
 from contstim.steps.generation import GenerateSentences
-from contstim.steps.platforms import WriteQuestions, export_step, import_step
-from contstim.steps.review import WriteReviewPage
-from contstim.steps.scoring import ScoreSentences
-from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
-from contstim.steps.sentences import FindSentences
-from contstim.steps.simulation import SimulatePower, SimulateResponses
-from contstim.steps.training import TRAININGS, TrainNgram
-from contstim.steps.triplets import SearchTriplets
-from contstim.steps.vocabulary import MakeVocabulary
-from contstim.study import places
-from contstim.study.places import StudyFiles
-from contstim.study.sections import SentencesSection
-from contstim.study.single_steps import stages_of_steps
-from contstim.study.stage import StudyStage
-from contstim.study.study import RESULTS, NgramSettings, embedded_text
+from contstim.steps.platforms import WriteQuestions
+from contstim.steps.step import Step, fields_of
+from contstim.study.places import NATURAL_TEXT, QUESTIONS, RESULTS, STORE, TRAINING
+from contstim.study.sections import Section
+from contstim.study.study import StudyStage, embedded_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.experiments.responses.table import Response
-    from contstim.steps.step import Step
+    from contstim.steps.step import Field
+    from contstim.study.problems import Problems
     from contstim.study.study import Study
 
 
-def stages_of(study: Study) -> list[StudyStage]:
-    """The stages that a study needs, each behind those whose files it reads."""
-    files = StudyFiles(study)
-    further = stages_of_steps(files)
-    read = {path for stage in further for path in stage.reads}
-    stages = [
-        *_texts(files),
-        *_models(files),
-        *_language(files),
-        *_scores(files, read),
-        *_items(files),
-        *_design(files),
-        *_people(files, read),
-        *_exports(files),
-        *_analysis(files),
+def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -> Study:
+    """Return the study with its stages, each after the stages whose files it reads.
+
+    Args:
+        study: the study without stages.
+        sections: sections of its file.
+        problems: gets sections that lack something.
+    """
+    wiring = _Wiring(study, sections, problems)
+    stages = []
+    for draft in wiring.drafts:  # the loop may append to it
+        try:
+            stages.append(wiring.stage(draft))
+        except ContstimError as error:
+            problems.add(draft.section.key, str(error))
+    keys = [section.key for section in sections]
+    stages.sort(key=lambda stage: (*keys, stage.key).index(stage.key))
+    kinds = {kind for draft in wiring.drafts for kind in (*draft.reads, *draft.writes)}
+    found = {kind: wiring.find(kind, Step, by_default=False) for kind in sorted(kinds)}
+    files = {kind: values[0] for kind, values in found.items() if len(values) == 1}
+    ordered = _sort_stages([*_texts_and_models(study, sections), *stages])
+    return replace(study, stages=ordered, files=files)
+
+
+def _texts_and_models(study: Study, sections: Sequence[Section]) -> Iterator[StudyStage]:
+    """Make the stages of `[texts]`, `[models]` and `[[questions]]`."""
+    # Natural sentences of the length that is asked for, and each text of another seed
+    words = next((s.values.get("words") for s in sections if s.key == ("sentences",)), None) or "8"
+    length = int(words) if words.isdecimal() else None
+    texts = [
+        ("training", study.texts.training, TRAINING, None),
+        ("natural", study.texts.natural, NATURAL_TEXT, length),
+        *(
+            (f"of {model.name}", model.own_text, model.embedded_text, None)
+            for model in study.models
+        ),
     ]
-    return _ordered([*stages, *further]) if further else stages
+    for seed, (name, text, out, words_each) in enumerate(texts, study.seed):
+        number = embedded_text(text)
+        if number is not None:
+            step = GenerateSentences(out=out, number=number, words=words_each, seed=seed)
+            about = f"write {number:,} sentences of the embedded English"
+            key = ("models", name[3:]) if name.startswith("of ") else ("texts", name)
+            yield StudyStage(f"text {name}", about, step, key)
+    for model in study.models:
+        if model.training is not None:
+            key = ("models", model.name)
+            yield StudyStage(f"model {model.name}", f"train {model.name}", model.training, key)
+    if study.questions:
+        writing = WriteQuestions(questions=study.questions, out=QUESTIONS)
+        about = "write the questions to participants"
+        yield StudyStage("questions", about, writing, ("questions",))
 
 
-def _written(stages: Sequence[StudyStage]) -> list[tuple[StudyStage, Path]]:
-    return [(stage, path) for stage in stages for path in stage.writes]
+@dataclass(frozen=True)
+class _Draft:
+    """A stage to be made.
+
+    Attributes:
+        section: its section; an empty one if no section asks for the stage.
+        choice: index of its input among alternatives such as `pairs|triplets`.
+        name: name of the stage.
+        outputs: path of each output, by the name of its field.
+        reads: kinds of its inputs.
+        writes: kind → path of its outputs.
+    """
+
+    section: Section
+    choice: int
+    name: str
+    outputs: Mapping[str, Path]
+    reads: frozenset[str]
+    writes: Mapping[str, Path]
 
 
-def _ordered(stages: Sequence[StudyStage]) -> list[StudyStage]:
-    """The stages, each behind those whose files it reads, and else as they are."""
+def _draft(section: Section, choice: int = 0, *, is_first: bool = True) -> _Draft:
+    """Prepare a stage of a section.
+
+    Args:
+        section: the section.
+        choice: index of its input among alternatives.
+        is_first: whether it is the first stage of the section. Only the first stage has the paths
+            that the section names; other stages have the usual paths.
+    """
+    step, fields = section.step, fields_of(section.step)
+    if not is_first:
+        paths = {f.name for f in fields if isinstance(f.note, Writes) or len(f.note.kinds) > 1}
+        values = {name: value for name, value in section.values.items() if name not in paths}
+        section = replace(section, values=values)
+    reads: set[str] = set()
+    outputs: dict[str, Path] = {}
+    writes: dict[str, Path] = {}
+    for field in fields:
+        note, named = field.note, section.values.get(field.name)
+        kind = note.kind_of(choice)
+        if isinstance(note, Writes):
+            path = note.path_of(step.name, choice) if note.name or not outputs else ""
+            if named or (path and not note.when):
+                outputs[field.name] = named or path_inside(RESULTS, path)
+                writes |= {kind: outputs[field.name] / note.part} if kind else {}
+        elif kind:
+            reads.add(kind)
+    name = f"{section.name} {(*_list_alternatives(section), '')[choice]}".rstrip()
+    return _Draft(section, choice, name, outputs, frozenset(reads), writes)
+
+
+def _list_alternatives(section: Section) -> tuple[str, ...]:
+    """List the kinds of input of a section, one for each stage; none if it has one stage."""
+    for field in fields_of(section.step):
+        several = len(field.note.kinds) > 1 and not isinstance(field.note, Writes)
+        if several and field.default is MISSING and field.name not in section.values:
+            return field.note.kinds
+    return ()
+
+
+class _Wiring:
+    """Drafts of all stages, and the values of the fields that sections leave out."""
+
+    def __init__(self, study: Study, sections: Sequence[Section], problems: Problems) -> None:
+        self._study, self._sections = study, sections
+        self._given = {**vars(study.loading), "seed": study.seed, "store": STORE}
+        self._supplied: dict[str, Any] = {
+            "models": study.specifications,
+            "training text": study.texts.training_text,
+            "training texts": study.training_texts,
+            "natural text": study.texts.natural_text,
+            "questions": QUESTIONS if study.questions else None,
+            "planned participants": _count_planned_participants(sections),
+        }
+        self.drafts = [_draft(section) for section in sections if not _list_alternatives(section)]
+        for section in sections:
+            kinds = _list_alternatives(section)
+            found = [n for n, kind in enumerate(kinds) if self.find(kind, section.step)]
+            self.drafts += [_draft(section, n, is_first=n == found[0]) for n in found]
+            if kinds and not found:
+                listed = ", ".join(kinds)
+                problems.add(section.key, f"no section writes any of {listed}: name a file.")
+
+    def find(
+        self,
+        kind: str,
+        reader: type[Step[Any]],
+        *,
+        is_setting: bool = False,
+        by_default: bool = True,
+    ) -> list[Any]:
+        """Find the values of a kind; if there are several, the reader must choose one.
+
+        Args:
+            kind: such as `trials`.
+            reader: step that reads it.
+            is_setting: whether it is a setting, which only sections of earlier commands give.
+            by_default: whether a stage that writes it may be added.
+        """
+        drafts = [w for w in self.drafts if kind in w.writes and w.section.step is not reader]
+        # A selection replaces its candidates
+        drafts = [draft for draft in drafts if kind in draft.reads] or drafts
+        if drafts:
+            return [draft.writes[kind] for draft in drafts]
+        if self._supplied.get(kind) is not None:
+            return [self._supplied[kind]]
+        names = step_names()
+        earlier = names[: names.index(reader.name)] if is_setting else names
+        named = [
+            value
+            for section in self._sections
+            for field in fields_of(section.step)
+            if section.step is not reader and section.step.name in earlier
+            if field.note.kind == kind and isinstance(field.note, Reads) is not is_setting
+            if (value := section.values.get(field.name))
+        ]
+        if named or not by_default:
+            return [*dict.fromkeys(named)]
+        return self._add_default(kind)
+
+    def _add_default(self, kind: str) -> list[Path]:
+        """Add the stage that writes a kind if its step needs no section; return its path."""
+        for step in filter(None, map(step_named, BY_DEFAULT)):
+            empty = Section(step.name, (step.name,), step, {})
+            section = next((each for each in self._sections if each.step is step), empty)
+            needed = [field.note for field in fields_of(step) if field.default is MISSING]
+            needed = [note for note in needed if note.kind and not isinstance(note, Writes)]
+            for choice in range(max(len(note.kinds) for note in needed)):
+                draft = _draft(section, choice, is_first=False)
+                reads = [note.kind_of(choice) for note in needed]
+                if kind in draft.writes and all(self.find(read, step) for read in reads):
+                    self.drafts.append(draft)
+                    return [draft.writes[kind]]
+        return []
+
+    def stage(self, draft: _Draft) -> StudyStage:
+        """Make a stage.
+
+        Raises:
+            ContstimError: if it lacks something, or options do not go together.
+        """
+        kind, study = draft.section.step, self._study
+        fields = {field.name: field for field in fields_of(kind)}
+        values, settings = {**draft.outputs, **draft.section.values}, []
+        for name, field in fields.items():
+            value = None if name in values else self._value(field, draft)
+            if value is not None:
+                values[name] = value
+                if field.note.kind and not isinstance(field.note, Reads | Models):
+                    settings.append(name)
+        if lacking := [n for n, f in fields.items() if f.default is MISSING and n not in values]:
+            raise InputError(" ".join(f"`{name}` is missing." for name in lacking))
+        named = {model.name: model.text for model in study.models}
+        for name in (
+            name for name in draft.section.values if isinstance(fields[name].note, Models)
+        ):
+            texts = values[name]
+            several = isinstance(texts, tuple)
+            values[name] = (
+                tuple(named.get(text, text) for text in texts)
+                if several
+                else named.get(texts, texts)
+            )
+        text = values.get("text")
+        if text is not None and study.is_prose(text):
+            if "prose" not in fields and fields["text"].note.content == "text":
+                raise InputError(f"reads one sentence a line, and {text} is running prose.")
+            values.setdefault("prose", True)
+        step: Any
+        # Settings of other sections count only if they agree with the section's own
+        for left_out in ([], *([name] for name in settings), settings):
+            try:
+                step = kind.of({n: v for n, v in values.items() if n not in left_out})
+                break
+            except InputError:
+                if left_out == settings:
+                    raise
+        for name, field in fields.items():
+            note = field.note
+            if isinstance(note, Writes) and note.when and name not in values:
+                path = path_inside(RESULTS, note.name)
+                step = replace(step, **{name: path}) if attrgetter(note.when)(step) else step
+        if not step.writes():
+            raise InputError("`out` must name the file to write.")
+        return StudyStage(
+            draft.name, kind.summary(), step, draft.section.key, study.loaded_by(step)
+        )
+
+    def _value(self, field: Field, draft: _Draft) -> Any:
+        """Find the value of a field that a section leaves out; None for its default.
+
+        Raises:
+            InputError: if nothing gives a required value, or several sections do.
+        """
+        note, kind, step = field.note, field.note.kind_of(draft.choice), draft.section.step
+        if isinstance(note, Writes):
+            return None
+        if not kind:
+            return None if field.name in step.own else self._given.get(field.name)
+        if kind == "models" and draft.section.values.get("scores"):  # given in place of models
+            return None
+        found = self.find(kind, step, is_setting=not isinstance(note, Reads | Models))
+        if len(found) > 1:
+            paths = ", ".join(map(str, found))
+            raise InputError(f"`{field.name}` must name one of several files of {kind}: {paths}.")
+        if not found and field.default is MISSING:
+            lacking = "[texts] names no" if kind in self._supplied else "no section writes"
+            raise InputError(f"`{field.name}` must name a file, because {lacking} {kind}.")
+        return found[0] if found else None
+
+
+def _count_planned_participants(sections: Sequence[Section]) -> int | None:
+    """Count the participants in all by [power] and [design]; None if either is missing."""
+    values = {}
+    for section in sections:
+        defaults = {field.name: field.default for field in fields_of(section.step)}
+        values[section.key] = {**defaults, **section.values}
+    power, design = values.get(("power",)), values.get(("design",))
+    if power is None or design is None:
+        return None
+    return int((power["power_groups"] or design["groups"]) * power["participants"])
+
+
+def _sort_stages(stages: Sequence[StudyStage]) -> tuple[StudyStage, ...]:
+    """Sort the stages so that each is after those whose files it reads, otherwise as given."""
     ordered: dict[str, StudyStage] = {}
-    written = _written(stages)
-    begun: set[str] = set()  # of what reads each other, either is first
+    written = [(stage, path) for stage in stages for path in stage.writes]
+    begun: set[str] = set()  # so that stages that read each other do not recurse for ever
 
     def take(stage: StudyStage) -> None:
         if stage.name not in begun:
             begun.add(stage.name)
             for read, (other, path) in product(stage.reads, written):
-                if other.name not in begun and _overlap(read, path):
+                overlap = read.is_relative_to(path) or path.is_relative_to(read)
+                if overlap and other.name not in begun:
                     take(other)
             ordered[stage.name] = stage
 
     for stage in stages:
         take(stage)
-    return [*ordered.values()]
-
-
-def _overlap(one: Path, other: Path) -> bool:
-    return one.is_relative_to(other) or other.is_relative_to(one)
-
-
-def _texts(files: StudyFiles) -> Iterator[StudyStage]:
-    """Write sentences of the embedded English where a study asks for them."""
-    texts, models = files.study.texts, files.study.models
-    # Natural ones of the length that is asked for, and each text of another seed
-    asked = [
-        ("training", texts.training, places.TRAINING, None),
-        ("natural", texts.natural, places.NATURAL_TEXT, files.only_length),
-        *((f"of {each.name}", each.own_text, each.embedded_text, None) for each in models),
-    ]
-    for of_seed, (name, text, out, length) in enumerate(asked, files.study.seed):
-        number = embedded_text(text)
-        if number is not None:
-            step = GenerateSentences(out=out, number=number, words=length, seed=of_seed)
-            about = f"write {number:,} sentences of the embedded English"
-            yield StudyStage(f"text {name}", about, step)
-
-
-def _models(files: StudyFiles) -> Iterator[StudyStage]:
-    """Train each model that is to be trained."""
-    for model in files.study.models:
-        if model.training is None:
-            continue
-        text, out = files.text_of(model), model.files[0]
-        network, place = model.training.network, model.training.place
-        prose = files.prose(text)
-        step: Step[Any]
-        if isinstance(network, NgramSettings):
-            step = TrainNgram(text=text, out=out, order=network.order, prose=prose)
-        else:
-            step = TRAININGS[network.kind](
-                text=text,
-                out=out,
-                network=network,
-                training=model.training.settings or TRANSFORMER_TRAINING,
-                prose=prose,
-                device=place.device,
-                precision=place.precision,
-            )
-        yield StudyStage(f"model {model.name}", f"train {model.name}", step)
-
-
-def _stage(
-    files: StudyFiles,
-    name: str,
-    about: str,
-    kind: type[Step[Any]],
-    *,
-    section: str | None = None,
-    **given: Any,
-) -> StudyStage:
-    """A stage whose step has what the study gives to every step, and the keys of a section.
-
-    Args:
-        files: of the study.
-        name: of the stage.
-        about: what it does.
-        kind: of its step.
-        section: where its keys stand; by default the one that the stage's name begins with.
-        given: further values, by the names of the step's fields.
-    """
-    settings = files.study.sections.get(section or name.partition(" ")[0])
-    values = {
-        **files.given,
-        "models": files.specifications,
-        "trials": places.TRIALS,
-        "vocabulary": files.vocabulary,
-        "sentences": files.natural,
-        **(vars(settings) if settings is not None else {}),
-        **given,
-    }
-    step = kind.of(values)
-    return StudyStage(name, about, step, files.loaded_by(step))
-
-
-def _language(files: StudyFiles) -> Iterator[StudyStage]:
-    """Choose the words that sentences may be made of, and find natural sentences in a text."""
-    section, text = files.study.sections.get("vocabulary"), files.training_text
-    if section is not None and section.file is None and text is not None:
-        given: dict[str, Any] = {"text": text, "prose": files.prose(text), "out": places.VOCABULARY}
-        yield _stage(files, "vocabulary", "choose the words", MakeVocabulary, **given)
-    section, text = files.study.sections.get("sentences", SentencesSection()), files.natural_text
-    if section.file is None and text is not None:
-        training = files.training_texts if section.exclude_training else ()
-        given = {"text": text, "prose": files.prose(text), "out": places.NATURAL}
-        given["exclude"] = (*section.exclude, *training)
-        yield _stage(files, "sentences", "find natural sentences", FindSentences, **given)
-
-
-def _scores(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
-    """Score the natural sentences under every model."""
-    sections = files.study.sections
-    wanted = places.SCORES in read or {"scores", "pairs"} & sections.keys()
-    if files.natural is not None and wanted:
-        with_errors = "scores" in sections and sections["scores"].standard_errors
-        errors = places.STANDARD_ERRORS if with_errors else None
-        yield _scoring(files, "scores", files.natural, places.SCORES, errors)
-
-
-def _scoring(
-    files: StudyFiles, name: str, sentences: Path, out: Path, errors: Path | None = None
-) -> StudyStage:
-    about = f"score the sentences of {sentences}"
-    given: dict[str, Any] = {"sentences": sentences, "out": out, "standard_errors": errors}
-    return _stage(files, name, about, ScoreSentences, section="scores", **given)
-
-
-def _items(files: StudyFiles) -> Iterator[StudyStage]:
-    """Select natural pairs, search for triplets, and select triplets and minimal pairs."""
-    sections = files.study.sections
-    if "pairs" in sections:
-        given: dict[str, Any] = {"scores": places.SCORES, "out": places.PAIRS}
-        given["review"] = files.decisions
-        yield _stage(files, "pairs", "select natural pairs", SelectPairs, **given)
-    review = _decisions_about(ItemKind.TRIPLET, files.decisions)
-    if "triplets" in sections and files.natural is not None:
-        yield _stage(
-            files,
-            "triplets",
-            "search for triplets",
-            SearchTriplets,
-            out=places.TRIPLETS,
-            frontier=places.FRONTIER if sections["triplets"].nats else None,
-        )
-    if "selection" in sections:
-        given = {"triplets": places.TRIPLETS, "out": places.SELECTED}
-        given["review"] = files.decisions
-        selection, search = sections["selection"], sections.get("triplets")
-        if search is not None:
-            given["tags"] = selection.tags or search.tags
-            if selection.objective == "readable" and selection.enough is None:
-                # No more nats than were searched for
-                given["enough"] = search.few_changes and search.few_changes.enough
-        yield _stage(files, "selection", "select triplets", SelectTriplets, **given)
-    if "minimal_pairs" in sections:
-        scores, data = places.MINIMAL_PAIR_SCORES, sections["minimal_pairs"].data
-        given = {"out": scores, "method": (Method.FULL_SENTENCE,)}
-        about = f"score the minimal pairs of {data}"
-        yield _stage(files, "minimal_pairs scores", about, EvaluateMinimalPairs, **given)
-        given = {"pairs": scores / "pairs.csv", "out": places.MINIMAL_PAIRS}
-        given["review"] = files.decisions
-        yield _stage(files, "minimal_pairs", "select minimal pairs", SelectMinimalPairs, **given)
-
-
-def _design(files: StudyFiles) -> Iterator[StudyStage]:
-    """Share trials out to groups, and write pages on which people keep or reject items."""
-    sections = files.study.sections
-    pairs = places.PAIRS if "pairs" in sections else None
-    if "design" in sections:
-        yield _stage(
-            files,
-            "design",
-            "share trials out to groups",
-            MakeDesign,
-            out=places.TRIALS,
-            pairs=pairs,
-            triplets=files.triplets,
-            minimal_pairs=places.MINIMAL_PAIRS if "minimal_pairs" in sections else None,
-            # Frequencies of words come from the largest text there is
-            text=sections["design"].text or files.training_text,
-            review=files.decisions,
-        )
-    trials = places.TRIALS if "design" in sections else None
-    for what, table in (("pairs", pairs), ("triplets", files.triplets), ("trials", trials)):
-        if table is not None and "review" in sections:
-            yield _stage(
-                files,
-                f"review {what}",
-                f"write a page for reviewers of {what}",
-                WriteReviewPage,
-                table=table,
-                out=places.REVIEW / f"{what}.html",
-                text=sections["review"].text or files.training_text,
-                scores=places.SCORES if what == "pairs" else None,  # of natural sentences only
-                review=files.decisions,
-            )
-
-
-def _people(files: StudyFiles, read: Collection[Path]) -> Iterator[StudyStage]:
-    """Write questions, score the trials, simulate the experiment, and get what people answered."""
-    sections, section = files.study.sections, files.study.sections.get("responses")
-    if asked := files.study.questions:
-        writing = WriteQuestions(questions=asked, out=places.QUESTIONS)
-        yield StudyStage("questions", "write the questions to participants", writing)
-    simulated = section is not None and section.simulate is not None
-    wanted = simulated or places.TRIAL_SCORES in read or {"power", "analysis"} & sections.keys()
-    if "design" in sections and wanted:
-        yield _scoring(files, "trial-scores", places.TRIALS, places.TRIAL_SCORES)
-    given: dict[str, Any] = {"scores": places.TRIAL_SCORES, "out": places.TRIALS}
-    if "power" in sections:
-        yield _stage(files, "power", "simulate the experiment", SimulatePower, **given)
-    if section is None or section.file is not None:
-        return
-    given["out"] = places.RESPONSES
-    if section.simulate is not None:
-        given["participants"] = section.participants or files.planned_participants
-        given["model"] = section.simulate
-        given["questions"] = places.QUESTIONS if asked else None
-        yield _stage(files, "responses", "simulate participants", SimulateResponses, **given)
-    elif (reading := import_step(section.platform)) is not None:
-        names = ("duplicates", "scale", "keep")
-        values = {"files": section.data, "trials": places.TRIALS, "out": places.RESPONSES}
-        step = reading.of({**values, **{name: getattr(section, name) for name in names}})
-        yield StudyStage("responses", "read what people answered", step)
-
-
-def responses_of(files: StudyFiles) -> tuple[Response, ...]:
-    """Responses of people; empty where nothing is there yet.
-
-    Raises:
-        InputError: the table cannot be read.
-    """
-    from contstim.experiments.responses.table import read_responses
-    from contstim.items.stimuli import read_trials
-
-    path, section = files.responses, files.study.sections.get("responses")
-    if section is None or path is None or not path.is_file():
-        return ()
-    trials = read_trials(places.TRIALS) if places.TRIALS.is_file() else ()
-    return read_responses(path, trials, scale=section.scale)
-
-
-def _exports(files: StudyFiles) -> Iterator[StudyStage]:
-    """Turn trials into an experiment, or into a public data set."""
-    for platform, settings in files.study.exports.items():
-        kind = export_step(platform)
-        assert kind is not None, "A platform without exports is refused when a study is read"
-        out = path_inside(RESULTS / "export", platform)
-        texts = tuple(out / name for name in kind.exporter.to_edit)
-        if files.study.questions and isinstance(settings, PageSettings):
-            settings = replace(settings, questions=places.QUESTIONS)
-        step = kind(trials=places.TRIALS, out=out, settings=settings)
-        about, prepare = f"write the experiment for {platform}", partial(_take_archived, texts)
-        yield StudyStage(f"export {platform}", about, step, texts=texts, prepare=prepare)
-
-
-def _take_archived(texts: Sequence[Path]) -> None:
-    """Take texts that the author of an archive wrote, where none are there."""
-    for text in texts:
-        archived = places.ARCHIVED / text.relative_to(RESULTS)
-        if archived.is_file() and not text.exists():
-            text.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(archived, text)
-
-
-def _analysis(files: StudyFiles) -> Iterator[StudyStage]:
-    """Say which models people agree with."""
-    sections, responses = files.study.sections, files.responses
-    if "analysis" in sections and responses is not None:
-        given: dict[str, Any] = {"responses": responses, "scale": sections["responses"].scale}
-        given |= {"scores": places.TRIAL_SCORES, "out": places.ANALYSIS}
-        if sections["analysis"].require and sections["analysis"].participants is None:
-            given["participants"] = questions_beside(responses)
-        yield _stage(files, "analysis", "compare models with people", AnalyzeResponses, **given)
-
-
-def _earlier(files: StudyFiles, *tables: Path) -> tuple[Path, ...]:
-    """The tables as they stood before a review, or as they stand in the archive of a study.
-
-    They are the study's own results: so what nobody rejects stays, from one review to the next.
-    """
-    if not files.decisions:
-        return ()
-    archived = {table: places.ARCHIVED / table.relative_to(RESULTS) for table in tables}
-    found = (t if t.is_file() else archived[t] for t in tables)
-    return tuple(path for path in found if path.is_file())
-
-
-def _decisions_about(kind: ItemKind, decisions: Sequence[Path]) -> tuple[Path, ...]:
-    """The files that hold decisions about natural pairs, or about triplets, or their trials.
-
-    A step refuses a review of something else; a study has reviews of all its tables together.
-    """
-    return tuple(
-        path
-        for path in decisions
-        if any(item.about is kind for item in read_reviews([path]).decisions)
-    )
+    return tuple(ordered.values())

@@ -20,18 +20,12 @@ from contstim.files.files import checksum, files_of, lock_holder, path_inside
 from contstim.files.records import Record, path_from
 from contstim.files.tables import listed
 from contstim.steps.step import fields_of
-from contstim.study.places import LOCK
-from contstim.study.stages import stages_of
-from contstim.study.study import RESULTS
+from contstim.study.places import BEGUN, LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from contstim.study.stage import StudyStage
-    from contstim.study.study import Study
-
-BEGUN = RESULTS / "begun"
-"""The folder of notes on stages that have begun and are not done."""
+    from contstim.study.study import Study, StudyStage
 
 State = Literal["done", "stale", "interrupted", "not done", "waits", "running"]
 """A stage waits for one before it whose results it reads; only of a whole study that is known."""
@@ -82,7 +76,7 @@ def stage_states(study: Study) -> list[StageState]:
         states: list[StageState] = []
         holder = lock_holder(LOCK)
         unsettled: dict[Path, str] = {}  # what a stage writes that is not done → its name
-        for stage in stages_of(study):
+        for stage in study.stages:
             state = examine(stage)
             read = (path for each in stage.reads for path in (each, *each.parents))
             before = sorted({unsettled[path] for path in read if path in unsettled})
@@ -120,7 +114,10 @@ def examine(stage: StudyStage) -> StageState:
         "version": record.step_version,
         "commits": record.commits,
     }
-    written, recorded = _checksums(stage.writes, stage.texts), from_here(record, record.outputs)
+    written, recorded = (
+        _checksums(stage.writes, stage.step.texts_to_edit()),
+        from_here(record, record.outputs),
+    )
     reasons = (
         *_changes(stage, basis_of(stage), before),
         *(f"{name} is missing" for name, checked in written.items() if not checked),
@@ -129,7 +126,7 @@ def examine(stage: StudyStage) -> StageState:
     if any(Path(name).is_dir() for name in edited):
         # Of a folder, the files that were changed, added or removed
         files = [path / name for path in stage.writes if path.is_dir() for name in files_of(path)]
-        inside = _checksums(file for file in files if file not in stage.texts)
+        inside = _checksums(file for file in files if file not in stage.step.texts_to_edit())
         recorded = from_here(record, record.files)
         differing = {n for n in (*inside, *recorded) if inside.get(n) != recorded.get(n)}
         edited = sorted({*differing, *(name for name in edited if Path(name).is_file())})
@@ -159,7 +156,7 @@ def basis_of(stage: StudyStage) -> dict[str, Any]:
     """All that decides a stage's result, as its record has it."""
     return {
         "options": stage.step.options(),
-        "inputs": _checksums((*stage.reads, *stage.texts)),
+        "inputs": _checksums((*stage.reads, *stage.step.texts_to_edit())),
         "version": stage.step.version,
         "commits": stage.step.commits(),
     }

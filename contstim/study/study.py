@@ -1,57 +1,52 @@
-"""The study that a file describes."""
+"""The study that a file describes: texts, models, and the stages that follow from its sections."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from os.path import relpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from contstim.models.catalog import model_files
 from contstim.models.specifications import parse_model, with_name
 from contstim.options import Help
+from contstim.study.places import NATURAL_TEXT, RESULTS, TRAINING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from contstim.models.loading import Loading
-    from contstim.models.training.settings import (
-        RecurrentSettings,
-        TrainingSettings,
-        TransformerSettings,
-    )
-    from contstim.study.sections import TextsSection, TrainingPlace
+    from contstim.steps.step import Step
+    from contstim.steps.training import TrainNetwork, TrainNgram
+    from contstim.study.toml_lines import Key
 
-RESULTS = Path("results")
-"""The folder of everything that a study writes but its page, beside the study file."""
+StepOf = TypeVar("StepOf", bound="Step[Any]")
 
 _EMBEDDED = re.compile(r"english:([1-9][0-9]{0,8})")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NgramSettings:
-    """An n-gram model.
+class TextsSection:
+    """Sources of words and sentences: files, or `english:N` for the embedded English."""
 
-    Attributes:
-        order: the length of its longest n-grams, 1 to 6.
-    """
+    training: Annotated[
+        str | None, Help("Text that models are trained on and that words are counted in.")
+    ] = None
+    natural: Annotated[
+        str | None, Help("Text that natural sentences are taken from; by default none.")
+    ] = None
+    prose: Annotated[bool, Help("The files are running prose, not one sentence a line.")] = False
 
-    order: Annotated[int, Help("1 to 6.", at_least=1, at_most=6)] = 3
+    @property
+    def training_text(self) -> Path | None:
+        """Path of the training text; None if there is none."""
+        return text_path(self.training, TRAINING)
 
-
-@dataclass(frozen=True)
-class ModelTraining:
-    """Training of a model of the study.
-
-    Attributes:
-        network: what it is.
-        settings: how it is trained; None for an n-gram model, which is counted.
-        place: on what text, and where.
-    """
-
-    network: NgramSettings | RecurrentSettings | TransformerSettings
-    settings: TrainingSettings | None
-    place: TrainingPlace
+    @property
+    def natural_text(self) -> Path | None:
+        """Path of the text of natural sentences; None if there is none."""
+        return text_path(self.natural, NATURAL_TEXT)
 
 
 @dataclass(frozen=True)
@@ -59,23 +54,20 @@ class StudyModel:
     """A model of the study.
 
     Attributes:
-        name: in tables and figures.
-        specification: how it is loaded; of a trained one, from where it will be.
-        training: None for a model that is there already.
+        name: name in tables and figures.
+        specification: how it is loaded; of a trained model, from where it will be.
+        training: step that trains it; None for a model that exists.
+        own_text: its own training text, or `english:N`; None for the training text of the study.
     """
 
     name: str
     specification: str
-    training: ModelTraining | None = None
-
-    @property
-    def own_text(self) -> str | None:
-        """The text that it alone is trained on, or `english:N`; None for that of the study."""
-        return None if self.training is None else self.training.place.text
+    training: TrainNgram | TrainNetwork | None = None
+    own_text: str | None = None
 
     @property
     def embedded_text(self) -> Path:
-        """Where sentences of the embedded English stand that it alone is trained on."""
+        """File for the sentences of the embedded English that only this model is trained on."""
         return Path(f"{self.location}.txt")
 
     @property
@@ -98,20 +90,54 @@ class StudyModel:
 
 
 @dataclass(frozen=True)
+class StudyStage:
+    """A step of a study.
+
+    Attributes:
+        name: command and, if its section has several stages, its input, such as `review pairs`; or
+            `text training`, `model bigram`, `questions`.
+        about: its task, in a phrase that begins with a verb.
+        step: the step; the current folder is the study's.
+        key: key of the section that it follows from.
+        models: files of models that it loads, which earlier stages may have to write.
+    """
+
+    name: str
+    about: str
+    step: Step[Any]
+    key: Key
+    models: tuple[Path, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The first word of the name: `model` of `model bigram`."""
+        return self.name.partition(" ")[0]
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        """Files and folders that it reads, of the user or of earlier stages."""
+        return tuple(dict.fromkeys((*self.step.reads(), *self.models)))
+
+    @property
+    def writes(self) -> tuple[Path, ...]:
+        """Files and folders that it writes; all of each folder is its own."""
+        return self.step.writes()
+
+
+@dataclass(frozen=True)
 class Study:
     """Content of a study file. Its paths are relative to its folder.
 
     Attributes:
-        path: of the file.
-        title: of its page.
-        seed: decides everything that is left to chance.
-        texts: where words and sentences come from.
-        models: in the order of the file.
+        path: path of the file.
+        title: title of its page.
+        seed: seed of all random choices.
+        texts: sources of words and sentences.
+        models: models, in the order of the file.
         loading: how models are loaded.
-        sections: the settings of each section that the file names.
-        exports: the settings of each platform that the file names.
-        steps: the options of each step that the file names by its command, such as `mixed`.
-        questions: to participants, the cells of a table of them, row by row.
+        questions: questions to participants: cells of a table, row by row.
+        stages: stages, each after those whose files it reads.
+        files: files of the study by their kind, such as `vocabulary` (`Help.kind`).
     """
 
     path: Path
@@ -120,15 +146,65 @@ class Study:
     texts: TextsSection
     models: tuple[StudyModel, ...]
     loading: Loading
-    sections: Mapping[str, Any]
-    exports: Mapping[str, Any]
-    steps: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     questions: tuple[dict[str, str], ...] = ()
+    stages: tuple[StudyStage, ...] = ()
+    files: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def folder(self) -> Path:
         """Folder of the file."""
         return self.path.parent
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return tuple(model.name for model in self.models)
+
+    @property
+    def specifications(self) -> tuple[str, ...]:
+        """The models, as steps take them."""
+        return tuple(model.text for model in self.models)
+
+    def steps(self, kind: type[StepOf]) -> list[StepOf]:
+        """Return the steps of a class, in the order of the stages."""
+        return [stage.step for stage in self.stages if isinstance(stage.step, kind)]
+
+    def step(self, kind: type[StepOf]) -> StepOf | None:
+        """Return the first step of a class; None if there is none."""
+        return next(iter(self.steps(kind)), None)
+
+    def training_text_of(self, model: StudyModel) -> Path | None:
+        """Path of the text that a model is trained on."""
+        return text_path(model.own_text, model.embedded_text) or self.texts.training_text
+
+    @property
+    def training_texts(self) -> tuple[Path, ...]:
+        """All texts that models of the study are trained on, the study's own first."""
+        trained = (model for model in self.models if model.training is not None)
+        texts = dict.fromkeys((self.texts.training_text, *map(self.training_text_of, trained)))
+        return tuple(text for text in texts if text is not None)
+
+    def is_prose(self, text: Path) -> bool:
+        """True if a text is running prose; the embedded English is not."""
+        embedded = {TRAINING, NATURAL_TEXT, *(model.embedded_text for model in self.models)}
+        return self.texts.prose and text not in embedded
+
+    def loaded_by(self, step: Step[Any]) -> tuple[Path, ...]:
+        """Files of the models in the study's folder that a step loads; none of others."""
+        loaded = {parse_model(text, text).location for text in step.specifications()}
+        models = [model for model in self.models if model.location in loaded]
+        # Models that sections train, such as a judge of sentences
+        others = sorted(loaded - {model.location for model in models})
+        paths = (Path(relpath(location)) for location in others)
+        written = (path for path in paths if RESULTS in path.parents)
+        return (*(file for model in models for file in model.files), *written)
+
+
+def text_path(text: str | None, written: Path) -> Path | None:
+    """Path of a text: its file, or for `english:N` the path at which its sentences are written."""
+    if text is None:
+        return None
+    return written if embedded_text(text) else Path(text)
 
 
 def embedded_text(text: str | None) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import chdir
-from dataclasses import fields
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -21,27 +21,25 @@ from contstim.models.specifications import (
     with_ending,
     without_ending,
 )
-from contstim.models.training.settings import NETWORKS, RecurrentKind, TrainingSettings
+from contstim.models.training.settings import NETWORKS, RecurrentKind
 from contstim.options import Seed
+from contstim.steps import step_named
 from contstim.steps.step import adapter, in_words
+from contstim.study.feasibility import check_study
+from contstim.study.places import RESULTS, TRAINING
 from contstim.study.problems import Problems
-from contstim.study.sections import SECTIONS, TextsSection, TrainingPlace, validated
-from contstim.study.single_steps import read_steps, step_sections
-from contstim.study.study import RESULTS, ModelTraining, NgramSettings, Study, StudyModel
+from contstim.study.sections import read_sections, read_values, section_commands
+from contstim.study.stages import with_stages
+from contstim.study.study import Study, StudyModel, TextsSection, embedded_text, text_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from contstim.experiments.platforms.platform import Exporter
-    from contstim.study.toml_lines import Key
-
 STUDY_FILE = "study.toml"
-KINDS: dict[str, tuple[type[Any], TrainingSettings | None]] = {
-    "ngram": (NgramSettings, None),
-    **{kind: (type(network), training) for kind, (network, training) in NETWORKS.items()},
-}
-"""The kinds of models that a study can train, each with its settings and the usual training."""
+KINDS = ("ngram", *NETWORKS)
+"""Kinds of models that a study can train, each by `contstim train KIND`."""
 
+_VALUES, _TABLES = ("title", "seed"), ("texts", "models", "loading")
 _ENDINGS = ("rule", "transform", "context")
 """Keys of the table of a model that say how it scores."""
 
@@ -63,24 +61,20 @@ def read_study(path: Path | str) -> Study:
     try:
         tables = parse_toml(text, path)
     except InputError as error:
-        raise InputError(f"{error}{_where_it_stands(text, str(error))}") from error
+        raise InputError(f"{error}{_bad_line(text, str(error))}") from error
     problems = Problems(path, text)
     problems.refuse_null_characters(tables)
     problems.raise_any()  # before anything becomes a path
     # Whatever the file names is seen from its folder, links among it
     with chdir(path.parent):
         study = _study(path, tables, problems)
-        if study is not None:
-            from contstim.study.feasibility import check_study
-
-            check_study(study, problems)
     problems.raise_any()
     assert study is not None, "Without a problem there is a study"
     return study
 
 
 def new_study(folder: Path) -> Path:
-    """Write a study file to begin with, which runs as it stands, into a folder without a study.
+    """Write a first study file, which runs without changes, into a folder without a study.
 
     Returns:
         The file.
@@ -97,23 +91,24 @@ def new_study(folder: Path) -> Path:
     return path
 
 
-def _where_it_stands(text: str, message: str) -> str:
-    """The line that a reader of TOML stumbled over, and what is often wrong with such a line."""
+def _bad_line(text: str, message: str) -> str:
+    """The line in which reading TOML failed, with frequent mistakes."""
     number = re.search(r"at line (\d+)", message)
     lines = text.split("\n")
     if number is None or int(number[1]) > len(lines):
         return ""
     line = lines[int(number[1]) - 1].strip()
     return (
-        f"\n  line {number[1]}: {line}\nTexts stand in straight quotes, "
-        'as in words = "8"; numbers, true and false without. A key stands once in its section, '
-        "and a section once in the file."
+        f'\n  line {number[1]}: {line}\nWrite texts in straight quotes, as in words = "8", and '
+        "numbers, true and false without quotes. Write a key once in its section, and a section "
+        "once in the file."
     )
 
 
 def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study | None:
-    names = ("title", "seed", "models", "loading", "export", *SECTIONS, *step_sections())
-    problems.refuse_unknown((), tables, (*names, "questions"))
+    words = [key[0] for key in section_commands()]
+    names = (*_VALUES, *_TABLES, "questions", *dict.fromkeys(words))
+    problems.refuse_unknown((), tables, names)
     title, seed = tables.get("title", ""), tables.get("seed", 0)
     if not isinstance(title, str):
         problems.add(("title",), f"{title!r} is not a text in quotes.")
@@ -122,22 +117,20 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     except ValueError as error:  # pydantic's errors are such
         problems.add(("seed",), in_words(error.errors()[0]))  # type: ignore[attr-defined]
         seed = 0
-    wrong = [name for name in names[2:] if not problems.has_table((name,), tables.get(name, {}))]
+    inner = {name: tables.get(name, {}) for name in _TABLES}
+    wrong = [name for name in inner if not problems.has_table((name,), inner[name])]
     if wrong:
         return None
-    sections = {
-        name: section
-        for name, kind in SECTIONS.items()
-        if name in tables
-        and (section := validated(kind, tables[name], (name,), problems)) is not None
-    }
-    loading = validated(Loading, tables.get("loading", {}), ("loading",), problems)
-    exports = _exports(tables.get("export", {}), problems)
-    models = _models(tables.get("models", {}), seed if isinstance(seed, int) else 0, problems)
-    texts = sections.pop("texts", None) or TextsSection()
-    name, steps = str(title) or Path.cwd().name, read_steps(tables, problems)
+    texts = TextsSection(**read_values(TextsSection, inner["texts"], ("texts",), problems))
+    loading = Loading(**read_values(Loading, inner["loading"], ("loading",), problems))
+    models = _models(inner["models"], texts, seed, problems)
     asked = _questions(tables.get("questions", []), problems)
-    return Study(path, name, seed, texts, models, loading, sections, exports, steps, asked)
+    name = str(title) or Path.cwd().name
+    study = Study(path, name, seed, texts, models, loading, asked)
+    sections = read_sections(tables, problems)
+    study = with_stages(study, sections, problems)
+    check_study(study, sections, problems)
+    return study
 
 
 def _questions(rows: Any, problems: Problems) -> tuple[dict[str, str], ...]:
@@ -159,49 +152,31 @@ def _questions(rows: Any, problems: Problems) -> tuple[dict[str, str], ...]:
     return asked
 
 
-def _exports(tables: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    from contstim.experiments.platforms.platform import platform_named, platforms
-
-    exports = {}
-    for name, values in tables.items():
-        platform = platform_named(name)
-        if platform is None or platform.exporter is None:
-            known = [each.name for each in platforms() if each.exporter is not None]
-            problems.refuse_unknown(("export",), [name], known)
-        elif problems.has_table(("export", name), values):
-            exports[name] = _export(platform.exporter, values, ("export", name), problems)
-    return {name: settings for name, settings in exports.items() if settings is not None}
-
-
-def _export(exporter: Exporter, values: Mapping[str, Any], key: Key, problems: Problems) -> Any:
-    """Settings of an export, those that its platform does not leave open among them."""
-    for name, fixed in exporter.fixed.items():
-        if values.get(name, fixed) != fixed:
-            problems.add((*key, name), f"must be {str(fixed)!r} for {key[-1]}: leave it out.")
-    return validated(exporter.settings, {**values, **exporter.fixed}, key, problems)
-
-
-def _models(tables: Mapping[str, Any], seed: int, problems: Problems) -> tuple[StudyModel, ...]:
+def _models(
+    tables: Mapping[str, Any], texts: TextsSection, seed: int, problems: Problems
+) -> tuple[StudyModel, ...]:
     models: list[StudyModel] = []
     for name, value in tables.items():
         key = ("models", name)
         with problems.of(key):
-            model = _model(name, value, tables, seed, problems)
+            model = _model(name, value, tables, problems)
             if model is not None:
                 # Names and specifications, one by one, so that a message has its line
                 (named,) = parse_models([model.text])
                 if named.name != name:
                     problems.add(key, f"{name!r} is not a name for a model: leave out ':' and '/'.")
                 else:
-                    models.append(model)
+                    trained = isinstance(value, dict) and "train" in value
+                    models.append(
+                        _trained(model, value, texts, seed, problems) if trained else model
+                    )
     with problems.of(("models",)):
         parse_models([model.text for model in models])
-    trained: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for model in models:
-        # Some file systems do not tell capitals from small letters
+        # Some file systems ignore case
         if model.training is not None:
-            place = _place(model.name, "").lower()
-            other = trained.setdefault(place, model.name)
+            other = paths.setdefault(_place(model.name, "").lower(), model.name)
             if other != model.name:
                 problems.add(
                     ("models", model.name),
@@ -212,8 +187,9 @@ def _models(tables: Mapping[str, Any], seed: int, problems: Problems) -> tuple[S
 
 
 def _model(
-    name: str, value: object, tables: Mapping[str, Any], seed: int, problems: Problems
+    name: str, value: object, tables: Mapping[str, Any], problems: Problems
 ) -> StudyModel | None:
+    """Read a model, without its training."""
     key = ("models", name)
     if isinstance(value, str):
         return StudyModel(name, value)
@@ -224,39 +200,54 @@ def _model(
             '{ train = "ngram", order = 2 }.',
         )
         return None
-    value = dict(value)
-    endings = {part: value.pop(part, "") for part in _ENDINGS}
-    for part, text in endings.items():
-        if not isinstance(text, str):
-            problems.add((*key, part), f"{text!r} is not a text in quotes.")
+    for part in (*_ENDINGS, "text"):
+        if not isinstance(value.get(part, ""), str):
+            problems.add((*key, part), f"{value[part]!r} is not a text in quotes.")
             return None
-    training = None
+    rule, transform, context = (value.get(part, "") for part in _ENDINGS)
     if "model" in value:
-        base = value.pop("model")
-        problems.refuse_unknown(key, tables[name], ("model", "context"))
+        base = value["model"]
+        problems.refuse_unknown(key, value, ("model", "context"))
         if not isinstance(base, str):
             problems.add((*key, "model"), f'must be a text such as "hf:gpt2", got {base!r}.')
             return None
     elif "same" in value:
-        other = value.pop("same")
         problems.refuse_unknown(key, value, ("same", *_ENDINGS))
-        base = _specification_of(str(other), tables)
+        base = _specification_of(str(value["same"]), tables)
         if not base:
-            problems.add((*key, "same"), f"must be another model of this study, got {other!r}.")
+            message = f"must be another model of this study, got {value['same']!r}."
+            problems.add((*key, "same"), message)
             return None
     else:
-        kind = value.pop("train", None)
+        kind = value.get("train")
         if not isinstance(kind, str) or kind not in KINDS:
             known = f"must be one of {', '.join(KINDS)}, got {kind!r}."
             problems.add((*key, "train"), f'{known} Or name a model: {{ model = "hf:gpt2" }}.')
             return None
-        base = _place(name, str(kind))
-        training = _training(str(kind), value, seed, key, problems)
-    specification = with_ending(base, endings["rule"], endings["transform"])
-    if "context" in tables[name]:
-        model = with_context(parse_model(specification, name), endings["context"])
-        specification = model.specification
-    return StudyModel(name, specification, training)
+        base = _place(name, kind)
+    specification = with_ending(base, rule, transform)
+    if "context" in value:
+        specification = with_context(parse_model(specification, name), context).specification
+    return StudyModel(name, specification)
+
+
+def _trained(
+    model: StudyModel, table: Mapping[str, Any], texts: TextsSection, seed: int, problems: Problems
+) -> StudyModel:
+    """The model with the step that trains it, whose options are the keys of its table."""
+    key, own_text = ("models", model.name), table.get("text")
+    step = step_named(f"train {table['train']}")
+    assert step is not None
+    text = text_path(own_text, model.embedded_text) or texts.training_text
+    if text is None:
+        problems.add(key, "has no training text: set `training` in [texts].")
+    options = {name: value for name, value in table.items() if name not in ("out", "prose")}
+    values = read_values(step, options, key, problems, ("train", "text", *_ENDINGS))
+    embedded = embedded_text(texts.training if own_text is None else own_text)
+    given = {"seed": seed, "text": text or TRAINING, "out": Path(model.location)}
+    given["prose"] = texts.prose and not embedded
+    training: Any = step.of(given | values)
+    return replace(model, training=training, own_text=own_text)
 
 
 def _specification_of(name: str, tables: Mapping[str, Any]) -> str:
@@ -274,22 +265,3 @@ def _place(name: str, kind: str) -> str:
     if kind == "ngram":
         return f"kenlm:{place}.arpa"
     return f"{kind if kind in get_args(RecurrentKind) else 'hf'}:{place}"
-
-
-def _training(
-    kind: str, values: Mapping[str, Any], seed: int, key: Key, problems: Problems
-) -> ModelTraining:
-    network, usual = KINDS[kind]
-    parts = [network, TrainingPlace] + ([] if usual is None else [TrainingSettings])
-    names = {part: {each.name for each in fields(part)} - {"kind"} for part in parts}
-    allowed = [name for own in names.values() for name in own]
-    problems.refuse_unknown(key, values, ["train", *_ENDINGS, *allowed])
-    given: dict[type[Any], dict[str, Any]] = {
-        part: {name: value for name, value in values.items() if name in names[part]}
-        for part in parts
-    }
-    if usual is not None:
-        given[network]["kind"] = kind
-        given[TrainingSettings] = {**vars(usual), "seed": seed, **given[TrainingSettings]}
-    made = {part: validated(part, given[part], key, problems) for part in parts}
-    return ModelTraining(made[network], made.get(TrainingSettings), made[TrainingPlace])

@@ -12,9 +12,8 @@ from contstim.files.files import is_file
 from contstim.items.stimuli import read_stimuli
 from contstim.steps.generation import GenerateSentences
 from contstim.steps.sentences import FindSentences
+from contstim.steps.training import TrainNgram
 from contstim.steps.vocabulary import MakeVocabulary
-from contstim.study.places import StudyFiles
-from contstim.study.study import NgramSettings
 from contstim.words.corpus import read_sentences
 from contstim.words.vocabulary import Vocabulary
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from contstim.steps.sentences import FoundSentences
     from contstim.study.amounts import StudyNumbers
     from contstim.study.states import StageState
-    from contstim.study.study import Study, StudyModel
+    from contstim.study.study import Study
     from contstim.words.sentence import Sentence
 
 
@@ -75,16 +74,16 @@ def natural_supply(
         ContstimError: a text or a list of words cannot be read, or holds nothing of use, or the
             texts are too long to be read in time.
     """
-    files = StudyFiles(study)
+    natural: Path | None = study.files.get("sentences")
     steps = [each.stage.step for each in states if each.state != "done"]
-    step = next((e for e in steps if isinstance(e, FindSentences) and e.out == files.natural), None)
+    step = next((e for e in steps if isinstance(e, FindSentences) and e.out == natural), None)
     if step is None:
-        if files.natural is None or not is_file(files.natural):
+        if natural is None or not is_file(natural):
             return None
-        records = [each.record for each in states if files.natural in each.stage.writes]
+        records = [each.record for each in states if natural in each.stage.writes]
         facts = records[0].facts if records and records[0] is not None else {}
         in_text = facts["kept"] + sum(facts["left_out"].values()) if "left_out" in facts else None
-        return NaturalSupply(len({*read_stimuli(files.natural)}), files.natural, in_text)
+        return NaturalSupply(len({*read_stimuli(natural)}), natural, in_text)
     unwritten = {each.out: each for each in steps if isinstance(each, GenerateSentences)}
 
     def read(path: Path, *, prose: bool) -> Iterable[Sentence] | None:
@@ -109,7 +108,11 @@ def natural_supply(
         )
         if text_of_words is not None:
             vocabulary = making.settings.choose(text_of_words)[0]
-        may_be_fewer = not all(_knows_words_of(making.text, model, files) for model in study.models)
+        # An n-gram model certainly knows all words of the text that it is trained on
+        may_be_fewer = not all(
+            isinstance(model.training, TrainNgram) and model.training.text == making.text
+            for model in study.models
+        )
     elif step.vocabulary is not None:
         vocabulary = Vocabulary.load(step.vocabulary)
     found = step.settings.find(text, vocabulary, exclude)
@@ -126,14 +129,6 @@ def _until(deadline: float, path: Path, sentences: Iterable[Sentence]) -> Iterat
                 f"{path} is too long to be counted now. `contstim run --until sentences` counts it."
             )
         yield sentence
-
-
-def _knows_words_of(text: Path | None, model: StudyModel, files: StudyFiles) -> bool:
-    """True if a model certainly knows all words of a text: an n-gram model trained on it."""
-    training = model.training
-    if training is None or not isinstance(training.network, NgramSettings):
-        return False
-    return files.text_of(model) == text
 
 
 def lacking(numbers: StudyNumbers, supply: NaturalSupply | None) -> int:

@@ -20,6 +20,8 @@ from contstim.models.specifications import parse_model
 from contstim.optimization.jobs.floors import MAX_REFERENCE_SENTENCES
 from contstim.optimization.jobs.queues import search_key
 from contstim.steps.generation import GenerateSentences
+from contstim.steps.scoring import ScoreSentences
+from contstim.steps.simulation import SimulatePower
 from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.steps.triplets import SearchTriplets
 from contstim.study.states import record_of
@@ -31,16 +33,15 @@ if TYPE_CHECKING:
     from contstim.steps.execution import Execution
     from contstim.store.times import MeasuredTime, Times
     from contstim.study.amounts import StudyNumbers
-    from contstim.study.stage import StudyStage
     from contstim.study.states import StageState
-    from contstim.study.study import Study, StudyModel
+    from contstim.study.study import Study, StudyModel, StudyStage
 
     ModelPair = tuple[str, str]
 
 # Stages that take some seconds, with toy models and with the numbers of the 2023 study
 _SHORT = frozenset(
-    {"text", "vocabulary", "sentences", "pairs", "selection", "design"}
-    | {"review", "responses", "export", "analysis", "questions"}
+    {"text", "vocabulary", "sentences", "select", "design", "review", "export", "import"}
+    | {"simulate", "analyze", "questions"}
 )
 _SHORT_SECONDS = (1.0, 8.0)
 _SIMULATION = 0.008  # of a simulated experiment with distant, and one with close rivals
@@ -117,12 +118,12 @@ class TimeEstimates:
     def lacking(self, states: Iterable[StageState]) -> bool:
         """True if a measurement could say more of stages that are not done."""
         for state in states:
-            step, name = state.stage.step, state.stage.name
+            step = state.stage.step
             if state.state == "done":
                 continue
             if isinstance(step, TrainNetwork) and self._training(step).basis == "unknown":
                 return True
-            measurable = name in ("scores", "trial-scores", "triplets")
+            measurable = isinstance(step, ScoreSentences | SearchTriplets)
             if measurable and self.of_stage(state.stage).basis != "measured":
                 return any(self._is_there(model) for model in self._study.models)
         return False
@@ -142,13 +143,14 @@ class TimeEstimates:
         if isinstance(step, GenerateSentences):
             fast, slow = _GENERATED
             return StageTime("usual", 1 + step.number * fast, 2 + step.number * slow)
-        if stage.name in ("scores", "trial-scores"):
-            is_natural = stage.name == "scores"
-            return self._scores(self._n_natural if is_natural else self._numbers.new_sentences)
-        if isinstance(step, SearchTriplets) and stage.name == "triplets":
+        if isinstance(step, ScoreSentences):
+            of_trials = step.sentences == self._study.files.get("trials")
+            number = self._numbers.new_sentences if of_trials else self._n_natural
+            return self._scores(number, _workers_of(step.execution))
+        if isinstance(step, SearchTriplets):
             return self._triplets(step)
-        if stage.name == "power":
-            seconds = self._study.sections["power"].simulations * self._numbers.models * _SIMULATION
+        if isinstance(step, SimulatePower):
+            seconds = step.settings.simulations * self._numbers.models * _SIMULATION
             return StageTime("usual", seconds / 2, 2 * seconds)
         if stage.kind in _SHORT:
             return StageTime("usual", *_SHORT_SECONDS)
@@ -186,10 +188,9 @@ class TimeEstimates:
         fast, slow = _SMALL_ROW
         return 0.5 + fast * n_sentences / workers, 5 + slow * n_sentences / workers
 
-    def _scores(self, n_sentences: int | None) -> StageTime:
+    def _scores(self, n_sentences: int | None, workers: int) -> StageTime:
         if n_sentences is None:
             return _unknown("the natural sentences are not counted yet")
-        workers = _workers_of(self._study.sections.get("scores"))
         try:
             both = [self._scoring(model, n_sentences, workers) for model in self._study.models]
         except _NotMeasured as error:
@@ -252,12 +253,12 @@ def _summed(times: list[tuple[float, float]]) -> StageTime:
     return StageTime("measured" if high <= 2 * low else "usual", low, high)
 
 
-def _workers_of(section: Execution | None) -> int:
+def _workers_of(execution: Execution) -> int:
     """Number of tasks done at a time; on a Ray cluster one, unless their number is given."""
-    if section is None or section.executor in ("local", "interleaved"):
+    if execution.executor in ("local", "interleaved"):
         return 1
-    if section.workers or section.executor == "ray":
-        return section.workers or 1
+    if execution.workers or execution.executor == "ray":
+        return execution.workers or 1
     from contstim.jobs.processes import usable_processors, visible_gpus
 
     return len(visible_gpus()) or usable_processors()

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from importlib import import_module, util
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import contstim
 
@@ -175,27 +174,37 @@ def summary_of(docstring: str) -> str:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a study file.
+    """A section of a study file that is a command.
 
     Attributes:
-        name: as it stands in brackets.
-        summary: what it says.
-        keys: name, default as TOML (empty if there is none), and meaning of each key.
+        name: name in brackets.
+        reads: kinds of files that it takes from other sections.
+        writes: outputs in the study's results.
     """
 
     name: str
-    summary: str
-    keys: tuple[tuple[str, str, str], ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
 
 
 def study_sections() -> list[Section]:
-    """The sections of a study file whose keys are fields of settings, in the order of a study."""
-    from contstim.study.sections import SECTIONS
+    """The sections of a study file that are commands, in the order of `contstim --help`."""
+    from contstim.options import Writes
+    from contstim.steps import step_named
+    from contstim.steps.step import fields_of
+    from contstim.study.sections import section_commands
 
-    return [
-        Section(name, summary_of(inspect.getdoc(kind) or ""), tuple(_keys(kind)))
-        for name, kind in SECTIONS.items()
-    ]
+    sections = []
+    for key, command in section_commands().items():
+        step = step_named(command)
+        if step is not None:
+            notes = [field.note for field in fields_of(step)]
+            reads = [k for n in notes if not isinstance(n, Writes) for k in n.kinds if k]
+            named = [note for note in notes if isinstance(note, Writes) and note.name]
+            paths = [path for note in named for path in note.name.split("|")]
+            writes = [f"results/{path.replace('{}', command.split()[-1])}" for path in paths]
+            sections.append(Section(".".join(key), tuple(dict.fromkeys(reads)), tuple(writes)))
+    return sections
 
 
 def with_study_sections(page: str) -> str:
@@ -206,40 +215,32 @@ def with_study_sections(page: str) -> str:
     Args:
         page: the page with earlier sections, or none.
     """
+    from contstim.models.loading import Loading
+    from contstim.steps.step import fields_of
+    from contstim.study.study import TextsSection
+
     parts = [page.partition("\n## ")[0].rstrip()]
-    for section in study_sections():
+    for name, kind in (("texts", TextsSection), ("loading", Loading)):
         rows = [
-            (f"`{key}`", default and f"`{default}`", text) for key, default, text in section.keys
+            (f"`{field.name}`", f"`{_toml(field.default)}`", field.note.text)
+            if field.default is not None
+            else (f"`{field.name}`", "", field.note.text)
+            for field in fields_of(kind)
         ]
-        table = [("key", "default", "meaning"), ("---",) * 3, *rows]
-        lines = (" | ".join(cell.replace("|", r"\|") for cell in row) for row in table)
-        parts += [f"## `[{section.name}]`", section.summary]
-        parts.append("\n".join(f"| {line} |" for line in lines))
+        parts += [f"## `[{name}]`", summary_of(inspect.getdoc(kind) or "")]
+        parts.append(_table(("key", "default", "meaning"), rows))
+    rows = [
+        (f"`[{s.name}]`", ", ".join(s.reads), ", ".join(f"`{path}`" for path in s.writes))
+        for s in study_sections()
+    ]
+    parts += ["## Commands", "What each section reads from others, and where it writes."]
+    parts.append(_table(("section", "reads", "writes"), rows))
     return "\n\n".join(parts) + "\n"
 
 
-def _keys(kind: type[Any]) -> list[tuple[str, str, str]]:
-    from contstim.options import Help
-
-    attributes: dict[str, str] = {}
-    for cls in reversed(kind.__mro__):
-        attributes |= _attributes(cls.__doc__ or "")
-    types = get_type_hints(kind, include_extras=True)
-    keys = []
-    for field in fields(kind):
-        notes = [note for note in get_args(types[field.name])[1:] if isinstance(note, Help)]
-        text = notes[0].text if notes else attributes.get(field.name, "")
-        default = "" if field.default in (MISSING, None, ()) else _toml(field.default)
-        keys.append((field.name, default, text[:1].upper() + text[1:]))
-    return keys
-
-
-def _attributes(docstring: str) -> dict[str, str]:
-    """What the section Attributes of a docstring says of each."""
-    _, _, listed = inspect.cleandoc(docstring).partition("\nAttributes:\n")
-    entries = re.split(r"\n(?=    \w)", "\n" + listed.split("\n\n")[0])
-    pairs = (entry.strip().partition(":") for entry in entries if entry.strip())
-    return {name: " ".join(text.split()) for name, _, text in pairs}
+def _table(header: tuple[str, str, str], rows: list[tuple[str, str, str]]) -> str:
+    lines = (" | ".join(row) for row in (header, ("---",) * 3, *rows))
+    return "\n".join(f"| {line} |" for line in lines)
 
 
 def _toml(value: object) -> str:

@@ -148,9 +148,10 @@ def plan_with(reader: Reader, text: str) -> None:
     """Put sections into the study of the page of the first study, in place of its own, and plan."""
     (first,) = (b for b in read_blocks(ROOT / "docs/first-study.md") if b.language == "toml")
     study = first.text
-    for section in re.findall(r"^\[(\w+)\]", text, re.MULTILINE):
-        study = re.sub(rf"^\[{section}\].*?(?=^\[|\Z)", "", study, flags=re.DOTALL | re.MULTILINE)
-    study = study.replace('simulate = "trigram"', 'simulate = "bigram"')
+    for section in re.findall(r"^\[([\w.]+)\]", text, re.MULTILINE):
+        own = rf"^\[{re.escape(section)}\].*?(?=^\[|\Z)"
+        study = re.sub(own, "", study, flags=re.DOTALL | re.MULTILINE)
+    study = study.replace('model = "trigram"', 'model = "bigram"')
     (reader.folder / "study.toml").write_text(study + text, encoding="utf-8")
     plan = plan_study(read_study(reader.folder / "study.toml"), measure=False)
     assert len(plan.to_frame()) > 5
@@ -177,6 +178,7 @@ def write_or_change_a_study(reader: Reader, text: str) -> None:
     path.parent.mkdir(exist_ok=True)
     if text.startswith("["):
         section = text.partition("\n")[0]
+        section = "[simulate]" if section.startswith("[import.") else section
         there = re.compile(rf"^{re.escape(section)}\n.*?\n\n", re.DOTALL | re.MULTILINE)
         text, changed = there.subn(f"{text}\n", path.read_text(encoding="utf-8"))
         assert changed == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from unittest import mock
 
 from matplotlib.figure import Figure
 
+from contstim.items.reviews import ItemKind, read_reviews
 from contstim.study.running import StudyRun, run_study
 from contstim.study.study_file import read_study
 
@@ -25,14 +27,14 @@ unigram = { train = "ngram", order = 1 }
 min_count = 4
 [sentences]
 words = "8"
-[pairs]
+[select.natural]
 per_pair = 3
 [triplets]
 per_pair = 4
 frame = "none"
 restarts = 1
 max_changes = 2
-[selection]
+[select.triplets]
 per_pair = 3
 quantiles = 0
 enough = 1
@@ -47,17 +49,17 @@ twins = true
 simulations = 4
 participants = 2
 [export.csv]
-[responses]
-simulate = "bigram"
+[simulate]
+model = "bigram"
 participants = 12
-[analysis]
+[analyze]
 worst = 4
 """
 
 STAGES = (
-    *("model bigram", "model unigram", "vocabulary", "sentences", "scores", "pairs", "triplets"),
-    *("selection", "design", "review pairs", "review triplets", "review trials", "trial-scores"),
-    *("power", "responses", "export csv", "analysis"),
+    *("model bigram", "model unigram", "vocabulary", "sentences", "score sentences"),
+    *("select natural", "triplets", "select triplets", "review pairs", "review triplets"),
+    *("design", "review trials", "score trials", "power", "export csv", "simulate", "analyze"),
 )
 
 
@@ -73,6 +75,23 @@ def change(folder: Path, *changes: tuple[str, str]) -> None:
     for old, new in changes:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
+    path.write_text(text, encoding="utf-8")
+
+
+def review_with(folder: Path, files: list[str]) -> None:
+    """Name files of decisions in the sections that select what they are about."""
+    path = folder / "study.toml"
+    text = re.sub(r"\nreview = .*", "", path.read_text(encoding="utf-8"))
+    about = {name: {i.about for i in read_reviews([folder / name]).decisions} for name in files}
+    for section, kind in (
+        ("select.natural", ItemKind.PAIR),
+        ("triplets", ItemKind.TRIPLET),
+        ("select.triplets", ItemKind.TRIPLET),
+        ("design", None),
+    ):
+        own = [name for name, kinds in about.items() if kind is None or kind in kinds]
+        if own:
+            text = text.replace(f"[{section}]\n", f"[{section}]\nreview = {own}\n")
     path.write_text(text, encoding="utf-8")
 
 

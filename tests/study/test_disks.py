@@ -31,8 +31,8 @@ a = { train = "ngram", order = 1 }
 b = { train = "ngram", order = 2 }
 [sentences]
 words = "8"
-exclude_training = false
-[scores]
+exclude = []
+[score]
 """
 
 

@@ -21,11 +21,11 @@ from contstim.experiments.responses.table import read_responses
 from contstim.files.records import Record
 from contstim.items.stimuli import read_trials
 from contstim.study.verification import verify_folder
-from tests.study.small import STAGES, change, leave_out, run
+from tests.study.small import STAGES, change, leave_out, review_with, run
 
-AFTER_TRIALS = {"review trials", "trial-scores", "power", "responses", "export csv", "analysis"}
-AFTER_SCORES = {"pairs", "triplets", "selection", "design", "review pairs", "review triplets"}
-AFTER_SCORES |= AFTER_TRIALS
+AFTER_TRIALS = {"review trials", "score trials", "power", "simulate", "export csv", "analyze"}
+AFTER_SCORES = {"select natural", "triplets", "select triplets", "design", "review pairs"}
+AFTER_SCORES |= {"review triplets"} | AFTER_TRIALS
 
 
 def edit(*changes: tuple[str, str]) -> Callable[[Path], None]:
@@ -74,7 +74,7 @@ def _reject_first(table: str, identifier: str, kind: str) -> Callable[[Path], No
                 writer.writerow(
                     ["Ann", row[identifier], kind, "", "", 0, *models, *sentences, decision, ""]
                 )
-        change(folder, ("rare = 3.0", 'rare = 3.0\ndecisions = ["review.csv"]'))
+        review_with(folder, ["review.csv"])
 
     return reject
 
@@ -93,7 +93,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "times of all files": (_touch, set()),
     "the title": (edit(('"Small"', '"Smaller"')), set()),
     "where sentences are scored": (
-        edit(("[pairs]", '[scores]\nexecutor = "processes"\nworkers = 2\n[pairs]')),
+        edit(("[review]", '[score]\nexecutor = "processes"\nworkers = 2\n[review]')),
         set(),
     ),
     "where searches run": (edit(("max_changes = 2", "max_changes = 2\nworkers = 1")), set()),
@@ -104,23 +104,23 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     ),
     "the seed": (
         edit(("seed = 3", "seed = 4")),
-        {"triplets", "selection", "design", "review triplets", *AFTER_TRIALS},
+        {"triplets", "select triplets", "design", "review triplets", *AFTER_TRIALS},
     ),
     "more natural pairs": (
-        edit(("[pairs]\nper_pair = 3", "[pairs]\nper_pair = 6")),
-        {"pairs", "design", "review pairs", *AFTER_TRIALS},
+        edit(("[select.natural]\nper_pair = 3", "[select.natural]\nper_pair = 6")),
+        {"select natural", "design", "review pairs", *AFTER_TRIALS},
     ),
     "more triplets": (
         edit(("per_pair = 4", "per_pair = 6")),
-        {"triplets", "selection", "design", "review triplets", *AFTER_TRIALS},
+        {"triplets", "select triplets", "design", "review triplets", *AFTER_TRIALS},
     ),
     "fewer triplets": (
         edit(("per_pair = 4", "per_pair = 3")),
-        {"triplets", "selection", "design", "review triplets", *AFTER_TRIALS},
+        {"triplets", "select triplets", "design", "review triplets", *AFTER_TRIALS},
     ),
     "another objective": (
         edit(("enough = 1", 'objective = "worst-rank"')),
-        {"selection"},
+        {"select triplets"},
     ),
     "more groups": (
         edit(("catch_per_group = 1", "catch_per_group = 2")),
@@ -137,35 +137,35 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     "more simulations": (edit(("simulations = 4", "simulations = 5")), {"power"}),
     "more participants": (
         edit(("participants = 12", "participants = 15")),
-        {"responses", "analysis"},
+        {"simulate", "analyze"},
     ),
     "as many participants as are planned": (
         edit(("participants = 12\n", "")),
-        {"responses", "analysis"},
+        {"simulate", "analyze"},
     ),
-    "fewer failures to list": (edit(("worst = 4", "worst = 3")), {"analysis"}),
+    "fewer failures to list": (edit(("worst = 4", "worst = 3")), {"analyze"}),
     "a list for the export": (edit(("[export.csv]", "[export.csv]\nseed = 5")), {"export csv"}),
     "where networks run": (
         edit(("[vocabulary]", '[loading]\ndevice = "cpu"\n[vocabulary]')),
-        {"scores", "triplets", "trial-scores"},
+        {"score sentences", "triplets", "score trials"},
     ),
-    "a table that is gone": (_delete("results/pairs.csv"), {"pairs"}),
-    "a folder that is gone": (_delete("results/analysis"), {"analysis"}),
+    "a table that is gone": (_delete("results/pairs.csv"), {"select natural"}),
+    "a folder that is gone": (_delete("results/analysis"), {"analyze"}),
     "a word of the vocabulary": (
         _drop_a_word,
-        {"sentences", "scores", *AFTER_SCORES},
+        {"sentences", "score sentences", *AFTER_SCORES},
     ),
     "a rejected pair": (
         _reject_first("pairs.csv", "trial_id", "pair"),
-        {"pairs", "design", "review pairs", "review triplets", *AFTER_TRIALS},
+        {"select natural", "design", "review pairs", *AFTER_TRIALS},
     ),
     "a rejected triplet": (
         _reject_first("selected.csv", "triplet_id", "triplet"),
-        {"triplets", "selection", "design", "review pairs", "review triplets", *AFTER_TRIALS},
+        {"triplets", "select triplets", "design", "review triplets", *AFTER_TRIALS},
     ),
     "a model more": (
         edit(("[vocabulary]", 'trigram = { train = "ngram", order = 3 }\n[vocabulary]')),
-        {"model trigram", "vocabulary", "scores", *AFTER_SCORES},
+        {"model trigram", "vocabulary", "score sentences", *AFTER_SCORES},
     ),
 }
 
@@ -210,7 +210,7 @@ def test_a_file_changed_by_hand_is_named_and_not_overwritten(study: Path, last: 
 
 def test_texts_of_an_exported_page_are_the_users_to_edit(study: Path) -> None:
     """An edited consent text is copied into the page, and stays when trials change."""
-    leave_out(study, "review", "power", "responses", "analysis")
+    leave_out(study, "review", "power", "simulate", "analyze")
     change(study, ("[export.csv]", "[export.jspsych]"))
     assert run(study).done == ("export jspsych",)
     page = study / "results" / "export" / "jspsych"
@@ -229,7 +229,7 @@ def test_texts_of_an_exported_page_are_the_users_to_edit(study: Path) -> None:
 
 def test_a_study_exports_to_jatos_and_reads_its_results(study: Path) -> None:
     """One archive, of the texts and the title as they stand, and answers as JATOS writes them."""
-    leave_out(study, "review", "power", "responses", "analysis")
+    leave_out(study, "review", "power", "simulate", "analyze")
     change(study, ("[export.csv]", "[export.jatos]"), ("twins = true", 'scale = "choice"'))
     assert run(study).done[-1] == "export jatos"
     folder = study / "results" / "export" / "jatos"
@@ -259,9 +259,9 @@ def test_a_study_exports_to_jatos_and_reads_its_results(study: Path) -> None:
     ]
     (study / "jatos.txt").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     toml = study / "study.toml"
-    told = '\n[responses]\nplatform = "jatos"\ndata = ["jatos.txt"]\nkeep = ["age"]\n'
+    told = '\n[import.jatos]\nfiles = ["jatos.txt"]\nkeep = ["age"]\n'
     toml.write_text(toml.read_text(encoding="utf-8") + told, encoding="utf-8")
-    assert run(study).done == ("responses",)
+    assert run(study).done == ("import jatos",)
     found = read_responses(study / "results" / "responses.csv", trials)
     assert {r.trial_id for r in found} == {row["trial_id"] for row in rows}
     assert {r.choice for r in found} == {2}
@@ -276,7 +276,7 @@ def test_a_stage_that_was_killed_while_it_was_done_again_does_not_hold(
     """Neither with the new key nor with the old one, to which somebody goes back."""
     table = study / "results" / "pairs.csv"
     before = table.read_bytes()
-    change(study, ("[pairs]\nper_pair = 3", "[pairs]\nper_pair = 6"))
+    change(study, ("[select.natural]\nper_pair = 3", "[select.natural]\nper_pair = 6"))
 
     def killed(_record: Record, *, private: bool) -> None:
         del private
@@ -285,10 +285,10 @@ def test_a_stage_that_was_killed_while_it_was_done_again_does_not_hold(
     with monkeypatch.context() as patched:
         patched.setattr(Record, "write", killed)
         with pytest.raises(KeyboardInterrupt):
-            run(study, last="pairs")
+            run(study, last="select natural")
     assert table.read_bytes() != before
-    change(study, ("[pairs]\nper_pair = 6", "[pairs]\nper_pair = 3"))
-    assert run(study, last="pairs").done == ("pairs",)
+    change(study, ("[select.natural]\nper_pair = 6", "[select.natural]\nper_pair = 3"))
+    assert run(study, last="select natural").done == ("select natural",)
     assert table.read_bytes() == before
     assert run(study, last="design").done == ()
 
@@ -311,9 +311,9 @@ def test_a_file_of_words_is_read_by_the_search_that_names_it(study: Path) -> Non
 
 
 def test_a_run_may_stop_behind_a_stage_and_begin_with_one(study: Path) -> None:
-    change(study, ("[pairs]\nper_pair = 3", "[pairs]\nper_pair = 6"))
-    assert run(study, last="pairs").done == ("pairs",)
-    assert run(study, last="review").done[:2] == ("design", "review pairs")
+    change(study, ("[select.natural]\nper_pair = 3", "[select.natural]\nper_pair = 6"))
+    assert run(study, last="select natural").done == ("select natural",)
+    assert run(study, last="review").done[:2] == ("review pairs", "design")
     assert run(study, first="model", last="model").done == ("model bigram", "model unigram")
     with pytest.raises(InputError, match="has no stage 'triplet'"):
         run(study, last="triplet")

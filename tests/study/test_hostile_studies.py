@@ -11,9 +11,9 @@ import pytest
 from contstim.errors import InputError
 from contstim.models.loading import Loading
 from contstim.options import LARGEST
-from contstim.steps import step_named, step_names
+from contstim.steps import step_named
 from contstim.steps.step import fields_of
-from contstim.study.sections import SECTIONS
+from contstim.study.sections import section_commands
 from contstim.study.study_file import KINDS, read_study
 from tests.cli.running import run
 from tests.study import small
@@ -22,13 +22,10 @@ MODEL = '[texts]\ntraining = "corpus.txt"\n[models]\nbigram = { train = "ngram",
 
 
 def _declared() -> list[tuple[str, Any]]:
-    """Heading of the section of each declared field of a section or a step, and the field."""
-    kinds: list[tuple[str, Any]] = [*SECTIONS.items(), ("loading", Loading)]
-    for name in step_names():
-        step = step_named(name)
-        if step is not None and (name.split()[0] == "export" or name not in SECTIONS):
-            kinds.append((name.replace(" ", "."), step))
-    return [(section, field) for section, kind in kinds for field in fields_of(kind)]
+    """Heading of the section of each declared field of a step, and the field."""
+    steps = ((".".join(key), step_named(name)) for key, name in section_commands().items())
+    kinds: list[tuple[str, Any]] = [*steps, ("loading", Loading)]
+    return [(section, field) for section, kind in kinds if kind for field in fields_of(kind)]
 
 
 def _number(hint: Any) -> type[Any] | None:
@@ -79,7 +76,7 @@ def test_numbers_out_of_a_declared_range_are_refused_with_line_and_key(
         is_list = get_origin(get_args(field.hint)[0]) is tuple
         lines.append(f"{field.name} = [{text}]" if is_list else f"{field.name} = {text}")
         if not inside:
-            refused[len(lines)] = f"[{section.split('.')[0]}]", field.name
+            refused[len(lines)] = f"[{section}]", field.name
     told = _problems(tmp_path, "\n".join(lines)).splitlines()
     for line, (section, name) in refused.items():
         assert any(
@@ -104,14 +101,14 @@ def test_files_of_another_kind_are_refused_with_their_line(
         value = f'["{name}"]' if is_list else f'"{name}"'
         told = _problems(tmp_path, f"{MODEL}[{section}]\n{field.name} = {value}\n")
         # In line 5 where keys need each other
-        word = section.split(".")[0]
-        assert f"line 6, [{word}]" in told or f"line 5, [{word}]" in told, (name, told)
+        assert f"line 6, [{section}]" in told or f"line 5, [{section}]" in told, (name, told)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_trainings_have_ranges(tmp_path: Path, kind: str) -> None:
-    network, training = KINDS[kind]
-    for field in (*fields_of(network), *(fields_of(type(training)) if training else ())):
+    step = step_named(f"train {kind}")
+    assert step is not None
+    for field in fields_of(step):
         if _number(field.hint):
             model = f'{{ train = "{kind}", {field.name} = -1 }}'
             told = _problems(tmp_path, small.STUDY.replace('{ train = "ngram", order = 1 }', model))
@@ -132,11 +129,11 @@ def test_trainings_have_ranges(tmp_path: Path, kind: str) -> None:
         '[texts]\ntraining = "pipe"',
         '[train.ngram]\ntext = "corpus.txt"\nout = ""',
         f'[train.ngram]\ntext = "corpus.txt"\nout = "results/{"p" * 5000}"',
-        "[pairs]\nper_pair = 1979-05-27",
-        "[pairs]\nper_pair = [[1]]",
+        "[select.natural]\nper_pair = 1979-05-27",
+        "[select.natural]\nper_pair = [[1]]",
         "[export]\njspsych = 3",
         "seed = 9999999999999999999999999",
-        '[minimal_pairs]\ndata = "pipe"',
+        '[evaluate.blimp]\ndata = "pipe"',
         '[review]\njudge = "x"',
     ],
 )

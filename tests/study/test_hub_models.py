@@ -30,7 +30,7 @@ again = { model = "hf:someone/small@chain", context = "A day. " }
 [vocabulary]
 [sentences]
 words = "8"
-[scores]
+[score]
 """
 
 
@@ -46,7 +46,7 @@ def test_a_new_commit_does_again_what_loads_the_model(
         (folder / name).write_text("".join(f"{s.text}\n" for s in sentences), encoding="utf-8")
     (folder / "study.toml").write_text(STUDY, encoding="utf-8")
     assert hub_model("a" * 40) == "someone/small"
-    assert small.run(folder).done == ("model unigram", "vocabulary", "sentences", "scores")
+    assert small.run(folder).done == ("model unigram", "vocabulary", "sentences", "score sentences")
     assert small.run(folder).done == ()
     assert not verify_folder(folder).wrong
     hub_model("b" * 40)
@@ -56,8 +56,8 @@ def test_a_new_commit_does_again_what_loads_the_model(
     run = small.run(
         folder, begin=lambda stage, examination: reasons.update({stage.name: examination.reasons})
     )
-    assert run.done == ("vocabulary", "scores")
-    assert reasons["scores"] == (f"someone/small {'a' * 40} → {'b' * 40}",)
+    assert run.done == ("vocabulary", "score sentences")
+    assert reasons["score sentences"] == (f"someone/small {'a' * 40} → {'b' * 40}",)
     assert not verify_folder(folder).wrong
     _check_contexts(folder)
 

@@ -16,11 +16,9 @@ title = "One sentence"
 [models]
 bigram = "kenlm:2gram.arpa"
 trigram = "kenlm:3gram.arpa"
-[vocabulary]
-file = "few.txt"
-[sentences]
-file = "natural.txt"
 [triplets]
+vocabulary = "few.txt"
+sentences = "natural.txt"
 per_pair = 1
 frame = "none"
 plausible = "none"

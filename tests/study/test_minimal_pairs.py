@@ -26,11 +26,13 @@ training = "english:1000"
 [models]
 two = { train = "ngram", order = 2 }
 three = { train = "ngram", order = 3 }
-[generate.minimal-pairs]
+[generate.minimal_pairs]
 out = "results/generated"
 per_paradigm = 20
-[minimal_pairs]
+[evaluate.blimp]
 data = "results/generated"
+method = ["full-sentence"]
+[select.minimal_pairs]
 per_pair = 4
 """
 STUDY = (
@@ -40,9 +42,9 @@ STUDY = (
 groups = 2
 random_per_group = 2
 catch_per_group = 2
-[responses]
-simulate = "three"
-[analysis]
+[simulate]
+model = "three"
+[analyze]
 """
 )
 
@@ -63,7 +65,7 @@ def test_texts_and_page_state_the_selection_by_models_and_paradigm(done: Study) 
         texts = datasheet(facts).markdown(), methods(facts).markdown()
         pairs = read_controversial_minimal_pairs("results/minimal-pairs.csv")
         certificate = read_json_object("results/minimal-pairs.csv.certificate.json")
-        scores = read_table("results/minimal-pair-scores/pairs.csv")
+        scores = read_table("results/evaluate-blimp/pairs.csv")
     page = study_page(done).html()
     right = [
         [
@@ -132,8 +134,10 @@ def test_a_study_holds_whose_files_are_named_whole_or_by_links(done: Study, tmp_
 [models]
 two = "kenlm:{done.folder}/results/models/two.arpa"
 three = "kenlm:{done.folder}/results/models/three.arpa"
-[minimal_pairs]
+[evaluate.blimp]
 data = "link"
+method = ["full-sentence"]
+[select.minimal_pairs]
 per_pair = 4
 """,
         encoding="utf-8",

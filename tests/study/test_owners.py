@@ -23,10 +23,10 @@ OUTS = {
     "results/NATURAL.txt": "the stage 'sentences'",
     "results/models/bigram.arpa": "the stage 'model bigram'",
     "results/models/bigram.arpa.counts.csv": "the stage 'model bigram'",
-    "results/pairs.csv.certificate.json": "the stage 'pairs'",
-    "results/analysis/x": "the stage 'analysis'",
+    "results/pairs.csv.certificate.json": "the stage 'select natural'",
+    "results/analysis/x": "the stage 'analyze'",
     "results/models": "the stage 'model bigram'",
-    "results/responses.csv.questions.csv": "the stage 'responses'",
+    "results/responses.csv.questions.csv": "the stage 'simulate'",
     "results/natural.txt.meta.json": "must not end in .meta.json",
     "results/link/study.toml": "the study file",
     "results/link/INDEX.html": "the page of the study",
@@ -47,7 +47,7 @@ def test_a_single_step_does_not_write_what_another_owns(tmp_path: Path, out: str
         read_study(tmp_path)
     assert OUTS[out] in str(refused.value)
     line = text.splitlines().index(f'out = "{out}"') + 1
-    assert any(f"line {number}, [train]" in str(refused.value) for number in (line - 1, line))
+    assert any(f"line {number}, [train.ngram]" in str(refused.value) for number in (line - 1, line))
 
 
 def test_models_with_one_path_are_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import chdir
 from dataclasses import replace
 from html import escape
@@ -31,17 +31,18 @@ from contstim.items.stimuli import read_triplets
 from contstim.models.loading import Loading
 from contstim.reporter import Reporter
 from contstim.reporting.report import Report
-from contstim.steps.analysis import AnalysisSettings
+from contstim.steps.analysis import AnalyzeResponses
+from contstim.steps.platforms import ExportTrials, export_step
+from contstim.steps.review import WriteReviewPage
+from contstim.steps.simulation import SimulateResponses
+from contstim.steps.step import Outcome, Step, perform
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.page import correct_page, study_page
 from contstim.study.page_sections import accuracies, next_step
 from contstim.study.places import PAGE
 from contstim.study.running import run_study
-from contstim.study.sections import TextsSection
-from contstim.study.stage import StudyStage
-from contstim.study.stages import stages_of
 from contstim.study.states import stage_states
-from contstim.study.study import Study
+from contstim.study.study import Study, StudyStage, TextsSection
 from contstim.study.study_file import read_study
 from tests.cli.running import succeed
 from tests.experiments.analysis.simulation import simulate
@@ -58,7 +59,7 @@ unigram = { train = "ngram", order = 1 }
 [vocabulary]
 [sentences]
 words = "8"
-[pairs]
+[select.natural]
 per_pair = 3
 [triplets]
 per_pair = 3
@@ -73,8 +74,8 @@ random_per_group = 1
 catch_per_group = 1
 [power]
 simulations = 1
-[responses]
-simulate = "a bigram"
+[simulate]
+model = "a bigram"
 [export.jspsych]
 """
 
@@ -157,9 +158,8 @@ def finished(
     (folder / "study.toml").write_text(STUDY)
     study = read_study(folder)
     before: dict[str, _Page] = {}
-    watched = list(_watched(study, before))
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        patch.setattr("contstim.study.running.stages_of", lambda _study: watched)
+        patch.setattr("contstim.study.running.perform", _watching(study, before))
         patch.setattr("contstim.study.running._PAGE_SECONDS", 0.0)
         warnings.simplefilter("ignore")  # the text is small
         run_study(study, reporter=_Search(before))
@@ -177,15 +177,15 @@ class _Search(Reporter):
             self._pages.setdefault(SEARCHING, _Page(PAGE.read_text()))
 
 
-def _watched(study: Study, pages: dict[str, _Page]) -> Iterator[StudyStage]:
-    """The stages, each of which looks at the page when its step is called."""
-    for stage in stages_of(study):
+def _watching(study: Study, pages: dict[str, _Page]) -> Callable[..., Outcome[Any]]:
+    """The function that does a step, which looks at the page before."""
+    names = {id(stage.step): stage.name for stage in study.stages}
 
-        def look(stage: StudyStage = stage) -> None:
-            pages[stage.name] = _Page(PAGE.read_text())
-            stage.prepare()
+    def look(step: Step[Any], reporter: Reporter) -> Outcome[Any]:
+        pages[names[id(step)]] = _Page(PAGE.read_text())
+        return perform(step, reporter)
 
-        yield replace(stage, prepare=look)
+    return look
 
 
 def _page(study: Study) -> _Page:
@@ -198,7 +198,7 @@ Finished = tuple[Study, dict[str, _Page]]
 def test_a_run_is_followed_by_its_page(finished: Finished) -> None:
     study, every = finished
     before = {name: page for name, page in every.items() if name != SEARCHING}
-    names = [stage.name for stage in stages_of(study)]
+    names = [stage.name for stage in study.stages]
     assert list(before) == names
     for number, (name, page) in enumerate(before.items()):
         assert f"Running when this page was written: {name} (" in page.text
@@ -245,11 +245,11 @@ def test_first_triplets_stand_on_the_page_while_others_are_searched_for(finished
     ("without", "exports", "of_people", "is_done", "said"),
     [
         ([], True, False, False, "run what is not done: contstim run study.toml"),
-        ([], True, False, True, "review the items: pairs.html, trials.html, triplets.html, and"),
+        ([], True, False, True, "review the items: pairs.html, triplets.html, trials.html, and"),
         (["review"], True, False, True, "edit the texts that participants read: consent.md, debri"),
         (["review"], False, False, True, "add a section [export.jspsych] to study.toml and run"),
         (["review"], "qualtrics", False, True, "collect answers: results/export/qualtrics, and na"),
-        (["review"], True, True, True, "add a section [analysis] to study.toml and run it again"),
+        (["review"], True, True, True, "add a section [analyze] to study.toml and run it again"),
         (["review", "-"], True, True, True, "hand the study on: contstim archive study.toml"),
     ],
 )
@@ -263,17 +263,23 @@ def test_the_next_thing_to_do(
 ) -> None:
     """By hand, for a study that lacks more and more."""
     study, _ = finished
-    sections = {name: each for name, each in study.sections.items() if name not in without}
-    if of_people:
-        answers = {"simulate": None, "file": Path("answers.csv")}
-        sections["responses"] = replace(sections["responses"], **answers)
-    if "-" in without:
-        sections["analysis"] = AnalysisSettings()
-    if exports is not True:
-        study = replace(study, exports={})
-    facts = StudyFacts(replace(study, sections=sections))
+    gone: list[type[Step[Any]]] = [] if exports is True else [ExportTrials]
+    gone += [WriteReviewPage] * ("review" in without)
+    gone += [SimulateResponses] * of_people
+    stages = [stage for stage in study.stages if not isinstance(stage.step, tuple(gone))]
     if isinstance(exports, str):
-        facts.study = replace(facts.study, exports={exports: None})
+        step = export_step(exports)
+        assert step is not None
+        trials, out = Path("results/trials.csv"), Path(f"results/export/{exports}")
+        made = step(trials=trials, out=out)  # type: ignore[call-arg]
+        stages.append(StudyStage(f"export {exports}", "", made, ("export", exports)))
+    if "-" in without:
+        table = Path("table.csv")
+        analysis = AnalyzeResponses(
+            trials=table, responses=table, scores=table, out=Path("results/analysis")
+        )
+        stages.append(StudyStage("analyze", "", analysis, ("analyze",)))
+    facts = StudyFacts(replace(study, stages=tuple(stages)))
     with chdir(study.folder):
         page = _Page(Report("t", [*next_step(facts, is_done)]).html())
     assert f"Next: {said}" in page.text
@@ -349,7 +355,7 @@ def test_links_lead_to_what_is_there(finished: Finished) -> None:
 def test_artificial_answers_cannot_be_overlooked(finished: Finished) -> None:
     """From the moment on in which there are any, and above everything else."""
     study, before = finished
-    assert before["responses"].alerts == 0
+    assert before["simulate"].alerts == 0
     assert before["export jspsych"].alerts == 1
     page = (study.folder / PAGE).read_text()
     assert page.index('role="alert"') < page.index("<p>")
@@ -417,7 +423,7 @@ def test_pages_that_contstim_did_not_write_stay(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text('[models]\na = "kenlm:a.arpa"\n')
     (tmp_path / "a.arpa").write_text("")
     (tmp_path / PAGE).write_text("<p>My own page.</p>")
-    study = Study(tmp_path / "study.toml", "t", 0, *_EMPTY, {}, {})
+    study = Study(tmp_path / "study.toml", "t", 0, *_EMPTY)
     with pytest.raises(InputError, match=r"index\.html stands beside study\.toml"):
         run_study(study)
     assert (tmp_path / PAGE).read_text() == "<p>My own page.</p>"
@@ -479,7 +485,7 @@ with mock.patch("contstim.steps.generation.generate", wait):
 def test_a_killed_run_is_called_neither_running_nor_begun(tmp_path: Path) -> None:
     """Witness: whether the process is there."""
     path = tmp_path / "study.toml"
-    path.write_text('[texts]\ntraining = "english:20"\nnatural = "english:30"\n')
+    path.write_text('[texts]\ntraining = "english:20"\nnatural = "english:30"\n[sentences]\n')
     study = read_study(path)
     run = subprocess.Popen(
         [sys.executable, "-c", _WAITING, str(path)], stdout=subprocess.PIPE, text=True
@@ -504,7 +510,7 @@ def test_a_killed_run_is_called_neither_running_nor_begun(tmp_path: Path) -> Non
     assert "0 of 3 stages done, 1 interrupted, 2 not done." in text
     assert "running" not in text.lower()
     # With another key, the reason is told, too; and what was corrected stays
-    path.write_text('[texts]\ntraining = "english:40"\nnatural = "english:30"\n')
+    path.write_text('[texts]\ntraining = "english:40"\nnatural = "english:30"\n[sentences]\n')
     state, *_ = stage_states(read_study(path))
     assert state.because == "a run ended before it was done; number: 20 → 40"
     before = (tmp_path / PAGE).read_bytes()

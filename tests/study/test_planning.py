@@ -23,14 +23,12 @@ from contstim.steps.triplets import SearchTriplets
 from contstim.store.times import Times
 from contstim.study import planning, probe
 from contstim.study.amounts import StudyNumbers
-from contstim.study.places import StudyFiles
 from contstim.study.planning import StudyPlan, plan_study
-from contstim.study.stages import stages_of
 from contstim.study.study_file import read_study
 from contstim.study.times import TimeEstimates, training_key
 from contstim.wording import duration, duration_range
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary
-from tests.study.small import STAGES, change, run
+from tests.study.small import STAGES, change, leave_out, run
 
 
 def plan(folder: Path, **options: object) -> StudyPlan:
@@ -80,9 +78,9 @@ def test_a_plan_measures_what_is_there_and_writes_nothing_else(
     assert {path for path in contents(study) if path not in before} == {str(times)}
     assert before.items() <= contents(study).items()
     stages = {stage.stage: stage for stage in planned.stages}
-    assert (stages["scores"].basis, stages["triplets"].basis) == ("measured", "measured")
+    assert (stages["score sentences"].basis, stages["triplets"].basis) == ("measured", "measured")
     assert "per pair: 4 → 6" in stages["triplets"].because
-    assert stages["selection"].state == "waits"
+    assert stages["select triplets"].state == "waits"
     measured = times.read_bytes()
     again = plan(study)
     assert times.read_bytes() == measured  # nothing is measured twice
@@ -123,7 +121,7 @@ def test_a_training_is_measured_by_some_of_its_steps(
         probe, "measurement", lambda key, units, s: times.add(key, units=units, seconds=s)
     )
     with chdir(begun):
-        (stage,) = (stage for stage in stages_of(read) if stage.name == "model lstm")
+        (stage,) = (stage for stage in read.stages if stage.name == "model lstm")
         assert isinstance(stage.step, TrainNetwork)
         probe._probe_training(stage.step, begun)
         time = TimeEstimates(read, StudyNumbers(read), 50, times).of_stage(stage)
@@ -137,7 +135,7 @@ def test_a_search_that_is_cut_off_makes_a_range_of_what_is_usual(study: Path) ->
     read = read_study(study)
     models = tuple(model.specification for model in read.models)
     with chdir(study):
-        stages = {stage.name: stage for stage in stages_of(read)}
+        stages = {stage.name: stage for stage in read.stages}
         step = stages["triplets"].step
         assert isinstance(step, SearchTriplets)
         key = search_key(step.question().resolved, *models)
@@ -217,7 +215,8 @@ def test_without_measurement_times_are_ranges(begun: Path) -> None:
 def test_sentences_that_lack_are_counted(study: Path) -> None:
     natural = read_stimuli(study / "results" / "natural.txt")
     (study / "few.txt").write_text("".join(f"{s.text}\n" for s in natural[:23]))
-    change(study, ("[sentences]", '[sentences]\nfile = "few.txt"'), ('words = "8"\n', ""))
+    leave_out(study, "sentences")
+    change(study, ("[triplets]", '[triplets]\nsentences = "few.txt"'))
     planned = plan(study, measure=False)
     # 4 triplets, 2 · 3 of natural pairs, 3 · (2 · 2 + 1) of fillers
     assert planned.numbers.needs is not None
@@ -240,7 +239,7 @@ def test_too_short_a_text_is_told_by_a_plan_and_by_a_run_that_stops(study: Path)
         for caution in planned.cautions
     )
     with pytest.raises(InfeasibleError, match=r"needs 25 .*natural.txt has 9: give more"):
-        run(study, last="pairs")
+        run(study, last="select natural")
 
 
 def test_a_plan_makes_in_memory_what_stages_before_would_write(begun: Path) -> None:
@@ -280,7 +279,7 @@ def test_what_tests_can_show(study: Path, groups: int) -> None:
     else:
         assert f" {n_tests} tests of {groups} groups" in planned.tests
         assert f"{smallest:.3g}" in planned.tests
-    change(study, ("[analysis]", '[analysis]\nunits = "groups"'))
+    change(study, ("[analyze]", '[analyze]\nunits = "groups"'))
     asked = plan(study, measure=False)
     hopeless = smallest >= 0.05
     assert any("no result can be significant" in caution for caution in asked.cautions) == hopeless
@@ -300,28 +299,28 @@ def test_single_candidate_for_each_that_is_selected(study: Path) -> None:
 
 
 def test_planned_and_simulated_participants_are_one_number(study: Path) -> None:
-    """Two in each of three groups by [power], and 12 by [responses]."""
+    """Two in each of three groups by [power], and 12 by [simulate]."""
     (caution,) = (c for c in plan(study, measure=False).cautions if "participants" in c)
     assert "plans 6 participants" in caution
     assert "simulates 12" in caution
     change(study, ("participants = 12\n", ""))
     read = read_study(study)
     with chdir(study):
-        (stage,) = (stage for stage in stages_of(read) if stage.name == "responses")
+        (stage,) = (stage for stage in read.stages if stage.name == "simulate")
     options = stage.step.options()
-    assert options["participants"] == StudyFiles(read).planned_participants == 6
+    assert options["participants"] == StudyNumbers(read).planned_participants == 6
     assert not any("participants" in c for c in plan(study, measure=False).cautions)
 
 
 def test_a_selection_asks_for_what_its_searches_look_for(study: Path) -> None:
-    """Nats and tags of [triplets], unless [selection] names its own or chooses by nats."""
+    """Nats and tags of [triplets], unless [select.triplets] names its own or chooses by nats."""
     (study / "tags.csv").write_text("word,tag,count\nthe,AT0,1\n")
     searched = 'frame = "words"\ntags = "tags.csv"\nenough = 3'
     change(study, ('frame = "none"\nrestarts = 1', searched))
 
     def asked() -> tuple[object, object]:
         with chdir(study):
-            (stage,) = (s for s in stages_of(read_study(study)) if s.name == "selection")
+            (stage,) = (s for s in read_study(study).stages if s.name == "select triplets")
         values = {field.name: value for field, value in stage.step.values()}
         return values["enough"], str(values["tags"])
 
@@ -372,9 +371,11 @@ def test_time_of_scores(study: Path) -> None:
         times.add(f"load {model.specification}", units=2, seconds=2)
         times.add(f"score {model.specification}", units=30, seconds=3)
     with chdir(study):
-        stages = {stage.name: stage for stage in stages_of(read)}
+        stages = {stage.name: stage for stage in read.stages}
         estimates = TimeEstimates(read, numbers, 50, times)
-        natural, trials = (estimates.of_stage(stages[n]) for n in ("scores", "trial-scores"))
+        natural, trials = (
+            estimates.of_stage(stages[n]) for n in ("score sentences", "score trials")
+        )
     assert natural.shortest == natural.longest == pytest.approx(2 * (1 + 50 * 0.1))
     assert trials.longest == pytest.approx(2 * (1 + numbers.new_sentences * 0.1))
 

@@ -11,6 +11,10 @@ from time import process_time
 import pytest
 
 from contstim.errors import InputError
+from contstim.steps.analysis import AnalyzeResponses
+from contstim.steps.platforms import ExportTrials
+from contstim.steps.selection import SelectPairs
+from contstim.steps.training import TrainNetwork
 from contstim.study.study_file import read_study
 
 GOOD = """\
@@ -30,22 +34,22 @@ min_count = 2
 [sentences]
 words = "8"
 names = 0
-[scores]
-standard_errors = false
-[pairs]
+[score]
+models_in_memory = 1
+[select.natural]
 per_pair = 6
 same_length = true
 [triplets]
 per_pair = 9
 plausible = "0.25"
 max_changes = 2
-[selection]
+[select.triplets]
 per_pair = 6
 quantiles = 3
 objective = "worst-rank"
 [review]
-decisions = ["review.csv"]
 [design]
+review = ["review.csv"]
 groups = 3
 random_per_group = 2
 catch_per_group = 1
@@ -53,15 +57,15 @@ catch_per_group = 1
 simulations = 10
 [export.jspsych]
 title = "Which is better?"
-[responses]
-simulate = "lstm"
-[analysis]
+[simulate]
+model = "lstm"
+[analyze]
 units = "participants"
 """
 
 # What is replaced by what, and what the message says of it
 BAD = {
-    "a section that there is not": ("[pairs]", "[pears]", "did you mean pairs?"),
+    "a section that there is not": ("[design]", "[desing]", "did you mean design?"),
     "a section unlike any": ("[loading]", "[xyzzy]", "there is no such section; there are"),
     "a key that there is not": ("min_count", "min_counts", "did you mean min_count?"),
     "a key of another section": ("simulations = 10", "groups = 10", "there is no such key"),
@@ -71,7 +75,6 @@ BAD = {
     "a number where a text is": ('words = "8"', "words = 8", "is not a text in quotes"),
     "a yes that is a text": ("same_length = true", 'same_length = "yes"', "is not true or false"),
     "a choice that there is not": ('"worst-rank"', '"worst"', "is not one of"),
-    "a list that is a text": ('["review.csv"]', '"review.csv"', "is not a list"),
     "a title that is a number": ('title = "Two n-gram models"', "title = 2", "is not a text"),
     "a seed that is a text": ("seed = 3", 'seed = "3"', "is not a whole number"),
     "a seed below 0": ("seed = 3", "seed = -3", "0 or more"),
@@ -82,7 +85,7 @@ BAD = {
     "a review that is a folder": ('"review.csv"', '"empty"', "'empty' is a folder; name a file"),
     "a null character in a title": ("Two n-gram", r"Two \u0000", "[title]: holds a null character"),
     "a null character in a text": ("more.txt", r"more\u0000.txt", "[texts] natural: holds a null"),
-    "a null character in a list": ('"review.csv"', r'"a", "\u0000"', "decisions: holds a null"),
+    "a null character in a list": ('"review.csv"', r'"a", "\u0000"', "review: holds a null"),
     "a null character in a key": ("min_count", r'"a\u0000b"', r"[vocabulary] a\u0000b: holds"),
     "a null character in a section": ("[loading]", r'["\u0000"]', r"[\u0000]: holds a null"),
     "a null character in a model": (
@@ -131,12 +134,12 @@ BAD = {
     "a recipe that there is not": (
         'plausible = "0.25"',
         'recipe = "best"',
-        "study.toml has 1 problem:\n  line 24, [triplets] recipe: ",
+        "study.toml has 1 problem:\n  line 22, [triplets]: There is no recipe",
     ),
     "responses that are no table": (
-        'simulate = "lstm"',
-        'file = "more.txt"',
-        "[responses] file: ",
+        '"participants"',
+        '"participants"\nresponses = "more.txt"',
+        "[analyze] responses: ",
     ),
     "a frequency band that is none": ("min_count = 2", 'zipf = "3"', "such as 3.5-7"),
     "more selected than searched": ("per_pair = 9", "per_pair = 3", "cannot be selected from 3"),
@@ -165,38 +168,54 @@ BAD = {
         "none has to serve twice",
     ),
     "triplets below 1": ("per_pair = 9", "per_pair = 0", "1 or more"),
-    "a section without what it needs": ("[design]", "[scores.x]", "needs [design]"),
-    "an artificial human that there is not": ('"lstm"\n[an', '"gru"\n[an', "not a model of the"),
-    "two kinds of answers": ("simulate =", 'file = "more.txt"\nsimulate =', "name one of file"),
+    "a section without what it needs": ("[design]", "[near_pairs]", "no section writes trials"),
+    "an artificial human that there is not": (
+        '"lstm"\n[an',
+        '"gru"\n[an',
+        "must be a model of the study",
+    ),
+    "two kinds of answers": (
+        "[simulate]",
+        '[import.jspsych]\nfiles = ["more.txt"]\n[simulate]',
+        "responses must name one of",
+    ),
     "a platform that there is not": ("[export.jspsych]", "[export.jpsych]", "mean jspsych?"),
-    "a key that has no default": ("[export.jspsych]", "[export.r]", "responses: is missing"),
+    "a key that has no default": ("[export.jspsych]", "[reproduce.adc]", "data is missing"),
     "a way to save that is not the platform's": (
         '[export.jspsych]\ntitle = "Which is better?"',
         '[export.jatos]\nsave = "file"',
-        "[export] jatos.save: must be 'jatos' for jatos: leave it out.",
+        "[export.jatos] save: there is no such key",
     ),
     "counts of other models": (
         "quantiles = 3",
         'counts = "other.csv"',
-        "[selection] counts: other.csv has a number for lstm, bigram, which are not two models",
+        "counts: other.csv has a number for lstm, bigram, which are not two models",
     ),
     "more counted than searched": (
         "quantiles = 3",
         'quantiles = 0\ncounts = "many.csv"',
-        "[selection] counts: 12 triplets of bigram and lstm cannot be selected from 9",
+        "[select.triplets] counts: 12 triplets of bigram and lstm cannot be selected from 9",
     ),
     "a count that groups do not divide": (
         "quantiles = 3",
         'quantiles = 0\ncounts = "four.csv"',
         "4 triplets of bigram and lstm cannot be dealt out evenly to 3 groups",
     ),
-    "a count that is none": ("quantiles = 3", 'counts = "review.csv"', "[selection] counts: "),
+    "a count that is none": (
+        "quantiles = 3",
+        'counts = "review.csv"',
+        "[select.triplets] counts: ",
+    ),
     "contrasts that are none": (
         '"participants"',
         '"auto"\ncontrasts = "other.csv"',
         "lacks the columns first, second",
     ),
-    "a pair that is none": ('"participants"', '"auto"\npair = ["lstm", "x"]', "two of the study's"),
+    "a pair that is none": (
+        '"participants"',
+        '"auto"\npair = ["lstm", "x"]',
+        "must be a model of the study",
+    ),
     "a rule for more catch trials": ('"participants"', '"auto"\nmin_catch = 9', "min_catch: "),
     "a deadline and no share that may be missing": (
         'title = "Which is better?"',
@@ -211,7 +230,7 @@ BAD = {
     "questions that are none": (
         'title = "Which is better?"',
         'questions = "other.csv"',
-        "[export] jspsych.questions: other.csv lacks the columns name, when, kind",
+        "[export.jspsych] questions: other.csv lacks the columns name, when, kind",
     ),
     "a question that is none": (
         "[power]",
@@ -229,25 +248,29 @@ BAD = {
     "practice that is none": (
         'title = "Which is better?"',
         'practice = "other.csv"',
-        "[export] jspsych.practice: other.csv lacks the columns sentence_1",
+        "[export.jspsych] practice: other.csv lacks the columns sentence_1",
     ),
     "attention that is none": (
         "catch_per_group = 1",
         'attention = "other.csv"',
         "[design] attention: other.csv lacks the columns sentence_1",
     ),
-    "a pilot without tables": ("simulations = 10", 'pilot = "empty"', "[power] pilot: "),
+    "a pilot without tables": ("simulations = 10", 'pilot = "empty"', "[power]: "),
     "no simulations": ("simulations = 10", "simulations = 0", "must be 1 or more, not 0"),
     "a length that begins with more": ('words = "8"', 'words = "9-7"', "a number or a range"),
     "responses that nothing writes": (
-        'simulate = "lstm"',
-        'file = "results/answers.csv"',
+        '"participants"',
+        '"participants"\nresponses = "results/answers.csv"',
         "there is no file 'results/answers.csv'",
     ),
     "a key of a platform": ('title = "Which', 'tittle = "Which', "did you mean title?"),
-    "a platform that cannot be read": ('simulate = "lstm"', 'platform = "nowhere"', "can be read"),
-    "no sentences": ('natural = "more.txt"\n', "", "needs natural sentences"),
-    "nothing to train on": ('training = "english:400"\n', "", "Name training under [texts]"),
+    "a platform that cannot be read": (
+        "[simulate]\nmodel",
+        "[import.nowhere]\nmodel",
+        "no such key",
+    ),
+    "no sentences": ('natural = "more.txt"\n', "", "[texts] names no natural text"),
+    "nothing to train on": ('training = "english:400"\n', "", "set training in [texts]"),
 }
 
 
@@ -276,14 +299,13 @@ def test_a_good_file_has_no_problem(folder: Path) -> None:
         "lstm=lstm:results/models/lstm",
         "mean=lstm:results/models/lstm+mean",
     ]
-    assert (study.title, study.seed, study.sections["pairs"].per_pair) == (
+    assert (study.title, study.seed, study.step(SelectPairs).settings.per_pair) == (  # type: ignore[union-attr]
         "Two n-gram models",
         3,
         6,
     )
-    assert study.models[1].training is not None
-    assert study.models[1].training.settings is not None
-    assert study.models[1].training.settings.seed == 3  # that of the study
+    assert isinstance(study.models[1].training, TrainNetwork)
+    assert study.models[1].training.training.seed == 3  # that of the study
 
 
 def test_attention_trials_count_as_catch_trials(folder: Path) -> None:
@@ -293,7 +315,9 @@ def test_attention_trials_count_as_catch_trials(folder: Path) -> None:
         rule = text.replace('"participants"', f'"participants"\nmin_catch = {number}')
         (folder / "study.toml").write_text(rule, encoding="utf-8")
         if right:
-            assert read_study(folder).sections["analysis"].min_catch == number
+            analysis = read_study(folder).step(AnalyzeResponses)
+            assert analysis is not None
+            assert analysis.settings.min_catch == number
         else:
             with pytest.raises(InputError, match="min_catch: "):
                 read_study(folder)
@@ -303,7 +327,9 @@ def test_a_platform_has_settings_of_its_own(folder: Path) -> None:
     """A study for JATOS saves to JATOS, and nobody has to say so."""
     text = GOOD.replace("[export.jspsych]", "[export.jatos]")
     (folder / "study.toml").write_text(text, encoding="utf-8")
-    assert read_study(folder).exports["jatos"].save == "jatos"
+    export = read_study(folder).step(ExportTrials)
+    assert export is not None
+    assert export.settings.save == "jatos"
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -331,8 +357,8 @@ def test_all_problems_are_told_together_in_the_order_of_lines(folder: Path) -> N
         "line 5, [texts] natural",
         "line 7, [models] bigram.order",
         "line 13, [vocabulary] minimum",
-        "line 20, [pairs] per_pair",
-        "line 27, [selection] per_pair",
+        "line 20, [select.natural] per_pair",
+        "line 27, [select.triplets] per_pair",
     ]
 
 
@@ -344,7 +370,7 @@ def test_what_is_not_toml_is_told_with_its_line(folder: Path) -> None:
 
 def test_many_unknown_keys_take_no_longer_each_than_few(folder: Path) -> None:
     unknown = "".join(f"unknown_{number} = 1\n" for number in range(8_000))
-    text = GOOD.replace("[pairs]\n", f"[pairs]\n{unknown}")
+    text = GOOD.replace("[select.natural]\n", f"[select.natural]\n{unknown}")
     (folder / "study.toml").write_text(text, encoding="utf-8")
     began = process_time()
     with pytest.raises(InputError) as refused:
@@ -352,7 +378,7 @@ def test_many_unknown_keys_take_no_longer_each_than_few(folder: Path) -> None:
     assert process_time() - began < 3  # the square of their number takes more than twice that
     lines = str(refused.value).split("\n")
     assert "study.toml has 8,000 problems:" in lines[0]
-    assert lines[-1].startswith("  line 8019, [pairs] unknown_7999: there is no such key")
+    assert lines[-1].startswith("  line 8019, [select.natural] unknown_7999: there is no such key")
 
 
 @pytest.mark.parametrize("place", ["/dev/zero", "nowhere"])

@@ -18,7 +18,7 @@ training = "a.txt"
 [models]
 small = { train = "ngram", order = 2 }
 "large one" = """
-[pairs]
+[select.natural]
 per_pair = 1
 """
 [sentences]

@@ -25,7 +25,7 @@ from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import NO_BREAK_SPACE, cells_of, numbered, read_responses
 from contstim.items.scale import DEGREES, Scale
 from contstim.items.scores import ScoreTable
-from contstim.options import AnswerScale, Help
+from contstim.options import AnswerScale, Help, Reads
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -49,8 +49,13 @@ _FIT = ("model", "log_likelihood", "estimate", "standard_error", "note")
 class RSettings(Exclusions):
     """Inputs of the analysis in addition to the trials."""
 
-    responses: Annotated[Path, Help("The responses of participants.")]
-    scores: Annotated[Path, Help("Scores of the sentences of the trials, written by `score`.")]
+    responses: Annotated[Path, Reads("The responses of participants.", kind="responses")]
+    scores: Annotated[
+        Path,
+        Reads(
+            "Scores of the sentences of the trials, written by `score`.", kind="scores of trials"
+        ),
+    ]
     scale: AnswerScale = None
     keep_names: Annotated[bool, Help("Keep the names of participants, instead of numbers.")] = False
 

@@ -69,7 +69,10 @@ class Exclusions:
     max_away: Annotated[float | None, _limit("Maximum time away from the page, seconds.")] = None
     participants: Annotated[
         Path | None,
-        _rule("Table of participants, or of their answers to questions, for --require."),
+        _rule(
+            "Table of participants, or of their answers to questions, for --require; by "
+            "default the answers next to the responses."
+        ),
     ] = None
     require: Annotated[
         tuple[str, ...], _rule("COLUMN=VALUE that each participant must have in this table.")

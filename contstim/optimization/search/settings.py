@@ -76,6 +76,7 @@ class SearchSettings:
             "Parts of speech and frequencies of the words of another language than English: a "
             "treebank (.conllu), or a table with the columns word, tag and count.",
             content="tags",
+            kind="tags of triplets",
         ),
     ] = None
     enough: Annotated[
@@ -85,6 +86,7 @@ class SearchSettings:
             "new words as can be, and among those for the likeliest; 0 for as many nats as can be. "
             "By default 5 with --frame words and the default recipe, else 0.",
             at_least=0,
+            kind="enough nats",
         ),
     ] = None
 

@@ -100,10 +100,16 @@ class TripletRules:
             "With readable: minimum difference in nats between the natural sentence and the one "
             "that a model rejects. By default 5; in a study, that of the searches.",
             at_least=0.0,
+            kind="enough nats",
         ),
     ] = None
     tags: Annotated[
-        Path | None, Reads("Parts of speech of another language than English.", content="tags")
+        Path | None,
+        Help(
+            "Parts of speech of another language than English.",
+            content="tags",
+            kind="tags of triplets",
+        ),
     ] = None
     quantiles: Annotated[
         int,

@@ -21,6 +21,7 @@ from contstim.files.documents import read_text
 from contstim.files.files import checksum, path_inside, visible_files, writing
 from contstim.files.records import Record, now, provenance, record_path, recorded_as, total_memory
 from contstim.reporter import SILENT
+from contstim.steps.platforms import ImportResponses
 from contstim.steps.targets import identity
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.inputs import INPUTS, left_out_names, study_inputs
@@ -39,18 +40,15 @@ from contstim.study.handing_on.texts import (
     preregistration,
     readme_text,
 )
-from contstim.study.places import PAGE, RESPONSES, STORE, TRIAL_SCORES, check_links
-from contstim.study.stages import stages_of
+from contstim.study.places import PAGE, RESULTS, STORE, check_links
 from contstim.study.states import examine, from_here
-from contstim.study.study import RESULTS
 from contstim.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from contstim.reporter import Reporter
-    from contstim.study.stage import StudyStage
-    from contstim.study.study import Study
+    from contstim.study.study import Study, StudyStage
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MEGABYTE = 1_000_000
@@ -94,7 +92,7 @@ def archive_study(
     command = ("contstim", "archive", study.path.name)
     with chdir(study.folder), TemporaryDirectory() as scratch, recorded_as(command):
         check_links()
-        stages = stages_of(study)
+        stages = study.stages
         doubts = _doubts(stages)
         if doubts and not as_it_is:
             listed = "\n".join(f"  {doubt}" for doubt in doubts)
@@ -174,16 +172,24 @@ def _without_identities(
 
     That says who people are, and the record of serving it maybe what they are paid by.
     """
-    section, table = study.sections.get("responses"), INPUTS / "collected.csv"
-    if section is None or section.platform != "collected":
+    stage = next((s for s in study.stages if s.key[:2] == ("import", "collected")), None)
+    if stage is None or not isinstance(stage.step, ImportResponses):
         return text, dict(inputs)
-    text, found = re.subn(r'(?m)^platform *= *"collected"', f'file = "{table.as_posix()}"', text)
-    text, named = re.subn(r"(?m)^data *= *\[[^]]*\]", "", text)
-    if not found == named == 1:
-        told = 'platform = "collected" and data = ["…"], each on a line of its own'
-        raise InputError(f"An archive has answers in place of the database: write {told}.")
-    private = {*section.data, *map(record_path, section.data)}
-    answers = {table: RESPONSES, questions_beside(table): questions_beside(RESPONSES)}
+    table, responses = INPUTS / "collected.csv", stage.step.out
+    text, found = re.subn(r"(?m)^\[import\.collected\][^\n]*\n(?:(?!\[)[^\n]*\n?)*", "", text)
+    readers = [s for s in study.stages if responses in s.reads]
+    for reader in readers:
+        header = re.escape(f"[{'.'.join(reader.key)}]")
+        key = f'responses = "{table.as_posix()}"'
+        text, named = re.subn(rf"(?m)^{header}[^\n]*$", rf"\g<0>\n{key}", text)
+        found = min(found, named)
+    if found != 1:
+        raise InputError(
+            "An archive has answers in place of the database: write [import.collected] and each "
+            "section that reads responses on a line of its own."
+        )
+    private = {*stage.step.files, *map(record_path, stage.step.files)}
+    answers = {table: responses, questions_beside(table): questions_beside(responses)}
     kept = {name: path for name, path in inputs.items() if path not in private}
     return text, kept | {n.as_posix(): p for n, p in answers.items() if p.is_file()}
 
@@ -236,7 +242,7 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
 
     title = facts.study.title
     name = title if any(sign.isascii() and sign.isalnum() for sign in title) else "study"
-    path = facts.files.responses
+    path, scores = map(facts.path, ("responses", "scores of trials"))
     answered = path is not None and questions_beside(path).is_file()
     write_psych_ds(
         facts.trials,
@@ -248,7 +254,7 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
             simulated=any(facts.participants.values()),
         ),
         facts.responses,
-        ScoreTable.read(TRIAL_SCORES) if TRIAL_SCORES.is_file() else None,
+        ScoreTable.read(scores) if scores and scores.is_file() else None,
     )
     return {
         f"{PSYCH_DS}/{path.relative_to(out).as_posix()}": path

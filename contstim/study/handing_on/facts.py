@@ -20,7 +20,7 @@ from contstim.experiments.responses.questionnaire import (
     read_answers,
     read_questions,
 )
-from contstim.experiments.responses.table import UNRATED
+from contstim.experiments.responses.table import UNRATED, read_responses
 from contstim.files.documents import read_json_object, read_text
 from contstim.files.files import checksum
 from contstim.files.records import record_path
@@ -42,15 +42,19 @@ from contstim.models.catalog import parameter_count
 from contstim.models.end_marks import reads_end_mark
 from contstim.models.specifications import hub_commit, parse_model
 from contstim.reporting.templates import in_a_row
-from contstim.steps.design import word_frequencies
-from contstim.steps.training import TrainNgram
-from contstim.steps.vocabulary import VocabularySettings
-from contstim.study import places
-from contstim.study.places import StudyFiles
+from contstim.steps.analysis import AnalyzeResponses
+from contstim.steps.design import MakeDesign, word_frequencies
+from contstim.steps.platforms import ExportTrials
+from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
+from contstim.steps.sentences import FindSentences
+from contstim.steps.simulation import SimulatePower
+from contstim.steps.training import TrainNetwork, TrainNgram
+from contstim.steps.triplets import SearchTriplets
+from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
+from contstim.study.amounts import StudyNumbers
+from contstim.study.places import NATURAL_TEXT, RESULTS, TRAINING
 from contstim.study.planning import contrasts_of, over_groups
-from contstim.study.sections import SentencesSection
-from contstim.study.stages import responses_of, stages_of
-from contstim.study.study import RESULTS, NgramSettings, embedded_text
+from contstim.study.study import embedded_text
 from contstim.wording import counted
 from contstim.words.corpus import read_sentences
 from contstim.words.vocabulary import Vocabulary
@@ -62,6 +66,8 @@ if TYPE_CHECKING:
     from contstim.experiments.responses.questionnaire import Question
     from contstim.experiments.responses.table import Response
     from contstim.items.stimuli import ControversialMinimalPair, Pair, Trial, Triplet
+    from contstim.steps.sentences import SentenceSettings
+    from contstim.steps.step import Step
     from contstim.study.study import Study
     from contstim.words.frequencies import WordFrequencies
     from contstim.words.sentence import Sentence
@@ -79,35 +85,43 @@ class StudyFacts:
     The current folder is the study's.
 
     Attributes:
-        study: what they are about.
-        files: its files.
-        power: the section [power]; None where the study has none.
-        planned_analysis: the section [analysis], likewise.
+        study: the study.
+        power: settings of [power]; None if the study has none.
+        planned_analysis: settings of [analyze], likewise.
+        planned_participants: participants in all by [power]; None without it.
     """
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self.files = StudyFiles(study)
-        self.power = study.sections.get("power")
-        self.planned_analysis = study.sections.get("analysis")
-        self._written = {path for stage in stages_of(study) for path in stage.writes}
+        power, analysis = study.step(SimulatePower), study.step(AnalyzeResponses)
+        self.power = None if power is None else power.settings
+        self.planned_analysis = None if analysis is None else analysis.settings
+        self.planned_participants = StudyNumbers(study).planned_participants
 
-    def record(self, path: Path) -> Row:
-        """The record of a file that a stage of the study writes; empty where there is none."""
-        return self._beside(path, record_path(path))
+    def out(self, kind: type[Step[Any]]) -> Path | None:
+        """The first output of the stage with a step of a class; None if the study has none."""
+        step = self.study.step(kind)
+        return None if step is None else step.writes()[0]
 
-    def certificate(self, path: Path) -> Row:
-        """The certificate of a table that a stage writes; empty where there is none."""
-        return self._beside(path, Path(f"{path}.certificate.json"))
+    def path(self, kind: str) -> Path | None:
+        """The study's file of a kind, such as `vocabulary`; None if it has none."""
+        path: Path | None = self.study.files.get(kind)
+        return path
 
-    def _beside(self, path: Path, record: Path) -> Row:
-        # Files of stages that the study has no longer may lie about
-        if self._written.isdisjoint((path, *path.parents)) or not record.is_file():
-            return {}
-        return read_json_object(record)
+    def record(self, kind: type[Step[Any]] | Path) -> Row:
+        """The record of an output, or of the stage with a step of a class; empty without one."""
+        step = None if isinstance(kind, Path) else self.study.step(kind)
+        path = record_path(kind) if isinstance(kind, Path) else step and step.record_path()
+        return read_json_object(path) if path and path.is_file() else {}
 
-    def _items(self, path: Path, read: Callable[[Path], Sequence[Any]]) -> Sequence[Any]:
-        return read(path) if path in self._written and path.is_file() else ()
+    def certificate(self, kind: type[Step[Any]]) -> Row:
+        """The certificate of the table that a step writes; empty where there is none."""
+        path = Path(f"{self.out(kind)}.certificate.json")
+        return read_json_object(path) if path.is_file() else {}
+
+    def _items(self, kind: type[Step[Any]], read: Callable[[Path], Sequence[Any]]) -> Sequence[Any]:
+        path = self.out(kind)
+        return read(path) if path is not None and path.is_file() else ()
 
     # Texts and models
 
@@ -117,18 +131,19 @@ class StudyFacts:
         given, models = self.study.texts, [model for model in self.study.models if model.training]
         learn = [f"the training of {model.name}" for model in models if model.own_text is None]
         uses = [
-            (in_a_row(["the vocabulary", *learn]), given.training, places.TRAINING),
-            ("natural sentences", given.natural, places.NATURAL_TEXT),
+            (in_a_row(["the vocabulary", *learn]), given.training, TRAINING),
+            ("natural sentences", given.natural, NATURAL_TEXT),
         ]
         uses += [(f"the training of {e.name}", e.own_text, e.embedded_text) for e in models]
-        # Models that single steps train, such as a judge of sentences
-        for name, values in self.study.steps.items():
-            if name.startswith("train ") and "text" in values:
-                use = f"the training of {values['out']}"
-                if name == "train ngram":
-                    order = values.get("order", TrainNgram.order)
-                    use += f", an n-gram model of order {order}"
-                uses.append((use, str(values["text"]), Path(values["text"])))
+        # Models that sections train, such as a judge of sentences
+        for stage in self.study.stages:
+            step = stage.step
+            if stage.kind == "train" and isinstance(step, TrainNgram | TrainNetwork):
+                use = f"the training of {step.out}"
+                if isinstance(step, TrainNgram):
+                    use += f", an n-gram model of order {step.order}"
+                if step.text != given.training_text:
+                    uses.append((use, str(step.text), step.text))
         rows = []
         for use, text, written in uses:
             if text:
@@ -144,8 +159,10 @@ class StudyFacts:
     @cached_property
     def conventions(self) -> dict[str, Row]:
         """Scoring convention of each model, by its name: rule, unit, fingerprint and the like."""
-        for path in (places.SCORES, places.TRIAL_SCORES, places.TRIPLETS, places.VOCABULARY):
-            models = self.record(path).get("models", {})
+        paths = filter(None, map(self.path, ("scores", "scores of trials")))
+        outputs: list[Path | type[Step[Any]]] = [*paths, SearchTriplets, MakeVocabulary]
+        for output in outputs:
+            models = self.record(output).get("models", {})
             if models:
                 return {m.name: models[m.name] for m in self.study.models if m.name in models}
         return {}
@@ -153,7 +170,7 @@ class StudyFacts:
     @cached_property
     def names(self) -> list[str]:
         """The models."""
-        return [model.name for model in self.study.models]
+        return [*self.study.names]
 
     @cached_property
     def models(self) -> list[Row]:
@@ -180,13 +197,13 @@ class StudyFacts:
             if convention is None:
                 continue
             parsed = parse_model(model.specification, model.name)
-            network = model.training and model.training.network
+            training = model.training
             way = {
                 "family": parsed.family,
                 "rule": re.split("[@+]", str(convention["rule"]))[0],
                 "end_mark": reads_end_mark(str(convention["rule"])),
                 "unit": "token" if parsed.family == "hf" else "word",
-                "order": network.order if isinstance(network, NgramSettings) else None,
+                "order": training.order if isinstance(training, TrainNgram) else None,
                 "transform": parsed.transform,
                 "end_scored": convention["end_scored"],
                 "sampling": convention["sampling"],
@@ -200,7 +217,7 @@ class StudyFacts:
         models = [
             (model.name, self.record(model.files[0]))
             for model in self.study.models
-            if model.training and isinstance(model.training.network, NgramSettings)
+            if isinstance(model.training, TrainNgram)
         ]
         return [
             {**record, "name": name, "numbers": " + ".join(f"{n:,}" for n in record["ngrams"])}
@@ -213,12 +230,12 @@ class StudyFacts:
         """The study's networks: sizes, settings and outcome of their training."""
         rows = []
         for model in self.study.models:
-            path = model.training and model.files[0] / "training.json"
-            if path and model.training and path.is_file():
-                sizes = {k: v for k, v in asdict(model.training.network).items() if v is not None}
+            training, path = model.training, Path(model.location) / "training.json"
+            if isinstance(training, TrainNetwork) and path.is_file():
+                sizes = {k: v for k, v in asdict(training.network).items() if v is not None}
                 row = {"name": model.name, "kind": sizes.pop("kind")}
                 row["sizes"] = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in sizes.items())
-                rows.append({**row, "settings": model.training.settings, **read_json_object(path)})
+                rows.append({**row, "settings": training.training, **read_json_object(path)})
         return rows
 
     @cached_property
@@ -251,9 +268,9 @@ class StudyFacts:
     @cached_property
     def vocabulary(self) -> Row:
         """The record of the vocabulary, with words counted in the file as it stands now."""
-        record = self.record(places.VOCABULARY)
-        if record and places.VOCABULARY.is_file():
-            words, choice = Vocabulary.load(places.VOCABULARY), record["choice"]
+        record, path = self.record(MakeVocabulary), self.out(MakeVocabulary)
+        if record and path and path.is_file():
+            words, choice = Vocabulary.load(path), record["choice"]
             now = {"initial": len(words.initial), "inner": len(words.inner)}
             record["words"] = {**record["words"], **now}
             names = {name: choice[name] for name in ("names", "language", "every_word")}
@@ -263,21 +280,34 @@ class StudyFacts:
     @cached_property
     def natural(self) -> Sequence[Sentence]:
         """The natural sentences."""
-        path = self.files.natural
+        path = self.path("sentences")
         return read_stimuli(path) if path is not None and path.is_file() else ()
 
     @property
-    def sentence_settings(self) -> SentencesSection | None:
+    def sentence_settings(self) -> SentenceSettings | None:
         """Rules by which natural sentences were found; None where a file gives them."""
-        section = self.study.sections.get("sentences", SentencesSection())
-        return section if section.file is None and self.natural else None
+        step = self.study.step(FindSentences)
+        return step.settings if step and self.natural else None
+
+    @property
+    def excluded_texts(self) -> list[str]:
+        """Names of texts whose sentences are no natural sentences, without training texts."""
+        step, own = self.study.step(FindSentences), self.study.training_texts
+        return [path.name for path in step.exclude if path not in own] if step else []
+
+    @property
+    def excludes_training(self) -> bool:
+        """True if sentences of all training texts are no natural sentences."""
+        step, own = self.study.step(FindSentences), self.study.training_texts
+        return bool(step and own and {*own} <= {*step.exclude})
 
     @cached_property
     def training_overlap(self) -> dict[str, Row | None]:
         """Natural sentences in each model's training text; None where that text is unknown."""
         entries: Row = {}
-        for path in (places.TRIPLETS, places.SCORES):
-            entries |= self.record(path).get("training_text", {})
+        outputs: list[Path | type[Step[Any]]] = [SearchTriplets]
+        for output in (*outputs, *filter(None, [self.path("scores")])):
+            entries |= self.record(output).get("training_text", {})
         return {name: entries.get(name) for name in self.names} if entries else {}
 
     @property
@@ -294,29 +324,30 @@ class StudyFacts:
     @cached_property
     def pairs(self) -> Sequence[Pair]:
         """The natural pairs."""
-        return self._items(places.PAIRS, read_pairs)
+        return self._items(SelectPairs, read_pairs)
 
     @cached_property
     def scores(self) -> ScoreTable | None:
         """Scores of the natural sentences; None where there are none yet."""
-        return ScoreTable.read(places.SCORES) if places.SCORES.is_file() else None
+        path = self.path("scores")
+        return ScoreTable.read(path) if path and path.is_file() else None
 
     @cached_property
     def found(self) -> Sequence[Triplet]:
         """The triplets that searches found."""
-        return self._items(places.TRIPLETS, read_triplets)
+        return self._items(SearchTriplets, read_triplets)
 
     @cached_property
     def selected(self) -> Sequence[Triplet]:
         """The triplets that were selected among these."""
-        return self._items(places.SELECTED, read_triplets)
+        return self._items(SelectTriplets, read_triplets)
 
     @cached_property
     def searches(self) -> list[Row]:
         """What the record of the searches says of every two models, in the order of the study."""
         of_pairs = {
             frozenset((each["model_1"], each["model_2"])): each
-            for each in self.record(places.TRIPLETS).get("pairs", [])
+            for each in self.record(SearchTriplets).get("pairs", [])
         }
         return [of_pairs.get(frozenset(pair), {}) for pair in self.model_pairs]
 
@@ -337,14 +368,14 @@ class StudyFacts:
         for of_pair in self.searches if self.found else ():
             reasons.update(of_pair.get("reasons", {}))
         # Without the numbers of each search
-        vain = self.record(places.TRIPLETS).get("unchanged", []) if self.found else []
+        vain = self.record(SearchTriplets).get("unchanged", []) if self.found else []
         return reasons + Counter(f"unsuccessful search, {x['reason'].split(':')[0]}" for x in vain)
 
     @property
     def figures(self) -> dict[str, float]:
         """Figures of the triplets that were selected, or, where none were, of all."""
-        place = places.SELECTED if self.selected else places.TRIPLETS
-        figures: dict[str, float] = self.record(place).get("figures", {})
+        step: type[Step[Any]] = SelectTriplets if self.selected else SearchTriplets
+        figures: dict[str, float] = self.record(step).get("figures", {})
         return figures
 
     @cached_property
@@ -365,21 +396,27 @@ class StudyFacts:
     @cached_property
     def minimal_pairs(self) -> Sequence[ControversialMinimalPair]:
         """The minimal pairs on which models differ."""
-        return self._items(places.MINIMAL_PAIRS, read_controversial_minimal_pairs)
+        return self._items(SelectMinimalPairs, read_controversial_minimal_pairs)
 
     @cached_property
     def verdicts(self) -> list[Row]:
         """Rows of the table of verdicts by paradigm and models, of texts."""
-        path = Path(f"{places.MINIMAL_PAIRS}.verdicts.csv")
+        path = Path(f"{self.out(SelectMinimalPairs)}.verdicts.csv")
         table = read_table(path) if self.minimal_pairs and path.is_file() else {}
         return cells_by_name(table)
 
     # Reviews
 
     @cached_property
+    def decisions(self) -> list[Path]:
+        """Files of reviewers' decisions, of all stages that select."""
+        named = (path for s in self.study.stages for path in getattr(s.step, "review", ()))
+        return [*dict.fromkeys(named)]
+
+    @cached_property
     def review(self) -> Review | None:
         """Decisions of reviewers; None where the study has no reviews."""
-        files = [path for path in self.files.decisions if path.is_file()]
+        files = [path for path in self.decisions if path.is_file()]
         return read_reviews(files) if files else None
 
     @cached_property
@@ -412,7 +449,7 @@ class StudyFacts:
     @cached_property
     def trials(self) -> Sequence[Trial]:
         """The trials of all groups."""
-        return self._items(places.TRIALS, read_trials)
+        return self._items(MakeDesign, read_trials)
 
     @cached_property
     def groups(self) -> int:
@@ -466,20 +503,25 @@ class StudyFacts:
     @cached_property
     def frequencies(self) -> WordFrequencies:
         """Word frequencies as the design's summary has them."""
-        text = self.record(places.TRIALS).get("text")
+        text = self.record(MakeDesign).get("text")
         return word_frequencies(None if text is None else Path(text), self.natural, self.trials)
 
     # People and analysis
 
     @cached_property
     def responses(self) -> Sequence[Response]:
-        """Responses of people, or of artificial participants."""
-        return responses_of(self.files)
+        """Responses of people, or of artificial participants; empty if there are none yet."""
+        path, analysis = self.path("responses"), self.study.step(AnalyzeResponses)
+        if path is None or not path.is_file():
+            return ()
+        scale = None if analysis is None else analysis.scale
+        return read_responses(path, self.trials, scale=scale)
 
     @cached_property
     def asked_in(self) -> Path | None:
         """Table of the questions beside the trials."""
-        stated = (getattr(values, "questions", None) for values in self.study.exports.values())
+        exports = self.study.steps(ExportTrials)
+        stated = (getattr(step.settings, "questions", None) for step in exports)
         kept = (RESULTS / "export").rglob("questions.csv")
         return next((each for each in (*stated, *sorted(kept)) if each and each.is_file()), None)
 
@@ -491,7 +533,8 @@ class StudyFacts:
     @cached_property
     def questions(self) -> list[str]:
         """What the people who are analysed answered to questions; see `described`."""
-        path = self.files.responses and questions_beside(self.files.responses)
+        responses = self.path("responses")
+        path = responses and questions_beside(responses)
         unknown = self.planned_analysis and not self.analysis  # who is left out
         if not path or not path.is_file() or unknown:
             return []
@@ -518,9 +561,9 @@ class StudyFacts:
     @property
     def scale(self) -> Scale:
         """Scale of answers: as the design asks for, or else as the responses say."""
-        design = self.study.sections.get("design")
-        if design is not None and design.scale is not Scale.CONFIDENCE:
-            return Scale(design.scale)
+        design = self.study.step(MakeDesign)
+        if design is not None and design.settings.scale is not Scale.CONFIDENCE:
+            return Scale(design.settings.scale)
         return self.responses[0].scale if self.responses else Scale.CONFIDENCE
 
     @property
@@ -536,13 +579,14 @@ class StudyFacts:
     @cached_property
     def analysis(self) -> Row:
         """The record of the analysis; empty where there is none."""
-        return self.record(places.ANALYSIS / "report.html")
+        return self.record(AnalyzeResponses)
 
     @cached_property
     def statistics(self) -> list[str]:
         """Paragraphs of the analysis on its own statistics."""
-        path = places.ANALYSIS / "methods.md"
-        text = read_text(path).strip() if self.analysis and path.is_file() else ""
+        folder = self.out(AnalyzeResponses)
+        path = folder and folder / "methods.md"
+        text = read_text(path).strip() if path and self.analysis and path.is_file() else ""
         # The works are listed with those of the whole section
         leave_out = ("#", "References:")
         return [each for each in text.split("\n\n") if each and not each.startswith(leave_out)]
@@ -551,12 +595,12 @@ class StudyFacts:
     def catch_trials(self) -> tuple[int, int] | None:
         """How many catch trials a participant needs right, and of how many; None without any."""
         number = sum(row["per_group"] for row in self.conditions if row["name"] == Condition.CATCH)
-        least = self.planned_analysis and self.planned_analysis.min_catch
+        least = None if self.planned_analysis is None else self.planned_analysis.min_catch
         return (CatchRule.of(least).required(number), number) if number else None
 
     @property
     def exclusion_rules(self) -> list[str]:
-        """Rules of the section [analysis] on who is left out, beside catch trials."""
+        """Rules of the section [analyze] on who is left out, beside catch trials."""
         planned = self.planned_analysis
         return [rule for rule, _ in planned.rules()] if planned else []
 
@@ -569,13 +613,14 @@ class StudyFacts:
     @cached_property
     def simulation(self) -> Row:
         """Row of the simulated experiment for all trials of the design; empty without power."""
-        path = Path(f"{places.TRIALS}.power-sizes.csv")
+        step = self.study.step(SimulatePower)
+        table, path, *_ = step.writes() if step else (Path(), Path())
         if not path.is_file():
             return {}
         # The first row of a scope is that of the design as planned
         rows = cells_by_name(read_table(path))
         row = next((row for row in rows if row["scope"] == "overall"), {})
-        people = read_table(Path(f"{places.TRIALS}.power.csv")).get("people", [])
+        people = read_table(table).get("people", [])
         return {**row, "as_measured": AS_MEASURED in people} if row else {}
 
     @cached_property
@@ -585,7 +630,7 @@ class StudyFacts:
         unequal = self.vocabulary.get("same_token_count")
         counts: dict[str, dict[str, int]] = {
             "words, at first and at other positions": self.vocabulary.get("left_out", {}),
-            "natural sentences": self.record(places.NATURAL).get("left_out", {}),
+            "natural sentences": self.record(FindSentences).get("left_out", {}),
             "natural sentences, skipped": self.passed_over,
             "participants": self.excluded,
         }

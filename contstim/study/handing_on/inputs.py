@@ -16,7 +16,6 @@ from contstim.files.records import record_path
 from contstim.files.tables import listed
 from contstim.models.catalog import with_neighbours
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, is_taken
-from contstim.study.stages import stages_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -73,16 +72,14 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
 
 
 def _paths(study: Study) -> list[Path]:
-    stages = stages_of(study)
+    stages = study.stages
     written = {path for stage in stages for path in stage.writes}
     # Of the archive that the study came in; the next one has its own
     written.add(Path(ARCHIVED_RESULTS))
-    responses = study.sections.get("responses")
     own = [file for model in study.models if model.training is None for file in model.files]
     read = [
         *(path for stage in stages for path in stage.reads),
         *own,
-        *([responses.file] if responses and responses.file else []),
     ]
     return [path for path in dict.fromkeys(read) if written.isdisjoint((path, *path.parents))]
 

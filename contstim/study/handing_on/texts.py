@@ -14,15 +14,21 @@ from __future__ import annotations
 
 import platform
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contstim.experiments.platforms.jspsych.study import PageSettings
+from contstim.items.matching import ENOUGH
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.reporting.references import works_in
 from contstim.reporting.report import Bullets, Heading, Report
 from contstim.reporting.templates import filled
+from contstim.steps.design import MakeDesign
+from contstim.steps.evaluation import EvaluateMinimalPairs
+from contstim.steps.platforms import ExportTrials
+from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
+from contstim.steps.sentences import FindSentences
+from contstim.steps.triplets import SearchTriplets
 from contstim.study.handing_on.facts import for_each
-from contstim.study.places import MINIMAL_PAIRS, NATURAL, PAIRS, SELECTED, TRIALS, TRIPLETS
 from contstim.version import __version__
 from contstim.wording import counted
 
@@ -36,7 +42,6 @@ TO_FILL_IN = "To fill in: "
 """Beginning of every question that only the authors can answer."""
 
 _OR_TOOLS = "https://developers.google.com/optimization/"
-_OWN_PAGES = ("jspsych", "jatos")  # on which our own page shows the trials
 # Settings that the record of the searches has only where they are set
 _SEARCH = (*(field.name for field in fields(SearchQuestion)), "capitals", "judge")
 
@@ -52,7 +57,7 @@ def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
         "datasheet",
         facts,
         doubts=doubts,
-        kept=facts.record(NATURAL).get("kept"),
+        kept=facts.record(FindSentences).get("kept"),
         rivals={each["name"]: each["between"] for each in facts.conditions if each["rivals"]},
     )
     warning = ""
@@ -64,11 +69,12 @@ def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
 
 def methods(facts: StudyFacts) -> Report:
     """A methods section to paste."""
+    exports = [step.settings for step in facts.study.steps(ExportTrials)]
     return _filled(
         "methods",
         facts,
-        left_out=facts.record(NATURAL).get("left_out", {}),
-        own_page=next((p for n in _OWN_PAGES if (p := facts.study.exports.get(n))), None),
+        left_out=facts.record(FindSentences).get("left_out", {}),
+        own_page=next((s for s in exports if isinstance(s, PageSettings)), None),
         excluded=facts.excluded,
     )
 
@@ -102,7 +108,7 @@ def readme_text(
 
 def _filled(name: str, facts: StudyFacts, **more: Any) -> Report:
     """A text with the works that it cites."""
-    search = facts.record(TRIPLETS)
+    search, minimal = facts.record(SearchTriplets), facts.study.step(EvaluateMinimalPairs)
     settings = {**dict.fromkeys(_SEARCH), **search}
     settings["allow_unknown"] = search.get("options", {}).get("allow_unknown", False)
     report = filled(
@@ -112,15 +118,16 @@ def _filled(name: str, facts: StudyFacts, **more: Any) -> Report:
         version=__version__,
         for_each=for_each,
         search=search and settings,
-        pairs_proof=facts.certificate(PAIRS),
-        minimal_proof=facts.certificate(MINIMAL_PAIRS),
-        n_minimal_pairs=facts.record(MINIMAL_PAIRS).get("minimal_pairs", 0),
-        minimal_data=Path(getattr(facts.study.sections.get("minimal_pairs"), "data", "")).name,
-        selection_proof=facts.certificate(SELECTED),
-        agreed=len(facts.record(PAIRS).get("not_controversial", [])),
+        pairs_proof=facts.certificate(SelectPairs),
+        minimal_proof=facts.certificate(SelectMinimalPairs),
+        n_minimal_pairs=facts.record(SelectMinimalPairs).get("minimal_pairs", 0),
+        minimal_data=minimal.data.name if minimal else "",
+        selection_proof=facts.certificate(SelectTriplets),
+        usual_enough=ENOUGH,
+        agreed=len(facts.record(SelectPairs).get("not_controversial", [])),
         **more,
     )
-    proofs = [facts.certificate(path) for path in (PAIRS, SELECTED, TRIALS)]
+    proofs = [facts.certificate(s) for s in (SelectPairs, SelectTriplets, MakeDesign)]
     versions = [p["version"] for p in proofs if p.get("solver", "").startswith("OR-tools")]
     text = report.markdown()
     works = works_in(text)

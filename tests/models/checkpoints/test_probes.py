@@ -7,6 +7,8 @@ follows.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest

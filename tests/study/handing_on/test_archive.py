@@ -177,8 +177,8 @@ def test_answers_travel_and_the_database_of_a_server_stays_at_home(
     study: Path, tmp_path: Path
 ) -> None:
     """It says who people are, and its record may hold what they are paid by."""
-    simulated = 'simulate = "bigram"\nparticipants = 12'
-    change(study, (simulated, 'platform = "collected"\ndata = ["people.sqlite"]'))
+    simulated = '[simulate]\nmodel = "bigram"\nparticipants = 12'
+    change(study, (simulated, '[import.collected]\nfiles = ["people.sqlite"]'))
     for name in ("people.sqlite", "people.sqlite.meta.json"):
         (study / name).write_text("{}", encoding="utf-8")
     public = tmp_path / "public"
@@ -186,11 +186,12 @@ def test_answers_travel_and_the_database_of_a_server_stays_at_home(
     assert [*public.rglob("people*")] == []
     answers = (study / "results" / "responses.csv").read_bytes()
     assert (public / "inputs" / "collected.csv").read_bytes() == answers
-    again = read_study(public).sections["responses"]
-    assert (again.platform, again.file) == (None, Path("inputs/collected.csv"))
-    change(study, ("platform =", '"platform" ='))
+    again = read_study(public)
+    assert again.files["responses"] == Path("inputs/collected.csv")
+    assert "import collected" not in {stage.name for stage in again.stages}
+    change(study, ("[import.collected]", '[import."collected"]'))
     refused = run(study, "archive", "--out", str(tmp_path / "no"), "--as-it-is")
-    assert "each on a line of its own" in refused.stderr
+    assert "on a line of its own" in refused.stderr
 
 
 def test_large_inputs_are_named_and_not_copied(study: Path, tmp_path: Path) -> None:

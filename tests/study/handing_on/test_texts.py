@@ -30,12 +30,14 @@ from contstim.items.stimuli import read_trials
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.reporting.references import works, works_in
 from contstim.steps.analysis import analysis_facts
+from contstim.steps.platforms import export_step
 from contstim.study.handing_on.archive import _psych_ds
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.texts import datasheet, methods, preregistration
-from contstim.study.places import PAGE, TRIAL_SCORES, TRIALS
+from contstim.study.places import PAGE
+from contstim.study.study import StudyStage
 from contstim.study.study_file import read_study
-from tests.study.small import change, run
+from tests.study.small import change, review_with, run
 
 Row = dict[str, str]
 
@@ -299,9 +301,9 @@ def test_only_works_that_apply_are_cited(section: str) -> None:
 def test_a_study_without_people_has_questions_in_their_place(study: Path) -> None:
     change(
         study,
-        ('[responses]\nsimulate = "bigram"\nparticipants = 12\n', ""),
-        ("[analysis]\nworst = 4\n", ""),
-        ("[pairs]\nper_pair = 3\n", ""),
+        ('[simulate]\nmodel = "bigram"\nparticipants = 12\n', ""),
+        ("[analyze]\nworst = 4\n", ""),
+        ("[select.natural]\nper_pair = 3\n", ""),
     )
     with chdir(study):
         facts = StudyFacts(read_study("study.toml"))
@@ -316,14 +318,14 @@ def test_a_study_without_people_has_questions_in_their_place(study: Path) -> Non
 
 
 def test_rules_of_exclusion_are_preregistered_in_the_order_in_which_they_apply(study: Path) -> None:
-    rules = """[analysis]
+    rules = """[analyze]
 min_median_rt = 800
 max_away = 90
 participants = "people.csv"
 require = ["first_language=English"]
 partial = true
 """
-    change(study, ("[analysis]\n", rules))
+    change(study, ("[analyze]\n", rules))
     (study / "people.csv").write_text("participant,first_language\n")
     with chdir(study):
         draft = preregistration(StudyFacts(read_study("study.toml"))).markdown()
@@ -339,7 +341,7 @@ partial = true
 def test_who_has_finished_and_what_becomes_of_others_is_preregistered(
     study: Path, missing: str, kept: str
 ) -> None:
-    change(study, ("[analysis]\n", f"[analysis]\n{missing}{kept}"))
+    change(study, ("[analyze]\n", f"[analyze]\n{missing}{kept}"))
     with chdir(study):
         draft = preregistration(StudyFacts(read_study("study.toml"))).markdown()
     draft = " ".join(draft.split())
@@ -387,8 +389,8 @@ def test_reviews_are_counted(study: Path) -> None:
             decision = ("reject", "odd") if place == 0 else ("keep", "")
             models = (pair["model_1"], pair["model_2"], pair["sentence_1"], pair["sentence_2"])
             writer.writerow(("Ann", pair["trial_id"], "pair", "", "", 0, *models, "", *decision))
-    change(study, ("rare = 3.0", 'rare = 3.0\ndecisions = ["review.csv"]'))
-    run(study, last="pairs")
+    review_with(study, ["review.csv"])
+    run(study, last="select natural")
     with chdir(study):
         facts = StudyFacts(read_study("study.toml"))
         page, text = datasheet(facts).markdown(), methods(facts).markdown()
@@ -468,21 +470,23 @@ def test_methods_tell_what_people_who_are_analysed_said_of_themselves(study: Pat
     table += "task,check,choice,What?,a|*b\n"
     (study / "asked.csv").write_text(table)
     with chdir(study):
-        facts = StudyFacts(read_study("study.toml"))
-        facts.study = replace(
-            facts.study,
-            exports={
-                "jspsych": PageSettings(questions=Path("asked.csv"), deadline=9, break_every=5)
-            },
-        )
+        read = read_study("study.toml")
+        step = export_step("jspsych")
+        assert step is not None
+        settings = PageSettings(questions=Path("asked.csv"), deadline=9, break_every=5)
+        trials, out = Path("results/trials.csv"), Path("results/export/jspsych")
+        export = step(trials=trials, out=out, settings=settings)
+        stage = StudyStage("export jspsych", "", export, ("export", "jspsych"))
+        facts = StudyFacts(replace(read, stages=(*read.stages, stage)))
         one, two, three = [*facts.participants][:3]
         facts.participants = {one: False, two: False, three: True}
         facts.analysis = {**facts.analysis, "left_out": {two: "too fast"}}
         ages = zip((one, two, three), ("31", "77", "88"), strict=True)
         answers = [QuestionAnswer(who, "age", age) for who, age in ages]
         remark = QuestionAnswer(one, "remarks", "I am Ann")
-        assert facts.files.responses is not None
-        write_answers(questions_beside(facts.files.responses), [*answers, remark])
+        responses = facts.path("responses")
+        assert responses is not None
+        write_answers(questions_beside(responses), [*answers, remark])
         assert facts.questions == ["age: mean 31.0, 31 to 31"]
         told = methods(facts).markdown()
         plan = preregistration(facts).markdown()
@@ -531,10 +535,14 @@ def test_participants_and_answers_of_the_methods_add_up(study: Path) -> None:
             if r.participant not in (first, second) or r.position < 4
         ]
         rules = Exclusions(partial=True, max_missing=0.9, min_catch=0)
-        scores = ScoreTable.read(TRIAL_SCORES)
+        scores = ScoreTable.read("results/trial-scores.csv")
         sampling = Sampling()
         analysis = analyze(
-            read_trials(TRIALS), facts.responses, scores, exclusions=rules, sampling=sampling
+            read_trials("results/trials.csv"),
+            facts.responses,
+            scores,
+            exclusions=rules,
+            sampling=sampling,
         )
         facts.analysis = analysis_facts(analysis)
         section = methods(facts).markdown()

@@ -125,13 +125,19 @@ class PageSettings:
     ] = ""
     language: Language = "en"
     practice: Annotated[
-        Path | None, Help("Practice trials: a table with the columns sentence_1 and sentence_2.")
+        Path | None,
+        Help(
+            "Practice trials: a table with the columns sentence_1 and sentence_2.",
+            content="practice",
+        ),
     ] = None
     questions: Annotated[
         Path | None,
         Help(
             "Questions to participants: a table with the columns name, when (before, after, "
-            "check), kind, question and options."
+            "check), kind, question and options.",
+            content="questions",
+            kind="questions",
         ),
     ] = None
     check_attempts: Annotated[

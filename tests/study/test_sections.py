@@ -1,25 +1,26 @@
-"""Steps in a study file under the names of their commands: keys, files of the study, staleness."""
+"""Sections of a study file: the names of commands, their options, and what fills in the rest."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
 from contstim.english.minimal_pairs import generate_pairs, write_pairs
 from contstim.english.paradigm import shipped_paradigms
 from contstim.errors import InputError
+from contstim.options import Help, Reads, WritesTable
 from contstim.steps import STEPS, step_named, step_names
+from contstim.steps.step import Step
 from contstim.study.handing_on.facts import StudyFacts
-from contstim.study.sections import SECTIONS
-from contstim.study.stages import stages_of
 from contstim.study.states import stage_states
 from contstim.study.study_file import new_study, read_study
 from tests.study import small
 
 # The keys that the small study does not have a file or a value for
 NEEDED = {
-    "train acceptability": 'data = "corpus.txt"',
+    "train acceptability": 'data = "corpus.txt"\nout = "results/acceptability"',
     "synthesize": """accept = "bigram"
 reject = ["unigram"]
 sentence = "The dog saw the cat."
@@ -32,41 +33,153 @@ out = "results/sentence.json\"""",
     "reproduce adc": 'data = "pairs"',
     "generate sentences": 'number = 3\nout = "results/generated.txt"',
     "import golan2023": 'data = "pairs"',
-    "import qualtrics": 'key = "corpus.txt"',
+    "import qualtrics": 'files = ["more.txt"]\nkey = "corpus.txt"',
+    "select minimal-pairs": "per_pair = 6",
 }
-SINGLE = [
-    name
-    for name in step_names()
-    if step_named(name) is not None and name.split()[0] not in ("export", *SECTIONS)
-]
+NAMES = [name for name in step_names() if step_named(name) is not None]
+BLIMP = '[evaluate.blimp]\ndata = "pairs"\n'
 
 
-def _study(folder: Path, table: str) -> Path:
+def _study(folder: Path, text: str) -> Path:
     for name in ("corpus.txt", "more.txt"):
         (folder / name).write_text("The dog saw the cat.\n" * 400, encoding="utf-8")
-    (folder / "pairs").mkdir(exist_ok=True)
-    (folder / "study.toml").write_text(small.STUDY + table, encoding="utf-8")
+    write_pairs(folder / "pairs", generate_pairs(2, seed=1, paradigms=shipped_paradigms()[:1]))
+    (folder / "study.toml").write_text(text, encoding="utf-8")
     return folder
 
 
 def _table(name: str) -> str:
     out = f'out = "results/{name.split()[-1]}"' if name.split()[0] == "train" else ""
-    return f"[{name.replace(' ', '.')}]\n{NEEDED.get(name, out)}\n"
+    out = 'files = ["more.txt"]' if name.split()[0] == "import" else out
+    header = name.replace("-", "_").replace(" ", ".")
+    return f"[{header}]\n{NEEDED.get(name, out)}\n"
 
 
-def test_every_step_is_a_stage_behind_those_whose_files_it_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def _with(name: str) -> str:
+    """The small study with a section for a command, in place of others that write the same."""
+    first, *rest = small.STUDY.split("\n[")
+    header = _table(name).partition("]")[0][1:]
+    if header in [section.partition("]")[0] for section in rest]:
+        return small.STUDY
+    gone = "simulate" if name.startswith("import") else ""
+    kept = [section for section in rest if section.partition("]")[0] != gone]
+    blimp = BLIMP if name == "select minimal-pairs" else ""
+    return "\n[".join((first, *kept)) + blimp + _table(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_is_a_section_behind_those_whose_files_it_reads(
+    tmp_path: Path, name: str
 ) -> None:
-    monkeypatch.chdir(_study(tmp_path, "".join(map(_table, SINGLE))))
-    stages = stages_of(read_study(tmp_path))
-    assert {*SINGLE} <= {stage.name for stage in stages}
+    stages = read_study(_study(tmp_path, _with(name))).stages
+    own = [stage for stage in stages if stage.step.name == name]
+    assert own
+    assert all(getattr(stage.step, "seed", 3) == 3 for stage in own)
     before: set[Path] = set()
     for stage in stages:
-        if stage.name in SINGLE:
-            assert stage.step.name == stage.name
-            assert getattr(stage.step, "seed", 3) == 3
-            assert {path for path in stage.reads if Path("results") in path.parents} <= before
+        read = {path for path in stage.reads if Path("results") in path.parents}
+        assert read <= before
         before |= {*stage.writes}
+
+
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ("[scores]", "[score]"),
+        ("[pairs]", "[select.natural]"),
+        ("[selection]", "[select.triplets]"),
+        ("[minimal_pairs]", "[select.minimal_pairs]"),
+        ("[responses]", "[simulate]"),
+        ("[analysis]", "[analyze]"),
+        ('[review]\ndecisions = ["more.txt"]', "[select.natural]"),
+        ('[vocabulary]\nfile = "more.txt"', "[triplets]"),
+        ('[sentences]\nfile = "more.txt"', "[triplets]"),
+        ("[sentences]\nexclude_training = false", "exclude = []"),
+    ],
+)
+def test_an_old_name_is_refused_with_the_new_one(tmp_path: Path, text: str, new: str) -> None:
+    with pytest.raises(InputError, match="is now") as refused:
+        read_study(_study(tmp_path, text))
+    assert new in str(refused.value)
+
+
+def test_a_section_in_double_brackets_is_a_stage_for_each(tmp_path: Path) -> None:
+    text = "".join(
+        f'[[train.ngram]]\norder = {order}\nout = "results/{order}.arpa"\n' for order in (1, 2)
+    )
+    stages = read_study(_study(tmp_path, f'[texts]\ntraining = "corpus.txt"\n{text}')).stages
+    assert [(s.name, s.step.order, s.key) for s in stages] == [  # type: ignore[attr-defined]
+        ("train ngram 1", 1, ("train", "ngram", "1")),
+        ("train ngram 2", 2, ("train", "ngram", "2")),
+    ]
+    with pytest.raises(InputError, match=r"line 7, \[train\.ngram\] 2\.order: .*6 at most"):
+        read_study(_study(tmp_path, f'[texts]\ntraining = "corpus.txt"\n{text.replace("2", "7")}'))
+
+
+def test_what_no_section_writes_must_be_named_once(tmp_path: Path) -> None:
+    """A file that one section names is that of the others, and a written one comes first."""
+    models = '[models]\na = { train = "ngram" }\nb = { train = "ngram", order = 1 }\n'
+    text = f'[texts]\ntraining = "corpus.txt"\n{models}[triplets]\n[select.natural]\n'
+    with pytest.raises(InputError, match="no section writes sentences") as refused:
+        read_study(_study(tmp_path, text))
+    assert "line 6, [triplets]" in str(refused.value)
+    assert "line 7, [select.natural]" in str(refused.value)
+    named = text.replace("[triplets]", '[triplets]\nsentences = "more.txt"')
+    stages = {stage.name: stage for stage in read_study(_study(tmp_path, named)).stages}
+    assert Path("more.txt") in stages["score sentences"].reads
+    text = text.replace("[models]", 'natural = "more.txt"\n[models]')
+    stages = {stage.name: stage for stage in read_study(_study(tmp_path, text)).stages}
+    assert Path("results/natural.txt") in stages["triplets"].reads
+
+
+def test_two_sections_that_write_the_same_kind_make_a_reader_choose(tmp_path: Path) -> None:
+    text = small.STUDY + '[import.jspsych]\nfiles = ["more.txt"]\nout = "results/r.csv"\n'
+    paths = r"results/responses\.csv, results/r\.csv"
+    with pytest.raises(InputError, match=f"must name one of several files of responses: {paths}"):
+        read_study(_study(tmp_path, text))
+    chosen = text.replace("[analyze]", '[analyze]\nresponses = "results/r.csv"')
+    stages = {stage.name: stage for stage in read_study(_study(tmp_path, chosen)).stages}
+    assert Path("results/r.csv") in stages["analyze"].reads
+
+
+class CountTrials(Step[int], name="count trials"):
+    """Count the trials of a table."""
+
+    trials: Annotated[Path, Reads("Trials.", kind="trials")]
+    out: Annotated[Path, WritesTable("The number.", kind="numbers of trials")]
+
+
+class ShowNumbers(Step[int], name="show numbers"):
+    """Show a number, and seeds."""
+
+    numbers: Annotated[Path, Reads("The numbers.", kind="numbers of trials")]
+    out: Annotated[Path, WritesTable("The table.", name="shown/{}.csv")]
+    seed: Annotated[int, Help("The seed.")] = 0
+
+
+def test_a_new_step_is_a_section_by_its_declaration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(STEPS, "show numbers", f"{__name__}:ShowNumbers")
+    monkeypatch.setitem(STEPS, "count trials", f"{__name__}:CountTrials")
+    text = small.STUDY + "[show.numbers]\n[count.trials]\n"
+    stages = read_study(_study(tmp_path, text)).stages
+    names = [stage.name for stage in stages]
+    counting, showing = (stages[names.index(n)].step for n in ("count trials", "show numbers"))
+    assert names.index("design") < names.index("count trials") < names.index("show numbers")
+    assert isinstance(counting, CountTrials)
+    assert isinstance(showing, ShowNumbers)
+    assert (counting.trials, counting.out) == (
+        Path("results/trials.csv"),
+        Path("results/count-trials.csv"),
+    )
+    assert (showing.numbers, showing.out, showing.seed) == (
+        counting.out,
+        Path("results/shown/numbers.csv"),
+        3,
+    )
+    with pytest.raises(InputError, match="no section writes numbers of trials"):
+        read_study(_study(tmp_path, small.STUDY + "[show.numbers]\n"))
 
 
 def test_a_study_to_begin_with_searches_behind_its_judge_and_trains_on_two_texts(
@@ -74,7 +187,7 @@ def test_a_study_to_begin_with_searches_behind_its_judge_and_trains_on_two_texts
 ) -> None:
     study = read_study(new_study(tmp_path / "first"))
     monkeypatch.chdir(study.folder)
-    stages = {stage.name: stage for stage in stages_of(study)}
+    stages = {stage.name: stage for stage in study.stages}
     names = [*stages]
     judge = Path("results/judge.arpa")
     assert judge in stages["triplets"].reads
@@ -95,12 +208,11 @@ def test_a_study_to_begin_with_searches_behind_its_judge_and_trains_on_two_texts
     ]
 
 
-def test_a_key_that_a_step_does_not_have_is_told_with_its_line(tmp_path: Path) -> None:
-    text = "".join(f"{_table(name)}there_is_none = 1\n" for name in SINGLE)
-    with pytest.raises(InputError, match=f"{len(SINGLE)} problems") as told:
+def test_a_key_that_a_command_does_not_have_is_refused_with_its_line(tmp_path: Path) -> None:
+    text = "".join(f"{_table(name)}there_is_none = 1\n" for name in NAMES)
+    with pytest.raises(InputError) as told:
         read_study(_study(tmp_path, text))
-    lines = (small.STUDY + text).splitlines()
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(text.splitlines(), start=1):
         if line == "there_is_none = 1":
             assert f"line {number}, " in str(told.value)
 
@@ -122,14 +234,14 @@ BAD = {
         "the stage 'mixed' would write results/analysis/mixed, which belongs to the stage 'anal",
     ),
     "a table of another ending": ('[score]\nout = "results/s.xlsx"', "is not a table"),
-    "nothing to read": ("[reproduce.adc]", "needs data"),
+    "nothing to read": ("[reproduce.adc]", "data is missing"),
     "no section": ("[evaluate]\nblimp = 3", "write \\[evaluate.blimp\\]"),
     "options that need each other": ("[evaluate.blimp]", "needs data"),
     "a comparison of nothing": ("[compare]", "sentences must be set"),
     "options for words": ('[score]\nby = "word"', "need per_word"),
     "a model that is not there": ('[compare]\nsentences = "more.txt"\nmodels = ["x"]', "x"),
     "tags of another kind": (
-        '[select.triplets]\ntriplets = "results/t.csv"\ntags = "more.txt"',
+        '[near_pairs]\ntags = "more.txt"',
         "more.txt",
     ),
 }
@@ -139,7 +251,7 @@ BAD = {
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, table: str, message: str) -> None:
     lines = [small.STUDY.count("\n") + number for number in range(1, 2 + table.count("\n"))]
     with pytest.raises(InputError, match=message) as told:
-        read_study(_study(tmp_path, table))
+        read_study(_study(tmp_path, small.STUDY + table))
     assert any(f"line {line}, " in str(told.value) for line in lines)
 
 
@@ -172,7 +284,7 @@ unigram = { train = "ngram", order = 1 }
 training = "results/text.txt"
 [evaluate.blimp]
 data = "results/generate-minimal-pairs"
-[generate.minimal-pairs]
+[generate.minimal_pairs]
 per_paradigm = 2
 only = ["anaphor_agreement"]
 [generate.sentences]
@@ -194,8 +306,8 @@ def test_the_step_that_contributing_shows_is_a_stage_and_counts_as_plain_python_
     (tmp_path / "shown.py").write_text(shown)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(STEPS, "duplicates", "shown:FindDuplicates")
-    monkeypatch.chdir(_study(tmp_path, "[duplicates]\nmin_count = 3\n"))
-    step = next(s.step for s in stages_of(read_study(tmp_path)) if s.name == "duplicates")
+    monkeypatch.chdir(_study(tmp_path, small.STUDY + "[duplicates]\nmin_count = 3\n"))
+    step = next(s.step for s in read_study(tmp_path).stages if s.name == "duplicates")
     Path("results").mkdir()
     assert step.run() == {"The dog saw the cat.": 400}
     assert (
