@@ -348,7 +348,7 @@ def test_everything_is_finite_when_everybody_gives_one_rating() -> None:
     found = analysed(replace(made, responses=same))
     for result in found.results:
         for one in result.models:
-            assert np.isfinite((one.value, one["lower"], one["upper"])).all()
+            assert np.isfinite((one.value, one.lower, one.upper)).all()
     assert all(np.isfinite(one["estimate"].value) for one in found.regressions)
     assert result_tables(found)["unanimity"]["near_unanimous"] == [18]
     assert {one.participant for one in found.admission.report.of(Problem.ONE_RATING)} == set(
