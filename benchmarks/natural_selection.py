@@ -80,13 +80,14 @@ def compare(title: str, table: ScoreTable, per_pair: int) -> None:
     certificate = select_natural(table, NaturalQuestion(per_pair=per_pair)).certificate
     exact_seconds = perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # KiB on Linux
-    print(f"  objective {certificate.objective:.10f} ({round(certificate.objective * 2 * n_sentences):,} / 2N)")
+    cost = round(certificate.objective * 2 * n_sentences)
+    print(f"  objective {certificate.objective:.10f} ({cost:,} / 2N)")
     print(f"  bound     {certificate.bound:.10f} ({certificate.status})")
     print(f"  {exact_seconds:.2f} s with verification, peak memory so far {peak:.2f} GiB")
     started = perf_counter()
     total = greedy(table, per_pair)
     greedy_seconds = perf_counter() - started
-    worse = total / (2 * n_sentences * certificate.objective)
+    worse = total / cost
     print(f"  greedy    {total / (2 * n_sentences):.10f}, {worse:.4f} times the optimum")
     print(
         f"  greedy {greedy_seconds:.2f} s; exact/greedy time {exact_seconds / greedy_seconds:.2f}"

@@ -61,14 +61,12 @@ from contstim.items.stimuli import (
     read_triplets,
 )
 from contstim.models.training.acceptability import read_annotations
-from contstim.optimization.selection.question import NaturalCertificate
 from contstim.store import Store, TripletStore
 from contstim.words.corpus import read_sentences
 from contstim.words.frequencies import read_frequencies
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary, read_repeatable
 from tests.damages import DAMAGES, json_lines
-from tests.optimization.selection.tables import choose, random_table
 
 TRIALS = [
     Trial(
@@ -240,13 +238,6 @@ def _value(cell: str) -> object:
         return json.loads(cell)
     except ValueError:
         return cell
-
-
-def _certificate() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "c.json"
-        choose(random_table(), per_pair=1).certificate.save(path)
-        return path.read_bytes()
 
 
 def _labels() -> bytes:
@@ -484,7 +475,6 @@ READERS = {
         harmless={"numbers for all texts": "an identifier may be a number"},
     ),
     "paradigms": Reader("p.toml", "toml", PARADIGMS.encode(), read_paradigms),
-    "a certificate": Reader("c.json", "json", _certificate, NaturalCertificate.load),
     "Gorilla's data": Reader(
         "g.csv",
         "csv",

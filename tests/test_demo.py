@@ -18,7 +18,11 @@ from contstim.models.catalog import load_model
 from contstim.models.ngram.training import DiscountWarning
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.optimization.selection.question import NaturalCertificate, NaturalSelection
+from contstim.optimization.selection.question import (
+    Certificate,
+    NaturalQuestion,
+    NaturalSelection,
+)
 from contstim.optimization.selection.verification import verify_natural
 from contstim.words.corpus import read_sentences
 
@@ -66,13 +70,15 @@ def test_every_triplet_is_what_it_says(found: Demo, out: Path) -> None:
 def test_pairs_of_all_models_pass_the_independent_verifier(found: Demo, out: Path) -> None:
     scores = ScoreTable.read(out / "scores.csv")
     assert scores.models == NAMES
-    selection = NaturalSelection(
-        read_pairs(out / "pairs.csv"), NaturalCertificate.load(out / "pairs.csv.certificate.json")
+    pairs = read_pairs(out / "pairs.csv")
+    facts = json.loads((out / "pairs.csv.certificate.json").read_text())
+    certificate = Certificate.of(
+        NaturalQuestion(per_pair=1), (facts["objective"], facts["bound"]), 0, "", exact=True
     )
-    assert len(found.pairs) == len(selection.pairs) == 15
-    verify_natural(scores, selection)
+    assert len(found.pairs) == len(pairs) == 15
+    verify_natural(scores, NaturalSelection(pairs, certificate))
     record = json.loads((out / "scores.csv.meta.json").read_text())
-    assert {facts["unit"] for facts in record["models"].values()} == {"nats"}
+    assert {model["unit"] for model in record["models"].values()} == {"nats"}
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "<mark title=" in page
     assert all(name in page for name in NAMES)

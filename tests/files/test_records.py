@@ -19,7 +19,6 @@ from contstim.files.files import checksum, files_of
 from contstim.files.records import Record, now, path_from, recorded_as, write_record
 from contstim.files.tables import columns_of, write_table
 from contstim.items.stimuli import Pair, read_pairs
-from contstim.optimization.selection.question import NaturalCertificate
 from tests.optimization.selection.tables import choose, random_table
 
 
@@ -108,21 +107,18 @@ def test_an_input_on_another_drive_is_named_by_its_whole_path(
 
 
 def test_another_format_is_refused_by_name_wherever_it_stands(tmp_path: Path) -> None:
-    """Of a record, of the table that it is of, and of a certificate."""
-    table, certificate = tmp_path / "pairs.csv", tmp_path / "pairs.csv.certificate.json"
+    """Of a record, and of the table that it is of."""
+    table = tmp_path / "pairs.csv"
     selection = choose(random_table(), per_pair=1)
     write_table(table, columns_of(Pair, selection.pairs))
-    selection.certificate.save(certificate)
     record = write_record(table)
-    for path in (record, certificate):
-        content = json.loads(path.read_text())
-        assert content["format"] == FORMAT
-        path.write_text(json.dumps(content | {"format": FORMAT + 1}))
+    content = json.loads(record.read_text())
+    assert content["format"] == FORMAT
+    record.write_text(json.dumps(content | {"format": FORMAT + 1}))
     told = f"has the format {FORMAT + 1}, but this version of contstim reads {FORMAT}"
     readers: list[tuple[Path, Callable[[Path], Any]]] = [
         (record, Record.read),
         (table, read_pairs),
-        (certificate, NaturalCertificate.load),
     ]
     for path, read in readers:
         with pytest.raises(InputError, match=f"{re.escape(str(path))} {told}"):

@@ -61,6 +61,7 @@ def recount(
     """
     certificate, pairs = selection.certificate, selection.pairs
     question = certificate.question
+    assert isinstance(question, NaturalQuestion)
     ranks = np.stack([rankdata(column) for column in table.log_probs.T], axis=1)
     ranks /= len(table.log_probs)
     total = 0.0

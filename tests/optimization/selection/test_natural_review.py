@@ -293,8 +293,9 @@ def test_sentences_of_trials_that_stay_are_avoided_if_possible() -> None:
     assert pair.sentence_1 is not None
     assert pair.sentence_2 is not None
     texts = (pair.sentence_1, pair.sentence_2)
-    kinds = (Kind.NATURAL, Kind.NATURAL, "")
-    trial = Trial("trial-x", 1, Condition.RANDOM_NATURAL, "", "", *texts, *kinds)
+    trial = Trial(
+        *("trial-x", 1, Condition.RANDOM_NATURAL, "", "", *texts, Kind.NATURAL, Kind.NATURAL, "")
+    )
     shown = Review((*review.decisions, *undecided([trial])))
     after = choose(table, per_pair=4, review=shown)
     assert not {s for p in after.pairs for s in (p.sentence_1, p.sentence_2)} & {*texts}

@@ -140,7 +140,7 @@ def test_three_rounds_change_what_was_rejected_only() -> None:
 )
 def test_changes_name_the_rule_and_its_key(number: int, rules: dict[str, Any], key: str) -> None:
     """Witness: by hand; each question forbids some of the kept triplets."""
-    question = {"quantiles": 0, "per_pair": number}
+    question: dict[str, Any] = {"quantiles": 0, "per_pair": number}
     before = selected(**question)[1]
     after = selected(review=reviewed(before.triplets, set()), **(question | rules))[1]
     lost = {t.triplet_id for t in before.triplets} - {t.triplet_id for t in after.triplets}
