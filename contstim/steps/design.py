@@ -37,6 +37,8 @@ from contstim.words.sentence import Sentence
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from contstim.experiments.design.summary import DesignSummary
+    from contstim.items.stimuli import Triplet
     from contstim.reporter import Reporter
 
 
@@ -164,15 +166,7 @@ class MakeDesign(Step[Design], name="design", version=5):
             attention=[] if settings.attention is None else read_attention(settings.attention),
         )
         rows = design.trials
-        frequencies = word_frequencies(settings.text, natural, rows)
-        summary = summarise(design, frequencies, seconds_per_trial=settings.seconds_per_trial)
-        flagged = {"flags": flags_of(rows, text=settings.text).text}
-        if triplets:
-            of_triplets = flags_of(triplets, text=settings.text)
-            # How many nats are enough the selection says
-            figures = figures_of(triplets, of_triplets.share, of_triplets.table, enough=None)
-            summary = replace(summary, figures=figures_table(figures))
-        summary = replace(summary, told={**summary.told, **flagged})
+        summary = self._summary(design, natural, triplets)
         write_table(self.out, trial_columns(rows))
         certificate = design.certificate
         certificate.save(Path(f"{self.out}.certificate.json"))
@@ -198,6 +192,21 @@ class MakeDesign(Step[Design], name="design", version=5):
         for note in filter(None, (summary.told["shared"], summary.told["catch"])):
             reporter.say(note)
         return Outcome(design, facts)
+
+    def _summary(
+        self, design: Design, natural: Sequence[Sentence], triplets: Sequence[Triplet]
+    ) -> DesignSummary:
+        """Summarise a design, with flags of its trials and figures of its triplets."""
+        settings, trials = self.settings, design.trials
+        frequencies = word_frequencies(settings.text, natural, trials)
+        summary = summarise(design, frequencies, seconds_per_trial=settings.seconds_per_trial)
+        if triplets:
+            flags = flags_of(triplets, text=settings.text)
+            # The selection states how many nats are enough
+            figures = figures_of(triplets, flags.share, flags.table, enough=None)
+            summary = replace(summary, figures=figures_table(figures))
+        flagged = {"flags": flags_of(trials, text=settings.text).text}
+        return replace(summary, told={**summary.told, **flagged})
 
 
 def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:

@@ -155,16 +155,7 @@ def build_design(
     numbers = {"random_per_group": random_per_group, "catch_per_group": catch_per_group}
     _check([*pairs, *triplets], numbers, groups if twins and triplets else None)
     kept = [] if review is None else _kept_trials(review, unplaced)
-    # Trials of a condition, model pair and role are a share. Random and catch trials need no
-    # assignment, because their sentences are in no other trial.
-    number = {trial.trial_id: index for index, trial in enumerate(unplaced)}
-    before = [
-        {number[i]: t.group - 1 for i, t in trials.items() if i in number and t.group <= groups}
-        for trials in kept
-    ]
-    items = [_item(trial) for trial in unplaced]
-    assigned = assign_groups(items, groups, seed=seed, seconds=seconds, before=before)
-    placed = [replace(t, group=g + 1) for t, g in zip(unplaced, assigned.tolist(), strict=True)]
+    placed = _place(unplaced, kept, groups, seed=seed, seconds=seconds)
     fillers = {Condition.RANDOM_NATURAL: random_per_group, Condition.CATCH: catch_per_group}
     counts = Counter({(c, g): n for c, n in fillers.items() for g in range(1, groups + 1)})
     accepted = [item for trials in kept for item in trials.values()]
@@ -190,6 +181,29 @@ def build_design(
         seconds=perf_counter() - started,
     )
     return Design(trials, certificate, _changed_trials(accepted, trials))
+
+
+def _place(
+    trials: Sequence[Trial],
+    kept: Sequence[Mapping[str, ReviewedItem]],
+    groups: int,
+    *,
+    seed: int,
+    seconds: float,
+) -> list[Trial]:
+    """Assign trials of pairs and triplets to groups; see `assign_groups`.
+
+    Trials of a condition, model pair and role are a share. Random and catch trials need no
+    assignment, because their sentences are in no other trial.
+    """
+    number = {trial.trial_id: index for index, trial in enumerate(trials)}
+    before = [
+        {number[i]: t.group - 1 for i, t in items.items() if i in number and t.group <= groups}
+        for items in kept
+    ]
+    items = [_item(trial) for trial in trials]
+    assigned = assign_groups(items, groups, seed=seed, seconds=seconds, before=before)
+    return [replace(t, group=g + 1) for t, g in zip(trials, assigned.tolist(), strict=True)]
 
 
 def _check(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SOLVER = "OR-tools HiGHS"
 EXACT = 1e-6  # costs that differ by less are equal
-_MIN_SECONDS = 0.001
+_MIN_SECONDS = 0.001  # HiGHS takes a limit of 0 for none
 _MAX_COLUMNS = 20_000  # programs with more candidates, if ordered, begin with the first ones
 _FIRST, _GROWTH = 3, 8  # candidates of each order to begin with, and their factor if infeasible
 
@@ -107,11 +107,6 @@ class Program:
             [rule.key for rule in rules],
         )
 
-    def broken(self, chosen: BoolArray) -> IntArray:
-        """Return the indices of the rules that a choice breaks."""
-        sums = self.matrix @ chosen
-        return np.flatnonzero((sums < self.lower) | (sums > self.upper))
-
     def _with_limit(self, costs: FloatArray, most: int) -> Program:
         """Add the rule that the costs of the chosen candidates sum to at most a number."""
         from scipy.sparse import csr_array, vstack
@@ -130,7 +125,7 @@ class Solution:
 
     Attributes:
         chosen: (n_candidates,) whether a candidate is chosen.
-        objective: summed costs of the chosen candidates for the last goal.
+        objective: summed costs for the last goal.
         bound: proven minimum of `objective`.
         exact: whether the values of all other goals are proven minima.
     """
@@ -170,15 +165,12 @@ def solve(program: Program, *, seconds: float = 60.0) -> Solution | None:
 
 
 def linear_minimum(costs: FloatArray, weights: FloatArray, upper: FloatArray) -> FloatArray:
-    """Solve a linear program over values from 0 to 1.
+    """Find values from 0 to 1, (n,), of the least cost, under maxima of weighted sums.
 
     Args:
-        costs: (n,) to be minimised.
-        weights: (n_rules, n).
-        upper: (n_rules,) maxima of the weighted sums.
-
-    Returns:
-        (n,) the values.
+        costs: (n,) cost of each value.
+        weights: (n_rules, n) weights.
+        upper: (n_rules,) maxima.
 
     Raises:
         VerificationError: if no values satisfy the rules, or the solver failed.
@@ -257,8 +249,11 @@ def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution |
         if not whole:
             bound = result.bound
             if order is not None:
-                reduced = costs - program.matrix.T @ result.duals
-                bound = _dual_bound(program, reduced, result.duals)
+                # Bound on all candidates' costs that dual values of some of them prove
+                duals, reduced = result.duals, costs - program.matrix.T @ result.duals
+                limits = np.where(duals > 0, program.lower, program.upper)
+                returned = duals[duals != 0] * limits[duals != 0]
+                bound = float(returned.sum() + np.minimum(reduced, 0).sum())
         # Others than these candidates cost so much more that no choice with one is better
         gap = result.objective - bound if whole else 0.0
         near = np.union1d(columns, np.flatnonzero(reduced < gap - EXACT))
@@ -273,13 +268,6 @@ def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution |
             return Solution(chosen, float(costs[chosen].sum()), bound, True)
         else:
             whole = True
-
-
-def _dual_bound(program: Program, reduced: FloatArray, duals: FloatArray) -> float:
-    """Return the bound on all candidates' costs that dual values of some of them prove."""
-    limits = np.where(duals > 0, program.lower, program.upper)
-    returned = duals[duals != 0] * limits[duals != 0]
-    return float(returned.sum() + np.minimum(reduced, 0).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,8 +315,13 @@ def _highs(
     finite = np.minimum(most, 1e9)
     can_break = (lower > matrix.minimum(0) @ finite) | (upper < matrix.maximum(0) @ finite)
     rules = np.flatnonzero(can_break)
-    entries = matrix.tocsr()[rules].tocoo()
-    model = _model(costs, entries, (lower[rules], upper[rules]), (least, most), whole=whole)
+    model = _model(
+        costs,
+        matrix.tocsr()[rules].tocoo(),
+        (lower[rules], upper[rules]),
+        (least, most),
+        whole=whole,
+    )
     for presolve in (mathopt.Emphasis.MEDIUM, mathopt.Emphasis.OFF):
         result = _run(model, seconds if whole else None, presolve)
         if result is not None:
@@ -394,7 +387,6 @@ def _run(model: Model, seconds: float | None, presolve: Emphasis) -> SolveResult
     from ortools.math_opt.python import mathopt
 
     parameters = mathopt.SolveParameters(
-        # A limit of zero seconds would be none
         time_limit=None if seconds is None else timedelta(seconds=max(seconds, _MIN_SECONDS)),
         relative_gap_tolerance=0.0,
         absolute_gap_tolerance=0.0,

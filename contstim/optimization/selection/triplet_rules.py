@@ -1,4 +1,4 @@
-"""Rules that a set of triplets keeps, its value, and the cost of each triplet to it."""
+"""Linear rules of a set of triplets, and the cost of each triplet."""
 
 from __future__ import annotations
 
@@ -28,20 +28,19 @@ _ROUNDING = 1e-5  # of Eq. 4, as a share of the largest log-probability: float32
 _QUANTILES = {4: "quartile", 5: "quintile", 10: "decile", 100: "percentile"}
 
 TIE_RULES = {
-    "readable": "among sets of equal cost, which have as many misfits and as many new words, the "
-    "solver's stands",
-    "controversiality": "among sets of equal controversiality the solver's stands",
+    "readable": "the solver chooses among sets with equal numbers of misfits and of new words",
+    "controversiality": "the solver chooses among sets of equal controversiality",
     "worst-rank": "losses that tie share their mean rank, worst ranks that tie are ranked by first "
-    "occurrence; among sets of equal rank sum the more controversial one stands: a triplet costs "
+    "occurrence; of sets of equal rank sum the more controversial one is chosen: a triplet costs "
     "its rank, less its controversiality over the least in a share too small to add up to one rank",
 }
 
 
 def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
-    """Triplets that can be compared, with the controversiality that their log-probabilities make.
+    """Check triplets, and compute their controversiality from their log-probabilities.
 
     Raises:
-        InputError: triplets cannot be compared; says what was given and what is allowed.
+        InputError: if triplets cannot be compared; gives the reason.
     """
     if not triplets:
         raise InputError("There are no triplets to choose from.")
@@ -63,7 +62,7 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
             raise InputError(
                 f"{triplet.triplet_id} has a log-probability that is not finite: leave it out."
             )
-        # What is stated was computed from the same numbers, each rounded to float32 on the way.
+        # The stated value was computed from the same numbers, each rounded to float32
         largest = max(map(abs, (natural_1, natural_2, *rejected, 1.0)))
         if not abs(made - triplet.controversiality) <= _ROUNDING * largest:
             raise InputError(
@@ -75,7 +74,7 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
 
 
 def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
-    """Indices of the triplets of each model pair, in order of first occurrence."""
+    """Return the indices of the triplets of each model pair, in order of first occurrence."""
     indices: dict[ModelPair, list[int]] = {}
     for index, triplet in enumerate(triplets):
         indices.setdefault((triplet.model_1, triplet.model_2), []).append(index)
@@ -83,23 +82,21 @@ def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
 
 
 def has_enough(triplet: Triplet, question: TripletQuestion) -> bool:
-    """True if each model finds the sentence that it rejects less likely by enough nats."""
+    """Return whether each model finds the sentence that it rejects less likely by enough nats."""
     return min(triplet.drops) >= question.floor
 
 
 def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
-    """The published code's measure, (n_triplets,), 1 … n: the lower, the more controversial.
+    """Compute the measure of the published code, (n_triplets,), 1 (most controversial) … n.
 
     Inside a model pair log p(s1|m1)/p(n|m1) and log p(s2|m2)/p(n|m2) are ranked (ties share their
-    mean rank), a triplet gets the worse of its two ranks, and these are ranked again, ties by first
+    mean rank). A triplet gets the worse of its two ranks, and these are ranked again, ties by first
     occurrence.
     """
     ranks = np.empty(len(triplets))
     for indices in by_model_pair(triplets).values():
         both = -np.array([triplets[index].drops for index in indices]).T  # (2, n_of_pair)
         worse = np.maximum(*map(doubled_ranks, both))
-        # The triplet with the least worse rank of the pair's gets 1, the next one 2, and so on, at
-        # its own index among all triplets.
         ranks[np.array(indices)[np.argsort(worse, kind="stable")]] = np.arange(1, len(indices) + 1)
     return ranks
 
@@ -107,19 +104,19 @@ def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
 def triplet_costs(
     triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Cost of each triplet to a set of `n_chosen`, to be minimised, and its part in a set's value.
+    """Compute the cost of each triplet, to be minimised, and its part in the objective.
 
-    Both are (n_triplets,). For `readable` they are its new words of another part of speech, and
-    behind the decimal point all of its new words, so far behind that those of a whole set do not
-    make one. For `controversiality` the value is Eq. 4 of the 2023 study, nats, and the cost its
-    negation. For `worst-rank` the value is the rank, and the cost the rank less a share of Eq. 4 so
-    small that all shares together make less than half a rank: it decides between sets of equal rank
-    sum.
+    Both are (n_triplets,), for sets of `n_chosen`. For `readable` they are the numbers of new words
+    of another part of speech and, behind the decimal point, of all new words; those of a whole set
+    sum to less than one. For `controversiality` the value is Eq. 4 of the 2023 study, nats, and the
+    cost its negation. For `worst-rank` the value is the rank, and the cost the rank less a share of
+    Eq. 4 so small that all shares together make less than half a rank: it decides between sets of
+    equal rank sum.
     """
     if question.objective == "readable":
         table = tag_table(question.tags)
         both = (match(t.natural, made, table) for t in triplets for made in t.sentences[1:])
-        counts = np.array([(len(each.misfits), len(each.changed)) for each in both])
+        counts = np.array([(len(m.misfits), len(m.changed)) for m in both])
         misfits, changed = counts.reshape(-1, 2, 2).sum(axis=1).T
         costs: FloatArray = misfits + changed / 10.0 ** len(str(n_chosen * int(changed.max())))
         return costs, costs
@@ -150,16 +147,16 @@ def build_rules(
     needs: Mapping[ModelPair, int],
     tokens: Mapping[tuple[str, str], int],
 ) -> list[LinearRule]:
-    """The rules of a question about these triplets; a rule that cannot be broken is left out.
+    """Build the rules of a question; a rule that cannot be broken is left out.
 
     Args:
-        triplets: to choose from.
-        question: what to choose.
-        needs: how many triplets for each model pair, see `demand`.
+        triplets: candidates.
+        question: rules in words.
+        needs: number of triplets for each model pair, see `demand`.
         tokens: (sentence's text, model) → number of tokens, for `token_balance`.
 
     Raises:
-        InputError: triplets cannot be spread evenly over quantiles, or tokens are not given.
+        InputError: if triplets cannot be spread evenly over quantiles, or tokens are missing.
     """
     rules: list[LinearRule] = []
     pairs = by_model_pair(triplets)
@@ -201,15 +198,15 @@ def build_rules(
 
 
 def _apart(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
-    """No triplet has a sentence that differs by a word, or none, from a synthetic one of another.
+    """Forbid sentences that differ from another triplet's synthetic one by less than two words.
 
     Of triplets with such synthetic sentences one may be chosen, and then none whose natural
-    sentence alone is like these; without it, any number of the latter.
+    sentence alone is similar to these; without it, any number of the latter.
     """
     made, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
     for index, triplet in enumerate(triplets):
         for sentence, found in zip(triplet.sentences, (natural, made, made), strict=True):
-            # In order: rules are to have the same names in every process
+            # In order, so that rules have the same names in every process
             for entry in sorted(all_but_one(tuple(map(str.lower, sentence.words)))):
                 found[entry].add(index)
     alike: dict[tuple[frozenset[int], frozenset[int]], str] = {}
@@ -257,10 +254,10 @@ def _spread(
 
 
 def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
-    """Tokens of the synthetic sentence that a model rejects, less those of the one it accepts.
+    """Return tokens of the synthetic sentence that a model rejects minus those of the other one.
 
     Raises:
-        InputError: a sentence has not been counted under the model.
+        InputError: if the number of tokens of a sentence under the model is missing.
     """
     texts = [triplet.synthetic_1.text, triplet.synthetic_2.text]
     for text in texts:
@@ -275,21 +272,21 @@ def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str]
 
 
 def _natural_log_probs(triplets: Sequence[Triplet]) -> FloatArray:
-    """The columns log p(n|m1) and log p(n|m2), (2, n_triplets), nats."""
+    """Return log p(n|m1) and log p(n|m2), (2, n_triplets), nats."""
     rows = [(t.log_prob_natural_model_1, t.log_prob_natural_model_2) for t in triplets]
     return np.array(rows).reshape(-1, 2).T
 
 
 def quantile_name(n: int) -> str:
-    """Name of one of n quantile groups."""
+    """Return the name of one of n quantile groups."""
     return _QUANTILES.get(n, f"{n}-quantile")
 
 
 def quantile_edges(values: FloatArray, n: int) -> FloatArray:
-    """The n + 1 edges of n quantile groups of finite values, by the rule of `pandas.qcut`.
+    """Compute the n + 1 edges of n quantile groups of finite values, as `pandas.qcut` does.
 
-    Shares that have no exact binary form are rounded up, as pandas does, so that a value on an edge
-    stays below it.
+    Shares without an exact binary form are rounded up, as in pandas, so that a value on an edge
+    belongs to the lower group.
     """
     shares = np.linspace(0, 1, n + 1)
     inexact = n * shares != np.arange(n + 1)
@@ -298,11 +295,10 @@ def quantile_edges(values: FloatArray, n: int) -> FloatArray:
 
 
 def quantile_groups(values: FloatArray, edges: FloatArray) -> IntArray:
-    """The 0-based quantile group of each value: `pandas.qcut(values, n, labels=False)`.
+    """Return the 0-based quantile group of each value: `pandas.qcut(values, n, labels=False)`.
 
-    A value on an edge belongs to the lower group, one beyond all edges to the outermost. Where so
-    many values tie that edges coincide, pandas refuses; here the group between two equal edges is
-    left empty.
+    A value on an edge belongs to the lower group. If so many values tie that edges coincide, pandas
+    raises an error; here the group between two equal edges is empty.
     """
     # Edge g is the first that is not below the value: group g - 1; the smallest values, at edge 0,
     # are of the first group.
