@@ -284,28 +284,17 @@ class _Result:
 
 
 def _highs(
-    costs: FloatArray,
-    matrix: csc_array,
-    lower: FloatArray,
+    costs: FloatArray,  # (n_columns,)
+    matrix: csc_array,  # (n_rules, n_columns)
+    lower: FloatArray,  # (n_rules,) minima and maxima of the rules' sums
     upper: FloatArray,
-    seconds: float,
+    seconds: float,  # time limit if values are whole numbers
     *,
-    most: FloatArray | None = None,
-    forced: Collection[int] = (),
+    most: FloatArray | None = None,  # (n_columns,) largest value of each column; by default 1
+    forced: Collection[int] = (),  # columns with a value of at least 1
     whole: bool,
 ) -> _Result | None:
-    """Solve one linear program, or one in whole numbers; None if it is infeasible.
-
-    Args:
-        costs: (n_columns,) to be minimised.
-        matrix: (n_rules, n_columns) weights.
-        lower: (n_rules,) minimum of each rule's sum.
-        upper: (n_rules,) maximum of each rule's sum.
-        seconds: time limit if values are whole numbers.
-        most: (n_columns,) largest value of each column; by default 1.
-        forced: columns with a value of at least 1.
-        whole: whether values are whole numbers.
-    """
+    """Solve one linear program, or one in whole numbers; None if it is infeasible."""
     from ortools.math_opt.python import mathopt
 
     most = np.ones(len(costs)) if most is None else most
