@@ -157,11 +157,17 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     ),
     "a rejected pair": (
         _reject_first("pairs.csv", "trial_id", "pair"),
-        {"select natural", "design", "review pairs", *AFTER_TRIALS},
+        {
+            *("select natural", "select triplets", "design", "review pairs", "review triplets"),
+            *AFTER_TRIALS,
+        },
     ),
     "a rejected triplet": (
         _reject_first("selected.csv", "triplet_id", "triplet"),
-        {"triplets", "select triplets", "design", "review triplets", *AFTER_TRIALS},
+        {
+            *("select natural", "select triplets", "design", "review pairs", "review triplets"),
+            *AFTER_TRIALS,
+        },
     ),
     "a model more": (
         edit(("[vocabulary]", 'trigram = { train = "ngram", order = 3 }\n[vocabulary]')),
