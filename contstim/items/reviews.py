@@ -197,7 +197,8 @@ class Review:
             items = {item.source_id: item for item in rows if item.about is kind}
             items |= {item.item_id: item for item in rows if item.kind is kind}
             items.pop("", None)
-            files.append({i: items[i] for i in items if i not in self.rejected | listed_later})
+            kept = items.keys() - listed_later
+            files.append({i: t for i, t in items.items() if i in kept and not self.rejects(t)})
             listed_later |= items.keys()
         return files
 

@@ -177,7 +177,8 @@ class _Candidates:
                 lost.append(ChangedItem(name, "the scores lack its sentences or models"))
             elif not differ[row, group]:
                 rule = "its models prefer the same sentence, or one is below the floor"
-                lost.append(ChangedItem(name, rule, "floor"))
+                key = "" if self._question.floor is None else "floor"
+                lost.append(ChangedItem(name, rule, key))
             else:
                 places[name] = (row, group)
         self.lost = tuple(lost)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.optimization.selection.solver import Program
 
-_MAX_SEARCHES = 20  # for rules that force changes; the rules of further items are not searched
+_MAX_SEARCHES = 20  # searches for rules that force changes
+_MAX_CANDIDATES = 100_000  # number of candidates up to which they are searched
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ def changed_items(
     found = []
     for number, (item_id, candidate) in enumerate(changed):
         rules = _exceeded(program, [*staying, candidate])
-        if not len(rules) and number < _MAX_SEARCHES:
+        is_small = len(chosen) <= _MAX_CANDIDATES
+        if not len(rules) and number < _MAX_SEARCHES and is_small:
             broken = least_violations(program, [*staying, candidate], hard=hard)
             rules = np.array(sorted(broken, key=lambda rule: -broken[rule]), dtype=np.int64)
         name = program.names[rules[0]] if len(rules) else "all rules together"
