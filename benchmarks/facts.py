@@ -41,6 +41,7 @@ PROBES: tuple[Any, ...] = (-1, 0, 0.5, 7, 10_000_000, True, "x", "0.5", ["x"], [
 """Values that a key of a study file is given one by one."""
 
 KINDS = ("ngram", "rnn", "lstm", "bilstm", "gpt2", "bert")
+GROUPS = ("train", "select", "evaluate", "generate", "reproduce", "export", "import")
 UNKNOWN = "zzqqxj"  # near to no key
 ENDLESS = ["is read without end"]
 
@@ -151,9 +152,10 @@ def study_keys(at_most: int | None) -> dict[str, Any]:
     """
     folder = Path("keys")
     sections = said_keys(problems_of(folder, f"[{UNKNOWN}]\n"), f"[{UNKNOWN}]")
-    exports = said_keys(problems_of(folder, f"[export.{UNKNOWN}]\n"), "[export]")
-    places = {f"[{name}]": f"[{name}]\nKEY" for name in sections}
-    places |= {f"[export] {name}": f"[export.{name}]\nKEY" for name in exports}
+    places = {f"[{name}]": f"[{name}]\nKEY" for name in sections if name not in GROUPS}
+    for group in GROUPS:
+        names = said_keys(problems_of(folder, f"[{group}.{UNKNOWN}]\n"), f"[{group}.{UNKNOWN}]")
+        places |= {f"[{group}.{name}]": f"[{group}.{name}]\nKEY" for name in names}
     for kind in KINDS:
         places[f"[models] {kind}"] = f'[models]\n{kind} = {{ train = "{kind}", KEY }}'
     found: dict[str, Any] = {"sections": sections}
