@@ -134,7 +134,7 @@ def _check_together(study: Study, problems: Problems) -> None:
     for stage in study.stages:
         if not isinstance(stage.step, ExportTrials):
             continue
-        settings, (_, platform) = stage.step.settings, stage.key
+        settings, platform = stage.step.settings, stage.key[1]
         if isinstance(settings, PageSettings):
             edited = [*stage.step.out.rglob("labels.csv")]
             if not has_texts(settings.language) and not edited:
