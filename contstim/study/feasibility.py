@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ContstimError, InputError
-from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.experiments.platforms.texts import LANGUAGES, has_texts
 from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_model
@@ -135,23 +134,22 @@ def _check_together(study: Study, problems: Problems) -> None:
         if not isinstance(stage.step, ExportTrials):
             continue
         settings, platform = stage.step.settings, stage.key[1]
-        if isinstance(settings, PageSettings):
-            edited = [*stage.step.out.rglob("labels.csv")]
-            if not has_texts(settings.language) and not edited:
-                problems.add(
-                    (*stage.key, "language"),
-                    f"there are no texts in {settings.language!r}, but in {', '.join(LANGUAGES)}. "
-                    "Export in one of these, put yours in place of its texts, and then name the "
-                    "language.",
-                )
-            if settings.deadline and analysis is not None and not analysis.settings.max_missing:
-                problems.add(
-                    ("analyze", "max_missing"),
-                    f"after the deadline of [export.{platform}], {settings.deadline:g} s, answers "
-                    "are missing, and max_missing = 0 leaves out each participant who misses "
-                    "one: state the share that may be missing, such as max_missing = 0.1.",
-                )
-        elif design is not None and not design.settings.scale.buttons and platform in _OF_BUTTONS:
+        language = getattr(settings, "language", LANGUAGES[0])
+        if not has_texts(language) and not [*stage.step.out.rglob("labels.csv")]:
+            problems.add(
+                (*stage.key, "language"),
+                f"there are no texts in {language!r}, but in {', '.join(LANGUAGES)}. Export in one "
+                "of these, put yours in place of its texts, and then name the language.",
+            )
+        deadline = getattr(settings, "deadline", 0)
+        if deadline and analysis is not None and not analysis.settings.max_missing:
+            problems.add(
+                ("analyze", "max_missing"),
+                f"after the deadline of [export.{platform}], {deadline:g} s, answers are missing, "
+                "and max_missing = 0 leaves out each participant who misses one: state the share "
+                "that may be missing, such as max_missing = 0.1.",
+            )
+        if design is not None and not design.settings.scale.buttons and platform in _OF_BUTTONS:
             problems.add(
                 stage.key,
                 'makes buttons, and [design] has scale = "slider": leave one of them out. '
