@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from contstim.cli import app
-from contstim.errors import ContstimError
+from contstim.errors import ContstimError, ScoreError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
 from tests.evaluation.judged_tables import ITEMS, write
@@ -100,6 +100,37 @@ def test_models_and_classifiers_are_evaluated_together(trained: Path, tmp_path: 
     assert record["models"][models[1]]["unit"] == "signed confidence, -1 to 1"
     for name in ("correlations.png", "correlations.pdf", "scatter.png", "phenomena.csv"):
         assert (out / name).is_file()
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_a_table_of_scores_does_as_well(tmp_path: Path) -> None:
+    data = write(tmp_path / "items.csv", ITEMS)
+    names = [line.partition(",")[0] for line in ITEMS.splitlines()[1:]]
+    table = write(
+        tmp_path / "scores.csv",
+        "id,m,n\n" + "".join(f"{name},{i * i},{-i}\n" for i, name in enumerate(names)),
+    )
+    given = ["evaluate", "acceptability", "--data", data, "--scores", table]
+    shown, _ = invoke(*given, "--column", "n", "--delta", "2", "--out", tmp_path / "n")
+    assert "adc-2" in shown
+    assert {row["model"] for row in rows(tmp_path / "n" / "criteria.csv")} == {"n"}
+    (phenomenon, *_) = rows(tmp_path / "n" / "phenomena.csv")
+    assert (phenomenon["phenomenon"], phenomenon["pairs"], phenomenon["met"]) == (
+        "agreement",
+        "4",
+        "3",  # a3 scores below a2
+    )
+    lacking = write(tmp_path / "lacking.csv", table.read_text().replace("c2,49,-7", "c2,49,"))
+    _, told = invoke(*given[:-1], lacking, "--allow-missing", "--out", tmp_path / "both")
+    assert "Without a score: 1 sentence;" in told
+    assert [row["model"] for row in rows(tmp_path / "both" / "left_out.csv")] == ["n"]
+    report = (tmp_path / "both" / "report.md").read_text(encoding="utf-8")
+    for heading in ("## By phenomenon", "## Pairs on which models differ", "data sha256"):
+        assert heading in report
+    short = write(tmp_path / "short.csv", table.read_text().rpartition("c2")[0])
+    with pytest.raises(ScoreError, match="lacks scores of 1 of 8"):
+        invoke(*given[:-1], short, "--out", tmp_path / "short")
+    assert not (tmp_path / "short").exists()
 
 
 @pytest.mark.parametrize(

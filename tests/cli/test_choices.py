@@ -90,6 +90,22 @@ def test_a_design_for_choices_is_followed_to_the_end(told: str, folder: Path) ->
     assert "confident" not in readme
 
 
+def test_tables_that_do_not_say_it_are_refused_until_it_is_named(told: str, folder: Path) -> None:
+    """As a page of one's own writes them: with trials of an older design, and no record."""
+    (folder / "responses.csv.meta.json").unlink()
+    design_for_confidence(folder)
+    for command in ("analyze", "mixed", "controls", "export r"):
+        more = ["--text", "natural.txt"] if command == "controls" else []
+        failed = run(folder, *command.split(), *TABLES, *more, "--out", "refused")
+        assert failed.returncode == 2, command
+        assert "--scale: choice for 1 (sentence_1) or 2 (sentence_2)" in failed.stderr
+        assert not (folder / "refused").exists()
+    stated = succeed(folder, "analyze", *TABLES, "--scale", "choice", "--out", "stated", "-q")
+    assert stated == told
+    tables = [(folder / out / "tables" / "models.csv").read_text() for out in ("results", "stated")]
+    assert tables[0] == tables[1]
+
+
 def two_buttons(folder: Path, buttons: dict[str, int]) -> None:
     """Data of a jsPsych page with two buttons, counted from the left, 0 and 1."""
     trials = [t for t in read_trials(folder / "trials.csv") if t.group == 1]

@@ -218,6 +218,15 @@ def test_causal_networks_compute_together_what_they_compute_alone(
             torch.testing.assert_close(after, expected, rtol=1e-4, atol=1e-4)
 
 
+def test_large_causal_calls_go_by_themselves(tiny_checkpoint: Callable[[str], Path]) -> None:
+    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
+    network = CausalNetwork(checkpoint, by_words=False)
+    prefix = network.begin((5,))
+    few, many = (network.call(prefix, torch.full((n_rows, 3), 7), None) for n_rows in (32, 33))
+    assert network.merges(few)
+    assert not network.merges(many)
+
+
 def test_a_trial_for_which_there_is_no_memory_decides_nothing(
     tiny_checkpoint: Callable[[str], Path],
 ) -> None:
