@@ -27,7 +27,7 @@ from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 @pytest.fixture(scope="module")
 def naturals(unseen: list[Sentence], few_words: Vocabulary) -> list[Sentence]:
     """Sentences of the words of the searches."""
-    return [s for s in unseen if not few_words.missing(s) and not repeats(s.words)][:5]
+    return [s for s in unseen if not few_words.missing(s) and not repeats(s.words)][:3]
 
 
 @pytest.fixture(scope="module")
