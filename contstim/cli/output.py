@@ -1,4 +1,4 @@
-"""Output of the commands: results on standard output; remarks and bars on standard error.
+"""Output of the commands: results on standard output; remarks and progress on standard error.
 
 Long work has progress bars; without a terminal, it prints a line per minute.
 """

@@ -1,9 +1,9 @@
-"""The steps of a study: each reads files, writes files, and leaves a record of both beside them.
+"""The steps of a study: each reads files, writes files, and records both in a file.
 
-A step is declared once, as a dataclass whose fields say what they are (`contstim.options`): the
-command with its options, the section of a study file, the stage, the record and the reference
-follow from it. `step` is the base of all; `fields`, what several share; `execution`, where work is
-done. Here stand all steps by the words of their commands; none is imported before it is asked for.
+A step is declared once, as a dataclass with annotated fields (`contstim.options`). The command with
+its options, the section of a study file, the stage, the record and the reference pages follow from
+it. `step` contains the base class, `fields` shared fields, and `execution` the choice of workers.
+`STEPS` lists all steps by the words of their commands; a step is imported when it is needed.
 """
 
 from __future__ import annotations

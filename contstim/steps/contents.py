@@ -1,4 +1,4 @@
-"""Readers of files by what they must hold, with which a study is checked before it runs."""
+"""Readers of files by their required content, to check a study before it runs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def check_input(path: Path, note: Help, models: Sequence[str] = ()) -> None:
 
 
 def check_content(path: Path, content: str) -> None:
-    """Read a file, or the beginning of a text, as what it must hold.
+    """Check the content of a file, or of the beginning of a text.
 
     Args:
         path: a file, or of minimal pairs a folder.
@@ -83,7 +83,7 @@ def check_content(path: Path, content: str) -> None:
             of words.
 
     Raises:
-        InputError: it holds something else.
+        InputError: if the file has another content.
     """
     from contstim.evaluation.minimal_pairs import pair_files, read_minimal_pairs
     from contstim.experiments.responses.table import read_responses

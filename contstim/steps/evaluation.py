@@ -1,4 +1,4 @@
-"""Models evaluated without people: on benchmarks, on scores themselves, and beside each other."""
+"""Evaluation of models without participants: benchmarks, properties of scores, comparisons."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
     execution: ScoringExecution = LOCAL_SCORING
 
     def files_of_data(self) -> Iterable[Path | None]:
-        """The pairs, and published results beside them."""
+        """Yield the files of pairs and of published results."""
         yield from minimal_pairs.published_files(self.data, self.people, self.published)
         yield from minimal_pairs.pair_files(self.data)
 
@@ -146,7 +146,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairEvaluation]:
         """Score the pairs, and write the findings."""
-        # Before models are loaded: a wrong folder or column is told at once
+        # Before models are loaded, so that a wrong folder or column is reported at once
         files = minimal_pairs.pair_files(self.data)
         found_columns: list[str] = []
         pairs = minimal_pairs.read_minimal_pairs(files, self.settings, found_columns.append)
@@ -237,7 +237,7 @@ class EvaluateAcceptability(
                 "not z-scores. Remove it, or set `scores`."
             )
         judgements = read_judgements(self.data, self.pairs)
-        # Scores of tables and of models stand side by side, in columns of one table.
+        # One table has columns for scores of tables and of models.
         parts = [published_scores(judgements, table, self.settings) for table in self.scores]
         with self.execution.scorers(self.models, self.loading, reporter.say) as models:
             if models:
@@ -312,7 +312,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         ):
             tell_unknown_words(loaded, chosen, reporter)
             results = desiderata.evaluate_desiderata(
-                # A reference of its own is the last of those loaded, and is not evaluated
+                # A separate reference is the last loaded model, and is not evaluated
                 loaded[: len(self.models)],
                 chosen,
                 words,
@@ -372,7 +372,7 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
         tables = comparison.read_tables(self.scores)
         models = load_scorers(self.models, self.loading)
         texts = read_sentence_file(self.sentences, reporter) if self.sentences else None
-        # Without sentences of its own, a comparison is of those that the tables hold.
+        # Without `sentences`, the comparison uses the sentences of the tables.
         sizes = [len(table.log_probs) for table in tables.values()]
         total = len(set(texts or ())) or max(sizes, default=0)
         progress = LOCAL_SCORING.progress(reporter, total)

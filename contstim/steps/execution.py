@@ -115,17 +115,17 @@ class ScoringExecution(Execution):
     def scorers(
         self, models: Models, loading: Loading, say: Callable[[str], None]
     ) -> Iterator[list[Scorer]]:
-        """Models that are loaded in this process or by workers, which end with the context.
+        """Load models in this process or in workers, which end with the context.
 
         Args:
-            models: parsed, or `[NAME=]SPECIFICATION` each.
-            loading: how they are loaded.
-            say: told what the user should know, such as the death of a worker.
+            models: parsed specifications, or texts `[NAME=]SPECIFICATION`.
+            loading: settings for loading.
+            say: function that prints messages, for example if a worker dies.
 
         Raises:
-            InputError: a setting is for another executor.
-            ModelError: a model cannot be loaded.
-            WorkerError: workers cannot be started.
+            InputError: if a setting needs another executor.
+            ModelError: if a model cannot be loaded.
+            WorkerError: if workers cannot be started.
         """
         from contstim.models.catalog import load_scorers
 
@@ -144,19 +144,19 @@ class ScoringExecution(Execution):
     def progress(
         self, reporter: Reporter, n_sentences: int, what: str = ""
     ) -> Callable[[Scorer, int], None]:
-        """Progress of scoring: a bar for each model, or one for all that workers score together.
+        """Make a progress callback: a bar for each model, or one bar if workers score together.
 
         Args:
-            reporter: told it.
-            n_sentences: distinct sentences for each model.
-            what: name of what is scored, where models score several things one after the other.
+            reporter: reporter that shows the bars.
+            n_sentences: number of distinct sentences per model.
+            what: name of the scored items, if models score several kinds in turn.
 
         Returns:
-            A function to be told each model and how many sentences more have their score.
+            A function of a model and its number of newly scored sentences.
         """
         together = not self.is_local
         done: Counter[str] = Counter()
-        names: set[str] = set()  # of the models that have begun
+        names: set[str] = set()  # models with scores
 
         def advance(model: Scorer, more: int) -> None:
             names.add(model.name)

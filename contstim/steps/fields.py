@@ -99,7 +99,7 @@ def words_read(limits: _Limits) -> _Limits:
 
 
 def _words(text: str) -> list[str]:
-    # What names a file is a file of words; a word of the same name needs another folder
+    # The name of an existing file means this file of words
     return [word.lower() for word in (Vocabulary.load(text).words if is_file(text) else (text,))]
 
 
@@ -110,7 +110,7 @@ def files_of_words(limits: SearchSettings) -> list[Path]:
 
 
 def uncapped_words(uncapped: Path | None, word_cap: int | None) -> frozenset[str]:
-    """The words that do not count for a cap, as the file has them.
+    """Return the words that are exempt from a cap.
 
     Raises:
         InputError: there is no cap, or the file cannot be read.

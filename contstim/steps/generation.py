@@ -61,11 +61,11 @@ class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
     seed: Seed = 0
 
     def work(self, reporter: Reporter) -> Outcome[None]:
-        """Make the pairs, and write them."""
+        """Generate the pairs, and write them."""
         own = [paradigm for path in self.paradigms for paradigm in read_paradigms(path)]
         chosen = choose_paradigms(own or shipped_paradigms(), self.only)
         names = [paradigm.uid for paradigm in chosen]
-        # Before anything is generated: benchmarks read whatever files a folder holds
+        # Check before generating, because benchmarks read all files of a folder
         refuse_other_pairs(self.out, names)
         pairs = generate_pairs(
             self.per_paradigm,

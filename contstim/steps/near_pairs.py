@@ -1,4 +1,4 @@
-"""Minimal pairs from any text: natural sentences, each beside one with a new word."""
+"""Minimal pairs from any text: a natural sentence, and the same sentence with a new word."""
 
 from __future__ import annotations
 

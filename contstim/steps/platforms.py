@@ -1,4 +1,4 @@
-"""Trials for a platform or as a public data set, and what people answered there."""
+"""Export of trials to platforms and public data sets, and import of responses."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
         if self.duplicates != "all":
             imported = keep_one(imported, self.duplicates)
         if scale is None:
-            # As people saw them: 2 is turned to 5 where sentence_2 stood left
+            # As shown to participants: 2 becomes 5 if sentence_2 was on the left
             seen = (
                 r.scale.mirrored(r.rating) if r.left == 2 else r.rating for r in imported.responses
             )
@@ -177,7 +177,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
         write_responses(self.out, imported.responses)
         if imported.questions:
             write_answers(questions_beside(self.out), imported.questions)
-        else:  # those of an earlier import would be told as this one's
+        else:  # answers of an earlier import would seem to belong to this one
             questions_beside(self.out).unlink(missing_ok=True)
         for note in imported.notes:
             reporter.say(note)

@@ -91,7 +91,7 @@ class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reprodu
 
 
 def _claims(compared: Claims, path: Path) -> tuple[list[str | Table], bool]:
-    """Write the claims; what is shown of them, and True if all hold."""
+    """Write the claims; return the parts to print, and whether all claims hold."""
     about, published, ours = zip(*compared, strict=True)
     holds = [claim == found for _, claim, found in compared]
     write_table(path, {"about": about, "published": published, "ours": ours, "holds": holds})

@@ -187,7 +187,7 @@ def _measuring(
     times: Times,
     specifications: Iterable[Specification],
 ) -> Callable[[Scorer, int], None]:
-    """Progress that also measures seconds of a sentence; what is in the store takes none."""
+    """Wrap a progress callback to measure seconds per sentence, without stored scores."""
     names = {named.name: named.specification for named in specifications}
     last: dict[str, float] = {}
 
@@ -203,7 +203,7 @@ def _measuring(
 
 
 def _tell(scored: ModelScores, reporter: Reporter) -> None:
-    """Say which words a model does not know, how far its bounds are, and what is sampled."""
+    """Report unknown words of a model, the gap to its lower bounds, and sampled scores."""
     tell_end_mark(scored.name, str(scored.convention["rule"]), reporter.say)
     tell_unknown(scored.unknown, reporter.warn, reporter.say)
     if scored.lower_bounds is not None and scored.log_probs is not None:

@@ -77,14 +77,14 @@ class SentenceSettings:
 
         Args:
             sentences: all of the text, which also say which of its words are names.
-            vocabulary: keep sentences of these words only; None: of any.
-            exclude: texts whose sentences are left out.
+            vocabulary: allowed words; None for any word.
+            exclude: texts whose sentences are excluded.
 
         Raises:
-            InputError: `words` is not a number or two, or a file cannot be read.
+            InputError: if `words` is not a number or a range, or a file cannot be read.
         """
         rules: list[SentenceRule] = [word_count(*self.lengths())]
-        # A vocabulary says itself which words may stand twice; else English function words may.
+        # A vocabulary lists the words that may repeat; by default, English function words may.
         if not self.repeats:
             repeatable = REPEATABLE_ENGLISH if vocabulary is None else vocabulary.repeatable
             rules.append(distinct_words(repeatable))
@@ -100,8 +100,8 @@ class SentenceSettings:
             text_rules = language_rules(self.language, self.blocked)
             candidates: list[Sentence] = []
 
-            def those_of_length(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-                """All sentences, of which those that may stay are remembered."""
+            def collect_candidates(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+                """Yield all sentences, and collect those of the right length."""
                 for sentence in sentences:
                     if rules[0].rejects(sentence):
                         left_out[rules[0].reason] += 1
@@ -109,8 +109,8 @@ class SentenceSettings:
                         candidates.append(sentence)
                     yield sentence
 
-            # Which words are names is told by the whole text, also by sentences of other lengths.
-            text_words = sort_words(those_of_length(sentences), text_rules)
+            # Names are recognised in the whole text, including sentences of other lengths.
+            text_words = sort_words(collect_candidates(sentences), text_rules)
             rules += whole_sentence_rules(
                 text_rules,
                 text_words.names,
@@ -142,27 +142,27 @@ class FoundSentences:
         return len(self.sentences) + self.left_out.total()
 
     def lines(self, needs: SentenceNeeds | None) -> Iterator[str]:
-        """Lines that say how many sentences the text has, and how many stay after each rule.
+        """Yield lines with the number of sentences in the text, and after each rule.
 
         Args:
-            needs: of a study, so that each line says whether so many would do; None for none.
+            needs: sentences that a study needs, to state in each line whether there are enough.
         """
 
-        def lacking(count: int) -> str:
-            """The end of a line: whether so many would do."""
+        def shortage(count: int) -> str:
+            """Return the end of a line: whether there are enough sentences."""
             if needs is None:
                 return ""
             lacks = needs.in_all - count
             return f": {lacks:,} too few" if lacks > 0 else ": enough"
 
         remaining = self.in_text
-        yield f"  {remaining:>9,} in the text{lacking(remaining)}"
+        yield f"  {remaining:>9,} in the text{shortage(remaining)}"
         for why in dict.fromkeys((*(rule.reason for rule in self.rules), *self.left_out)):
             if number := self.left_out[why]:
                 remaining -= number
                 yield (
                     f"  {remaining:>9,} after excluding {number:,} because "
-                    f"{why}{lacking(remaining)}"
+                    f"{why}{shortage(remaining)}"
                 )
 
 
@@ -263,10 +263,10 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
         if too_few > 0:
             reporter.say(
                 f"{too_few:,} sentences are missing for a study of {self.for_models} models: "
-                "give more text, ask for less, or loosen a rule. What a rule costs is "
+                "use a longer text, request fewer items, or loosen a rule. The effect of rules is "
                 "counted for files only:"
             )
-            # What was read is gone by now; a pipe cannot be read again
+            # The sentences were consumed, and a pipe cannot be read again
             piped = str(self.text) == "-"
             again = () if piped else read_sentences(self.text, prose=self.settings.prose)
             for gain, reason, loosened_by in costs_of_rules(again, found.rules):

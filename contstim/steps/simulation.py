@@ -1,4 +1,4 @@
-"""Simulated people: what an experiment would find, and answers to it."""
+"""Simulated participants: power of an experiment, and artificial responses."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ class PowerSettings:
         """Measurements to which simulated participants are calibrated.
 
         Raises:
-            InputError: the folder of the pilot lacks a table, or has a damaged one.
+            InputError: if a table of the pilot's folder is missing or damaged.
         """
-        # What is stated counts before what a pilot measured, and that before the 2023 study.
+        # The stated ceiling has priority over the pilot, and the pilot over the 2023 study.
         measured = MeasuredPeople() if self.pilot is None else read_measured(self.pilot)
         return measured if self.ceiling is None else measured.with_random(self.ceiling)
 
@@ -133,7 +133,7 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
         return [pilot / "tables" / f"{name}.csv" for name in ("models", "groups")]
 
     def work(self, reporter: Reporter) -> Outcome[DesignPower]:
-        """Simulate experiments, and write what they would find."""
+        """Simulate experiments, and write their power."""
         settings, scores = self.settings, ScoreTable.read(self.scores)
         require_log_probabilities(self.scores, scores.models, "A simulation with noise in nats")
         power = design_power(
@@ -184,7 +184,7 @@ class SimulationSettings:
     ] = 0.02
 
     def in_all(self, groups: int) -> int:
-        """Participants in all, of so many groups."""
+        """Return the total number of participants."""
         return self.participants or groups * PUBLISHED_RATERS
 
 
@@ -255,7 +255,7 @@ class SimulateResponses(
         return (self.out, *([questions_beside(self.out)] if self.questions else []))
 
     def work(self, reporter: Reporter) -> Outcome[Sequence[Response]]:
-        """Let them answer, and write the table."""
+        """Simulate the answers, and write the table."""
         require_log_probabilities(self.scores, [self.model], "A participant with noise in nats")
         trials = read_trials(self.trials)
         random = sum(trial.condition is Condition.RANDOM_NATURAL for trial in trials)
@@ -315,7 +315,7 @@ class SimulateResponses(
     def _answers(
         self, people: ArtificialParticipants, number: int, progress: Callable[[int, int], None]
     ) -> Sequence[Response]:
-        """Answers of so many people: to trials, or to a study that is served."""
+        """Return answers of `number` participants to the trials, or to a served study."""
         if self.server is None:
             if self.browser:
                 raise InputError(

@@ -10,9 +10,9 @@
         def work(self, reporter: Reporter) -> Outcome[TripletSelection]: ...
 
 The command `contstim select triplets` with its options, the keys of a section of a study file, the
-stage of the study, the record beside the output and the reference pages follow from the class: the
-docstring is the help page; each field says what is read, what is written, which models are loaded,
-or what may be chosen (see `contstim.options`); a field that is a dataclass stands for its fields.
+stage of the study, the record next to the output and the reference pages follow from the class. The
+docstring is the help page. The annotation of a field marks an input, an output, models or an option
+(see `contstim.options`). A field that is a dataclass contributes all of its fields.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ _SECTION = re.compile(r"\n\n(Args|Returns|Raises|Yields|Attributes):\n")
 
 @dataclass(frozen=True)
 class ChangedSentences:
-    """Sentences under models, to be shown with the words that differ from the natural one's.
+    """Sentences with log-probabilities, to be printed with new words highlighted.
 
     Attributes:
         natural: the natural sentence.
         rows: label, sentence and log-probability under each model, in nats.
-        names: of the models, and what they are called where they are shown.
-        roles: of the models, before their names.
+        names: model name → short name for printing.
+        roles: role of each model, printed before its name.
     """
 
     natural: Sentence
@@ -83,16 +83,16 @@ Shown: TypeAlias = "str | Table | ChangedSentences"
 
 @dataclass(frozen=True)
 class Outcome(Generic[Value]):
-    """Result of a step's work, and what its record says further.
+    """Result of a step, and additional facts for its record.
 
     Attributes:
         value: what `run` returns.
-        facts: seed, conventions, counts: what the step found out.
-        complete: False where not all that was wanted could be found.
-        writes: further files that were written.
-        shown: what a command prints on standard output.
-        holds: False where what was checked, such as a published claim, does not hold.
-        private: whether the record is for its owner alone, because it holds a secret.
+        facts: seed, conventions, counts and other facts.
+        complete: False if some requested items could not be found.
+        writes: additional files that were written.
+        shown: parts that a command prints on standard output.
+        holds: False if a check failed, such as a published claim.
+        private: whether only the owner may read the record, because it contains a secret.
     """
 
     value: Value
@@ -109,12 +109,12 @@ class Field:
     """A field of a step, or of a dataclass that one of its fields is.
 
     Attributes:
-        name: of the key and, with dashes, of the option.
-        hint: its type, with notes.
-        note: what it says of itself.
-        default: `MISSING` where it must be given.
-        group: the field of the step whose value it is a field of; empty for the step's own.
-        panel: heading of the options among which help lists it.
+        name: name of the key and, with dashes, of the option.
+        hint: type with annotations.
+        note: annotation of the field.
+        default: default value; `MISSING` if the field is required.
+        group: field of the step that contains this field; empty for fields of the step itself.
+        panel: heading of its group of options in the help.
     """
 
     name: str
@@ -126,15 +126,15 @@ class Field:
 
     @property
     def is_list(self) -> bool:
-        """True of several values."""
+        """True if the field has several values."""
         return get_origin(get_args(self.hint)[0]) is tuple
 
     def as_list(self, value: Any) -> Any:
-        """The value; one of several, which a user may give alone, as a tuple."""
+        """Return the value; a single value of a list becomes a tuple."""
         return (value,) if isinstance(value, str | Path) and self.is_list else value
 
     def checked(self, value: Any) -> Any:
-        """The value as the type has it: texts become paths, one of several a tuple.
+        """Convert a value to the type of the field: text to path, single value to tuple.
 
         Raises:
             InputError: it has another type, or is out of range.
@@ -166,9 +166,9 @@ class Step(Generic[Value]):
 
         Args:
             name: words of the command.
-            version: a number to raise when the step computes other results of the same files; that
-                of the step's class, or 1, by default.
-            kept: what an interrupted run leaves for the next one, as a sentence; empty for nothing.
+            version: version to raise when the step computes other results from the same files; by
+                default that of the base class, or 1.
+            kept: sentence on results that an interrupted run saves; empty for none.
         """
         cls.name, cls.version = name, getattr(cls, "version", 1) if version is None else version
         cls.kept = getattr(cls, "kept", "") if kept is None else kept
@@ -184,7 +184,7 @@ class Step(Generic[Value]):
         self._move_contexts_to_models()
 
     def _move_contexts_to_models(self) -> None:
-        """Make contexts part of the specifications, by which stores and workers know models."""
+        """Add contexts to the specifications, which identify models in stores and workers."""
         own = [field for field in fields_of(type(self)) if isinstance(field.note, Models)]
         noted = (f.name for f in fields_of(type(self)) if isinstance(f.note, Contexts))
         name = next(noted, "")
@@ -262,17 +262,17 @@ class Step(Generic[Value]):
             if not isinstance(field.note, Aside | Writes) and not (inside and field.name == "data")
             for path in _paths(value)
         ]
-        # Of a trained model, which tells how frequent words are, the counts stand beside it
+        # A trained model for word frequencies has a file of counts next to it
         counts = [path for path in map(counts_path, own) if path.exists()]
         paths = (*inside, *own, *counts, *self.further_reads(), *model_files(self.specifications()))
         return tuple(dict.fromkeys(path for path in paths if str(path) != "-"))
 
     def files_of_data(self) -> Iterable[Path | None]:
-        """The files that are read of a folder `data` that holds much else; by default all."""
+        """Return the files to read in a folder `data` with other files; by default all."""
         return ()
 
     def further_reads(self) -> Iterable[Path]:
-        """Files that settings name in a way of their own."""
+        """Return files that settings name indirectly."""
         return ()
 
     def texts_to_edit(self) -> tuple[Path, ...]:
@@ -323,7 +323,7 @@ class Step(Generic[Value]):
         return hub_commits(self.specifications())
 
     def record_path(self) -> Path | None:
-        """Path of the record, beside the first output; None where nothing is written."""
+        """Return the path of the record, next to the first output; None without output."""
         from contstim.files.records import record_path
 
         for field, value in self.values():
@@ -347,7 +347,7 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
     check_writable(step)
     step.check()
     path = step.record_path()
-    # Of what is read now, and not of what stands there when the work is done
+    # Checksums of the inputs before the work, because files may change during the work
     inputs = {} if path is None else checksums(step.reads(), path.parent)
     started = perf_counter()
     warnings: list[str] = []
@@ -368,7 +368,7 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
             if tokens := convention.get("context_tokens"):
                 reporter.say_once(f"{name} reads {' '.join(tokens)} before the first word.")
     if path is not None:
-        # Texts for the user to edit are there now, some anew, and models fetched from the hub
+        # Editable texts and models from the Hub may have been written during the work
         new = [
             each
             for each in step.reads()

@@ -92,7 +92,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         return (*super().specifications(), *judges)
 
     def work(self, reporter: Reporter) -> Outcome[Synthesis | SymmetricPair]:
-        """Search, and write what was found."""
+        """Search, and write the result."""
         natural = Sentence.parse(self.sentence)
         report_sentences(Path("sentence"), [natural], reporter)
         search = self.search
@@ -157,7 +157,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
                 "words, or fewer constraints."
             )
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
-        shown = [as_json] if self.as_json else [*_shown(result), f"Scoring rules: {rules}."]
+        shown = [as_json] if self.as_json else [*_result_parts(result), f"Scoring rules: {rules}."]
         return Outcome(result, facts, complete=bool(result.changed), shown=shown)
 
 
@@ -168,14 +168,14 @@ def words_offered(
     search: SentenceSearchSettings,
     reporter: Reporter,
 ) -> tuple[Vocabulary, int]:
-    """The words to use, and how many were dropped because a model does not know them.
+    """Return the vocabulary, and how many words were dropped as unknown to a model.
 
     Args:
-        path: a file of words; None for those frequent in the models' text.
-        models: that are to know the words.
-        sentences: natural ones.
-        search: whether unknown words may be used too, and which tags words have.
-        reporter: told of words that are left out, and of those of the sentences not known.
+        path: file of words; None for frequent words of the models' training text.
+        models: models that must know the words.
+        sentences: natural sentences.
+        search: settings with `allow_unknown` and tags.
+        reporter: reporter of excluded words, and of unknown words in the sentences.
 
     Raises:
         InputError: the file cannot be read, or most of the words have no tags.
@@ -195,8 +195,8 @@ def words_offered(
     return words, len(dropped)
 
 
-def _shown(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
-    """A table of sentences and log-probabilities, why the search ended, and what it cost."""
+def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
+    """Yield a table of sentences and log-probabilities, the end of the search, and its cost."""
     names = names_for_tables(result.models)
     roles: tuple[str, ...] = ()
     if isinstance(result, SymmetricPair):

@@ -1,4 +1,4 @@
-"""Texts that steps read, with remarks on what is odd about them."""
+"""Texts that steps read, with remarks on unusual properties."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class TrainAcceptability(
     trust_remote_code: TrustRemoteCode = False
 
     def work(self, reporter: Reporter) -> Outcome[Findings]:
-        """Train the classifiers, let them judge, and write the findings."""
+        """Train the classifiers, evaluate them, and write the results."""
         from contstim.models.classifier import load_classifier
         from contstim.models.training.acceptability import (
             read_annotations,
@@ -174,7 +174,7 @@ class TrainAcceptability(
             trust_remote_code=self.trust_remote_code,
             on_progress=lambda number, now: tell_training(reporter, f"restart {number}", now),
         )
-        # Read back from their folders: results are those of what users will load
+        # Load the saved classifiers, so that results are those of the files
         folders = [training.out for training in done]
         loading = Loading(device=self.device, trust_remote_code=self.trust_remote_code)
         models = [load_classifier(str(f), name=f"classifier:{f}", loading=loading) for f in folders]

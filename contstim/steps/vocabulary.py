@@ -91,11 +91,11 @@ class VocabularySettings:
         return make(names=self.keeps_names, zipf=band, **lists)
 
     def choose(self, sentences: Iterable[Sentence]) -> tuple[Vocabulary, TextWords | None]:
-        """The words of a text, and what was left out; None where everything counts as a word.
+        """Return the vocabulary of a text and the excluded words, None with `every_word`.
 
         Raises:
-            InputError: see `rules`; a list of words cannot be read.
-            VocabularyError: no word is left.
+            InputError: see `rules`; or if a list of words cannot be read.
+            VocabularyError: if no word remains.
         """
         rules = self.rules()
         if rules is None:
@@ -187,8 +187,8 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
             write_table(left_out, columns_of(DroppedWord, text_words.dropped))
         if self.table is not None:
             write_table(self.table, tokens_of_words(scorers, offered))
-        # Of all words offered, not of those that stay: the smallest number tells which model
-        # costs most words
+        # Count all words, not only those that remain: the smallest number shows the model that
+        # excludes most words
         n_words = {m.name: int(m.knows(offered.words).sum()) for m in scorers}
         counts = {"initial": len(words.initial), "inner": len(words.inner), "dropped": len(dropped)}
         reporter.say(
