@@ -86,7 +86,7 @@ def test_a_design_for_choices_is_followed_to_the_end(told: str, folder: Path) ->
     succeed(folder, "export", "csv", "--trials", "trials.csv", "--out", "plain")
     readme = (folder / "plain" / "README.md").read_text()
     assert "with 2 buttons" in readme
-    assert "3 less the" in readme
+    assert "3 minus the" in readme
     assert "confident" not in readme
 
 

@@ -102,7 +102,7 @@ def test_a_second_server_does_not_share_a_database_and_follows_when_the_first_is
         record = Path(f"{database}.meta.json").read_bytes()
         done = run(tmp_path, *second)
         assert (done.returncode, done.stdout) == (2, "")
-        assert f"a.sqlite is in use: the server at {first.url}/ (process " in done.stderr
+        assert f"a.sqlite is in use by the server at {first.url}/ (process " in done.stderr
         assert "Name another database" in done.stderr
         (tmp_path / "b.sqlite").hardlink_to(database)
         linked = run(tmp_path, "collect", "study", "--database", "b.sqlite", "--port", "0")
@@ -147,7 +147,7 @@ def test_mistakes_are_explained(planted: Path) -> None:
         (["collect", "good", "--redirect", "app.prolific.com/submissions"], "not a web address"),
         (["collect", "leads"], "not a web address"),
         (["collect", "elsewhere"], "saves to datapipe"),
-        (["collect", "good", "--database", "good/a.sqlite"], "participants read"),
+        (["collect", "good", "--database", "good/a.sqlite"], "participants can read"),
         (["collect", "good", "--host", "203.0.113.1", "--port", "0"], "Cannot listen"),
         (["simulate", *WHO, "--browser", "--out", "r.csv"], "--server"),
         (["simulate", *WHO, "--model", "z", "--out", "r.csv"], "got 'z'"),

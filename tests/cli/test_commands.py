@@ -112,7 +112,7 @@ def test_unknown_words_are_dropped_and_counted_unless_allowed(folder: Path) -> N
     )
     done = run(folder, *command)
     assert "2 of" in done.stderr
-    assert "not every model knows them" in done.stderr
+    assert "not all models know them" in done.stderr
     assert json.loads(succeed(folder, *command, "--allow-unknown", "--json"))["words_dropped"] == 0
 
 

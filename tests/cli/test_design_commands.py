@@ -131,7 +131,9 @@ def test_a_design_comes_with_a_summary_and_a_certificate(folder: Path) -> None:
     assert "warning" not in done.stderr
     summary = (folder / "trials.csv.summary.md").read_text()
     assert "With 4 groups no signed-rank test" in summary
-    assert "1 catch trial right. That is 1.0% of the people who answer blindly in" in done.stderr
+    assert (
+        "1 catch trial correct. This excludes 1.0% of the participants who guess in" in done.stderr
+    )
     trials = read_trials(folder / "trials.csv")
     assert Counter(t.group for t in trials) == dict.fromkeys(range(1, 5), 6 * 4 + 3)
     certificate = json.loads((folder / "trials.csv.certificate.json").read_text())

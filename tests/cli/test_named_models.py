@@ -105,6 +105,6 @@ def test_the_reference_may_be_named_as_the_model_that_it_is(folder: Path) -> Non
 )
 @pytest.mark.parametrize("second", ["kenlm:2.arpa", "b=./2.arpa", "a=kenlm:3.arpa"])
 def test_every_command_refuses_a_model_given_twice(folder: Path, command: str, second: str) -> None:
-    with pytest.raises(ModelError, match=r"got several models named"):
+    with pytest.raises(ModelError, match=r"are the same model|got several models named"):
         run(command, *models("a=kenlm:2.arpa", second))
     assert not any((folder / name).is_file() for name in ("o.csv", "o.txt"))

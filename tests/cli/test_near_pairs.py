@@ -19,4 +19,4 @@ def test_what_is_found_is_told(folder: Path) -> None:
     (folder / "natural.txt").write_text("Stop.\nThe xylophone sleeps.\n", encoding="utf-8")
     done = run(folder, *arguments)
     assert done.returncode == 3
-    assert "2 sentences passed over: a single word, words outside the vocabulary" in done.stderr
+    assert "2 sentences skipped: a single word, words outside the vocabulary" in done.stderr

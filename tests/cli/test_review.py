@@ -191,7 +191,7 @@ def test_flags_rest_on_the_text_and_the_lists_that_are_given(folder: Path) -> No
     read = facts(folder / "r.html")
     names = [name for name, _ in read["flags"]]
     explanations = dict(read["flags"])
-    assert "below 2.9 on the Zipf scale" in explanations["rare word"]
+    assert "Zipf frequency below 2.9" in explanations["rare word"]
     assert "words.csv" in explanations["rare word"]
     assert "more than 9 items" in explanations["word in many items"]
     details = [(names[kind], text) for kind, text in read["items"][0]["flags"]]
@@ -241,7 +241,7 @@ def test_a_served_review_is_saved_resumed_and_ended_by_an_interrupt(folder: Path
     )
     assert done.returncode == 2
     assert "review-Ann_B.csv already exists" in done.stderr
-    assert "another set: 2 of 6" in done.stderr
+    assert "other items: 2 of 6" in done.stderr
     assert (folder / "review-Ann_B.csv").read_bytes() == before
 
 

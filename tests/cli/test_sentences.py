@@ -90,8 +90,8 @@ def test_whole_sentences_of_a_messy_text_by_hand(folder: Path) -> None:
         ("vocabulary --text text.txt --zipf 5-3 --out v.txt", "No word has a Zipf frequency"),
         ("vocabulary --published x --names keep --out v.txt", "are not filtered"),
         ("vocabulary --text text.txt --without text.txt --out v.txt", "is not a single word"),
-        ("sentences --text text.txt --words eight --out s.txt", "--words is 'eight'"),
-        ("sentences --text text.txt --words 9-8 --out s.txt", "--words is '9-8'"),
+        ("sentences --text text.txt --words eight --out s.txt", "got 'eight'"),
+        ("sentences --text text.txt --words 9-8 --out s.txt", "got '9-8'"),
     ],
 )
 def test_bad_choices_are_named(folder: Path, command: str, message: str) -> None:

@@ -89,9 +89,9 @@ def test_contrasts_are_read_as_stated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("first,second\n", "a header and no rows"),
+        ("first,second\n", "a header but no rows"),
         ("model,second\na,b\n", "lacks the columns first; its columns are model"),
-        ("first,second\na,c\n", "compares 'a' with 'c'.*There are a, b"),
+        ("first,second\na,c\n", "compares 'a' with 'c'.*The models are a, b"),
         ("first,second\nceiling,a\n", "compares 'ceiling'"),
         ("first,second\na,a\n", "compares 'a' with 'a'"),
         ("first,second\na,b\nb,a\n", "contains a contrast twice"),

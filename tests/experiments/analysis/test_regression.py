@@ -140,8 +140,8 @@ def test_an_oriented_design_shows_the_effect_that_a_turned_one_shows() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("one participant", "clustered by participants need two"),
-        ("one item", "clustered by items need two"),
+        ("one participant", "clustered by participants need at least 2"),
+        ("one item", "clustered by items need at least 2"),
         ("no ratios", "'ratio' .* is zero everywhere"),
         ("infinite ratio", "not finite"),
         ("separated", "separate the choices perfectly"),

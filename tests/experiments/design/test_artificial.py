@@ -145,9 +145,9 @@ def test_attentive_participants_pass_catch_trials_that_have_no_scores() -> None:
     ("wrong", "message"),
     [
         ({"model": "nobody"}, "got 'nobody'"),
-        ({"noise": -1.0}, "0 nats or more"),
-        ({"noise": np.nan}, "0 nats or more"),
-        ({"lapses": 1.5}, "a share from 0 to 1"),
+        ({"noise": -1.0}, "noise at least 0 nats"),
+        ({"noise": np.nan}, "noise at least 0 nats"),
+        ({"lapses": 1.5}, "from 0 to 1"),
         ({"ceiling": 0.3}, "No noise gives"),
     ],
 )

@@ -117,14 +117,14 @@ def test_catch_trials_never_compare_a_sentence_with_itself(texts: list[list[str]
         ({"groups": 4}, InfeasibleError, "6 trials of natural-controversial for .* 4 groups"),
         ({"groups": 0}, InputError, "groups must be at least 1"),
         ({"natural": natural(59)}, InfeasibleError, "60 in total; only 59 are not used"),
-        ({"catch_per_group": -1}, InputError, "0 or more"),
+        ({"catch_per_group": -1}, InputError, "must be at least 0"),
         ({"pairs": [*PAIRS, PAIRS[0]]}, InputError, "occurs twice"),
         ({"pairs": [*PAIRS, replace(PAIRS[0], trial_id="x")]}, InputError, "x occurs twice"),
         ({"pairs": [replace(PAIRS[0], sentence_1=None)]}, InputError, "has no texts"),
         (
             {"pairs": [replace(p, sentence_2=Sentence.parse("Seen by all.")) for p in PAIRS]},
             InfeasibleError,
-            "'Seen by all' stands in 36 trials",
+            "'Seen by all' occurs in 36 trials",
         ),
     ],
 )

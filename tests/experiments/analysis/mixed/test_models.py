@@ -205,7 +205,7 @@ def test_models_that_cannot_be_told_apart_and_unknown_ones_are_named() -> None:
         fit_mixed(ratings, ["c"])
     with pytest.raises(InputError, match="named once"):
         fit_mixed(ratings, ["a", "a"])
-    with pytest.raises(InputError, match="`link` is 'cauchit'; there are probit, logit"):
+    with pytest.raises(InputError, match="`link` must be one of probit, logit"):
         MixedSettings(link="cauchit")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no trials of these conditions"):
         fit_mixed(ratings, ["a"], conditions=[Condition.CATCH])
