@@ -141,7 +141,7 @@ def with_context(model: Specification, context: str) -> Specification:
     """
     if "context" not in family_named(model.family).options:
         raise ModelError(
-            f"context must not be set for {model.name}, a {model.family} model, which reads "
+            f"context must be left out for {model.name}, a {model.family} model, which reads "
             f"nothing before the first word, got {context!r}."
         )
     plain, _ = without_context(model.specification)

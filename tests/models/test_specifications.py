@@ -123,7 +123,7 @@ def test_a_given_model_is_read_as_it_is_written(name: str, location: str) -> Non
         ("$x$=hf:gpt2", "letters, digits, spaces"),
         ("[bold]=hf:gpt2", "letters, digits, spaces"),
         ("a\nb=hf:gpt2", "letters, digits, spaces"),
-        ("x" * 61 + "=hf:gpt2", "61 characters"),
+        ("x" * 61 + "=hf:gpt2", "at most 60 characters, got 61"),
         ("Sentence=hf:gpt2", "column or row of this name"),
         ("ceiling=hf:gpt2", "column or row of this name"),
     ],

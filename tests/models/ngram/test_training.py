@@ -119,7 +119,7 @@ def test_a_small_text_gets_fixed_discounts_and_a_warning() -> None:
 
 @pytest.mark.parametrize("order", [0, 7, -1])
 def test_an_order_outside_one_to_six_is_refused(order: int) -> None:
-    with pytest.raises(InputError, match="1 to 6"):
+    with pytest.raises(InputError, match="from 1 to 6"):
         estimate([Sentence.parse("a b c")], order)
 
 
@@ -131,7 +131,7 @@ def test_reserved_words_are_refused_in_any_case(word: str) -> None:
 
 
 def test_no_sentence_and_too_short_sentences_are_refused() -> None:
-    with pytest.raises(CorpusError, match="no sentence"):
+    with pytest.raises(CorpusError, match="no sentences"):
         estimate([], 2)
     with pytest.raises(CorpusError, match="long enough for order 4"):
         estimate([Sentence.parse("a")], 4)
