@@ -235,7 +235,7 @@ class Scorer(ABC):
             ModelError: if the model reads no context; or see `contstim.models.contexts`.
         """
         raise ModelError(
-            f"context must be left out for {self.name}, which reads none, got {text!r}."
+            f"context must be left out for {self.name}, which reads no context, got {text!r}."
         )
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
