@@ -145,8 +145,8 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "Name models"),
-        (("--model", "m.arpa", "--scores", "{text}"), "Name models"),
+        ((), "--scores"),
+        (("--model", "m.arpa", "--scores", "{text}"), "--scores"),
     ],
 )
 def test_what_cannot_be_done_is_said(
