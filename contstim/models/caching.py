@@ -33,9 +33,9 @@ class SizedCache(Generic[P, Result]):
     """
 
     def __init__(
-        self, function: Callable[P, Result], size_of: Callable[[Result], int], most: int
+        self, function: Callable[P, Result], size_of: Callable[[Result], int], max_size: int
     ) -> None:
-        self._function, self._size_of, self._most = function, size_of, most
+        self._function, self._size_of, self._most = function, size_of, max_size
         self._results: OrderedDict[Hashable, Result] = OrderedDict()
         self._size = 0
 

@@ -71,9 +71,9 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
             f"context must be a text such as '. ' or '<|endoftext|>', got {text!r}. Remove "
             "it for the default."
         )
-    known = sorted(_special_tokens(tokenizer).values(), key=len, reverse=True)
-    rest = re.sub("|".join(map(re.escape, known)) or r"(?!)", " ", text)
-    if (sign := special_sign(rest)) is not None:
+    special_tokens = sorted(_special_tokens(tokenizer).values(), key=len, reverse=True)
+    ordinary_text = re.sub("|".join(map(re.escape, special_tokens)) or r"(?!)", " ", text)
+    if (sign := special_sign(ordinary_text)) is not None:
         names = ", ".join(candidate_contexts(tokenizer, config)[:-1])
         raise ModelError(
             f"context must name special tokens of {location}, got {sign!r} in {text!r}, "
@@ -94,11 +94,13 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
             f"context must have characters that the tokenizer of {location} knows, got "
             f"{text!r}, in which it reads {tokenizer.unk_token!r}. Use another text."
         )
-    before = _added_before(tokenizer)
-    if any(_fault(token, tokenizer, config, added=True) for token in before):
-        before = ()
-    shared = next(n for n in range(len(before), -1, -1) if before[len(before) - n :] == ids[:n])
-    return (*before, *ids[shared:])
+    added_ids = _added_before(tokenizer)
+    if any(_fault(token, tokenizer, config, added=True) for token in added_ids):
+        added_ids = ()
+    shared = next(
+        n for n in range(len(added_ids), -1, -1) if added_ids[len(added_ids) - n :] == ids[:n]
+    )
+    return (*added_ids, *ids[shared:])
 
 
 def candidate_contexts(tokenizer: Any, config: Any) -> tuple[str, ...]:
@@ -132,10 +134,10 @@ def is_chat_mark(token: int, tokenizer: Any, *, by_name: bool = False) -> bool:
 
 
 def _default(tokenizer: Any, config: Any, location: str) -> Tokens:
-    before = _added_before(tokenizer)
-    faults = [*filter(None, (_fault(t, tokenizer, config, added=True) for t in before))]
-    if before and not faults:
-        return before
+    added_ids = _added_before(tokenizer)
+    faults = [*filter(None, (_fault(t, tokenizer, config, added=True) for t in added_ids))]
+    if added_ids and not faults:
+        return added_ids
     for role, token in _declared(tokenizer, config):
         fault = _fault(token, tokenizer, config)
         if not fault:

@@ -29,8 +29,8 @@ class Cost:
     tokens: int = 0
     calls: int = 0
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.rows + other.rows, self.tokens + other.tokens, self.calls + other.calls)
+    def __add__(self, addend: Cost) -> Cost:
+        return Cost(self.rows + addend.rows, self.tokens + addend.tokens, self.calls + addend.calls)
 
 
 class Tally:
@@ -107,8 +107,8 @@ def timed() -> Iterator[None]:
             tally.seconds += seconds
 
 
-def waited(others: float) -> None:
+def waited(seconds: float) -> None:
     """Report seconds within a `timed` statement in which other searches ran."""
     for tally in _ACTIVE.get():
-        tally.seconds -= others
-        tally.others_seconds += others
+        tally.seconds -= seconds
+        tally.others_seconds += seconds

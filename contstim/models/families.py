@@ -138,9 +138,9 @@ def family_named(name: str, model: str = "") -> Family:
     # Built-in families first, since packages cannot replace them
     family = FAMILIES.get(name) or _added_family(name)
     if family is None:
-        known = "; ".join(f"{f.name}: ({f.summary})" for f in families())
+        descriptions = "; ".join(f"{f.name}: ({f.summary})" for f in families())
         raise ModelError(
-            f"{model or name!r} does not name a model that can be loaded. Families: {known}."
+            f"{model or name!r} does not name a model that can be loaded. Families: {descriptions}."
         )
     return family
 

@@ -254,7 +254,7 @@ class ModelScores:
         model: Scorer,
         log_probs: FloatArray | None,
         sentences: Sequence[Sentence],
-        wanted: Collection[Wanted] = (),
+        fields: Collection[Wanted] = (),
         progress: Progress | None = None,
     ) -> ModelScores:
         """Compute the requested results of a model in addition to its scores.
@@ -263,17 +263,17 @@ class ModelScores:
             model: loaded model.
             log_probs: scores, (n_sentences,).
             sentences: scored sentences.
-            wanted: requested results.
+            fields: requested results.
             progress: function called with the model and the number of distinct sentences whose
                 terms are new.
 
         Raises:
             ModelError: if the model cannot score a sentence.
         """
-        terms, completed = None, "completed_words" in wanted
-        if "terms" in wanted:
+        terms, completed = None, "completed_words" in fields
+        if "terms" in fields:
             terms = token_terms(model, sentences, completed=completed, progress=progress)
-        errors, bounds = "standard_errors" in wanted, "lower_bounds" in wanted
+        errors, bounds = "standard_errors" in fields, "lower_bounds" in fields
         return cls(
             name=model.name,
             convention=record_entry(model.specification, model.convention),

@@ -157,23 +157,23 @@ def with_contexts(models: Iterable[str], contexts: Iterable[str]) -> dict[str, s
             the model reads none; or see `parse_model`.
     """
     parsed = {text: parse_model(text) for text in models}
-    names, given = {model.name for model in parsed.values()}, dict[str, str]()
+    names, context_of = {model.name for model in parsed.values()}, dict[str, str]()
     for entry in contexts:
         # An unnamed model has its specification for a name, which may hold a =
         name = max((n for n in names if entry.startswith(f"{n}=")), key=len, default="")
-        if not name or name in given:
+        if not name or name in context_of:
             rule = "at most once for each model" if name else "NAME=TEXT with the name of a model"
             raise ModelError(
                 f"context must be {rule}, got {entry!r}. Models: {', '.join(sorted(names))}."
             )
-        given[name] = entry[len(name) + 1 :]
+        context_of[name] = entry[len(name) + 1 :]
     return {
-        text: with_context(model, given[model.name]).text if model.name in given else text
+        text: with_context(model, context_of[model.name]).text if model.name in context_of else text
         for text, model in parsed.items()
     }
 
 
-def parse_model(given: str | Specification, name: str = "") -> Specification:
+def parse_model(model: str | Specification, name: str = "") -> Specification:
     """Parse `[NAME=][family:]location[:REVISION][@rule][+transform][?context=TEXT]`.
 
     A parsed model is returned as it is.
@@ -182,27 +182,27 @@ def parse_model(given: str | Specification, name: str = "") -> Specification:
     a file in the folder.
 
     Args:
-        given: text to parse. With a `name`, a `=` in it belongs to a path or an address.
+        model: text to parse. With a `name`, a `=` in it belongs to a path or an address.
         name: name of the model; by default the part before the `=`, or else the text.
 
     Raises:
-        ModelError: if `given` is not a text or is malformed, the part before the `=` is not a valid
+        ModelError: if `model` is not a text or is malformed, the part before the `=` is not a valid
             name, or there is no such family, rule or transform; the message lists valid values. Or
             if the family reads no context.
     """
-    if isinstance(given, Specification):
-        return given
-    if not isinstance(given, str):
+    if isinstance(model, Specification):
+        return model
+    if not isinstance(model, str):
         raise ModelError(
             "A model must be a text such as 'hf:gpt2' or 'small=hf:gpt2', and several models "
-            f"a list of such texts, got {shortened(given)}."
+            f"a list of such texts, got {shortened(model)}."
         )
-    text, context = without_context(given)
-    before, equals, after = text.partition("=")
+    text, context = without_context(model)
+    prefix, equals, suffix = text.partition("=")
     # Otherwise the = belongs to a path or an address
-    if not name and equals and ":" not in before and "/" not in before:
-        name, text = before.strip(), after.strip()
-        _check_name(name, given)
+    if not name and equals and ":" not in prefix and "/" not in prefix:
+        name, text = prefix.strip(), suffix.strip()
+        _check_name(name, model)
     # The shortest possible location, which excludes the last @rule and +transform
     match = _SPECIFICATION.fullmatch(text)
     if match is None:
@@ -254,32 +254,34 @@ def _check_ending(model: Specification) -> None:
         )
 
 
-def parse_models(given: Models) -> list[Specification]:
+def parse_models(specifications: Models) -> list[Specification]:
     """Parse `[NAME=]SPECIFICATION` for one model or several; none is loaded.
 
     Args:
-        given: one text or several; parsed ones stay as they are.
+        specifications: one text or several; parsed ones stay as they are.
 
     Raises:
         ModelError: a name or a model occurs twice; something else is given; or see `parse_model`.
     """
-    if isinstance(given, str | Specification) or not isinstance(given, Iterable):
-        given = [given]
-    models = [parse_model(model) for model in given]
+    if isinstance(specifications, str | Specification) or not isinstance(specifications, Iterable):
+        specifications = [specifications]
+    models = [parse_model(model) for model in specifications]
     if twice := sorted(repeated(model.name for model in models)):
         raise ModelError(
             "Each model must have a different name, got several models named "
             f"{', '.join(twice)}. Remove one, or name them as NAME=MODEL."
         )
     # Refuse two names for one model, since it would be compared with itself
-    same: dict[Specification, Specification] = {}
+    model_by_location: dict[Specification, Specification] = {}
     for model in models:
         # A path may be written in two ways, and the default revision of the hub is `main`
         hub_name, revision = split_revision(model.location)
         path = os.path.normpath(hub_name if revision == "main" else model.location)
-        other = same.setdefault(replace(model, name="", specification="", location=path), model)
-        if other is not model:
-            raise ModelError(f"{other.text} and {model.text} are the same model. Remove one.")
+        first_model = model_by_location.setdefault(
+            replace(model, name="", specification="", location=path), model
+        )
+        if first_model is not model:
+            raise ModelError(f"{first_model.text} and {model.text} are the same model. Remove one.")
     return models
 
 

@@ -210,9 +210,9 @@ class SubwordModel(LanguageModel):
                 f"{sentence.text!r}. Remove the word, or use another model."
             )
 
-    def _in_place(self, words: Sequence[str], place: Place) -> WordTokens:
+    def _in_place(self, words: Sequence[str], frame: Place) -> WordTokens:
         """Return the tokens of each word in a kind of position."""
-        return self._cut_words(as_tuple(words), place)
+        return self._cut_words(as_tuple(words), frame)
 
     def _rewritten(self, sentence: Sentence, position: int, words: Sequence[str]) -> list[Encoding]:
         """Return the tokens of the sentence with each word at a position.

@@ -185,13 +185,13 @@ def read_contamination(
 
 
 def contamination_warnings(
-    results: Mapping[str, Contamination | None], what: str = "sentences"
+    results: Mapping[str, Contamination | None], noun: str = "sentences"
 ) -> list[str]:
     """Return one warning for all models that were trained on the same sentences.
 
     Args:
         results: contamination by the model's name.
-        what: plural noun for the sentences, such as `selected sentences`.
+        noun: plural noun for the sentences, such as `selected sentences`.
     """
     # Grouped by sentences: one warning for models trained on the same text
     groups: dict[tuple[str, ...], list[Contamination]] = {}
@@ -199,7 +199,7 @@ def contamination_warnings(
         if result is not None and result.hashes:
             groups.setdefault(result.hashes, []).append(result)
     return [
-        f"{len(hashes):,} of {group[0].sentences:,} {what} ({100 * group[0].share:.1f} "
+        f"{len(hashes):,} of {group[0].sentences:,} {noun} ({100 * group[0].share:.1f} "
         "%) occur in the training text of "
         f"{', '.join(result.model for result in group)}: their scores may reflect "
         "memorisation. Exclude these sentences ('contstim sentences --exclude TEXT')."
@@ -208,10 +208,10 @@ def contamination_warnings(
 
 
 def tell_contamination(
-    results: Mapping[str, Contamination | None], reporter: Reporter, what: str = "sentences"
+    results: Mapping[str, Contamination | None], reporter: Reporter, noun: str = "sentences"
 ) -> dict[str, dict[str, dict[str, Any] | None]]:
     """Warn about sentences that models were trained on; return the entry of a record."""
-    for warning in contamination_warnings(results, what):
+    for warning in contamination_warnings(results, noun):
         reporter.warn(warning)
     return contamination_facts(results)
 

@@ -61,8 +61,8 @@ LOUD = 0.02
 
 def word_rule(rule: str) -> tuple[str, bool]:
     """Return the letter case of a rule, empty for none, and whether end marks may be words."""
-    case, _, rest = rule.partition("@")
-    return case if case in LETTER_CASES else "", NO_END_MARK not in (case, rest)
+    case, _, marks_rule = rule.partition("@")
+    return case if case in LETTER_CASES else "", NO_END_MARK not in (case, marks_rule)
 
 
 def _of_model(method: _Method) -> _Method:
@@ -111,17 +111,17 @@ class InLetterCase(LanguageModel):
         """See `Scorer.for_another_search`."""
         return type(self)(self._model.for_another_search(), self.case)
 
-    def _as_read(self, given: Any) -> Any:
+    def _as_read(self, argument: Any) -> Any:
         """Convert a sentence, words, or a list of sentences to the model's letter case."""
-        if isinstance(given, Sentence):
-            return self._sentence(given)
-        if isinstance(given, Continuation):
-            return Continuation(self._sentence(given.sentence), given.start)
-        if isinstance(given, int):
-            return given
-        if all(isinstance(item, str) for item in given[:1]):
-            return self._words(as_tuple(given))
-        return [self._as_read(item) for item in given]
+        if isinstance(argument, Sentence):
+            return self._sentence(argument)
+        if isinstance(argument, Continuation):
+            return Continuation(self._sentence(argument.sentence), argument.start)
+        if isinstance(argument, int):
+            return argument
+        if all(isinstance(item, str) for item in argument[:1]):
+            return self._words(as_tuple(argument))
+        return [self._as_read(item) for item in argument]
 
     forget_prefixes = _of_model(LanguageModel.forget_prefixes)
     log_probs = _of_model(LanguageModel.log_probs)
@@ -142,8 +142,8 @@ class InLetterCase(LanguageModel):
         capitalised = [word[:1].upper() + word[1:] for word in small]
         inner = [word.lower() for word in words.inner]
         # Distinct words in their order
-        initial, others = (tuple(dict.fromkeys(forms)) for forms in (capitalised, inner))
-        return Vocabulary(initial, others, words.repeatable)
+        initial, inner_forms = (tuple(dict.fromkeys(forms)) for forms in (capitalised, inner))
+        return Vocabulary(initial, inner_forms, words.repeatable)
 
 
 UnknownWords: TypeAlias = tuple[str, bool]
@@ -168,9 +168,9 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     if not missing:
         return "", False
     n_unknown, n_words = missing.total(), words.total()
-    first, *more = (word for word, _ in missing.most_common(3))
+    first, *further = (word for word, _ in missing.most_common(3))
     where = next(sentence for sentence in sentences if first in sentence.words)
-    examples = ", ".join((f"{first} (in {where.text!r})", *more))
+    examples = ", ".join((f"{first} (in {where.text!r})", *further))
     text = (
         f"{model.name} does not know {n_unknown:,} of {n_words:,} words "
         f"({100 * n_unknown / n_words:.1f} %), such as {examples}; all unknown words have one "
@@ -178,10 +178,11 @@ def unknown_words(model: Scorer, sentences: Sequence[Sentence]) -> UnknownWords:
     )
     for case, change in LETTER_CASES.items():
         # A model with words of both cases knows most of those that the case would change
-        others = [word for word in words if change(word) != word]
+        changed_words = [word for word in words if change(word) != word]
         changed = Counter(change(word) for word in missing.elements())
         if (
-            2 * sum(missing[word] for word in others) > sum(words[word] for word in others)
+            2 * sum(missing[word] for word in changed_words)
+            > sum(words[word] for word in changed_words)
             and 2 * unknown(changed).total() < n_unknown
         ):
             letters = {"lower": "small letters", "upper": "capitals"}[case]
@@ -308,8 +309,8 @@ class Transformed(Scorer):
     tokens_per_word = _of_model(Scorer.tokens_per_word)
 
     @staticmethod
-    def _as_read(given: Any) -> Any:
-        return given
+    def _as_read(argument: Any) -> Any:
+        return argument
 
     def _sizes(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Return the divisors: numbers of tokens, or of words."""

@@ -47,20 +47,20 @@ def with_spellings(ids: dict[str, int]) -> dict[str, int]:
     Words with a curly apostrophe are also found with a straight one and vice versa. All words are
     found in the spelling of `normalise_text`. A spelling that is itself a word keeps its id.
     """
-    others: dict[str, int] = {}
+    id_by_spelling: dict[str, int] = {}
     for word, id_ in ids.items():
         if word.isascii() and _STRAIGHT not in word:
             continue
         for spelling in spellings(word):
-            others.setdefault(spelling, id_)
-    return others | ids
+            id_by_spelling.setdefault(spelling, id_)
+    return id_by_spelling | ids
 
 
 def spellings(word: str) -> tuple[str, ...]:
     """Return other spellings of a word, the likeliest first: normalised, then other apostrophes."""
     normal = normalise_text(word)
     swapped = (normal.replace(_STRAIGHT, _CURLY), normal.replace(_CURLY, _STRAIGHT))
-    return tuple(dict.fromkeys(other for other in (normal, *swapped) if other != word))
+    return tuple(dict.fromkeys(variant for variant in (normal, *swapped) if variant != word))
 
 
 def counts_path(model: Path | str) -> Path:
@@ -130,8 +130,8 @@ class WordList:
 
     def knows(self, words: Sequence[str]) -> BoolArray:
         """Return a mask of the words that are in the vocabulary, (n_words,)."""
-        known: BoolArray = self.numbers(words) != UNKNOWN
-        return known
+        is_known: BoolArray = self.numbers(words) != UNKNOWN
+        return is_known
 
     def vocabulary(self, min_count: int) -> Vocabulary:
         """Return frequent words for the start of a sentence and for other positions.
@@ -219,10 +219,10 @@ def shared_vocabulary(
         initial = cut_alike(shared.initial, initial=True)
         inner = cut_alike(shared.inner, initial=False)
         shared = Vocabulary(initial, inner, shared.repeatable)
-    for place, words in (("start a sentence", shared.initial), ("follow another", shared.inner)):
+    for position, words in (("start a sentence", shared.initial), ("follow another", shared.inner)):
         if not words:
             raise VocabularyError(
-                f"No word of the vocabulary that may {place} is known to all of {names}{how}."
+                f"No word of the vocabulary that may {position} is known to all of {names}{how}."
             )
     remaining = set(shared.words)
     return shared, tuple(word for word in vocabulary.words if word not in remaining)
@@ -243,12 +243,12 @@ def tokens_of_words(
     for model in models:
         column: list[int] = []
         for words, initial in ((vocabulary.initial, True), (vocabulary.inner, False)):
-            known = model.knows(words)
+            is_known = model.knows(words)
             # Only known words can be tokenized
-            counts = model.tokens_per_word([*compress(words, known)], initial=initial)
-            numbers = known.astype(np.int64)
+            counts = model.tokens_per_word([*compress(words, is_known)], initial=initial)
+            numbers = is_known.astype(np.int64)
             if counts is not None:
-                numbers[known] = counts
+                numbers[is_known] = counts
             column += numbers.tolist()
         table[model.name] = column
     return table

@@ -350,11 +350,11 @@ def _match_words(
 def _insert_end(encoding: Encoding, end: Tokens) -> Encoding:
     """Insert the tokens of the end after the last word, before closing special tokens."""
     ids, word_of = encoding.ids, encoding.word_of
-    after = 1 + max(i for i, word in enumerate(word_of) if word != SPECIAL)
+    text_end = 1 + max(i for i, word in enumerate(word_of) if word != SPECIAL)
     # After the last token of the text, so that [SEP] or </s> remain last
     return Encoding(
-        (*ids[:after], *end, *ids[after:]),
-        (*word_of[:after], *[END_MARK] * len(end), *word_of[after:]),
+        (*ids[:text_end], *end, *ids[text_end:]),
+        (*word_of[:text_end], *[END_MARK] * len(end), *word_of[text_end:]),
     )
 
 
@@ -443,8 +443,8 @@ class WordTokens:
     @classmethod
     def of(cls, pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTokens:
         """Create the value from pairs of a word's tokens and the tokens after it."""
-        tokens, rest = tuple(zip(*pairs, strict=True)) or ((), ())
-        return cls(tokens, rest)
+        tokens, tokens_after = tuple(zip(*pairs, strict=True)) or ((), ())
+        return cls(tokens, tokens_after)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -484,14 +484,14 @@ def words_in_places(
     """
     cut_in: dict[Place, dict[str, tuple[Tokens, Tokens]]] = {}
 
-    def look_up(words: tuple[str, ...], place: Place) -> WordTokens:
+    def look_up(words: tuple[str, ...], frame_and_position: Place) -> WordTokens:
         # Single words are cached, since most words of the next call are the same
-        (frame, position), cut = place, cut_in.setdefault(place, {})
+        (frame, position), cut = frame_and_position, cut_in.setdefault(frame_and_position, {})
         new = [word for word in dict.fromkeys(words) if word not in cut]
         encodings = encode([frame.replace(position, word) for word in new])
         cut.update((w, word_and_rest(e, position)) for w, e in zip(new, encodings, strict=True))
         if len(cut) > WORDS:  # drop all words, which is simpler than to choose some
-            del cut_in[place]
+            del cut_in[frame_and_position]
         return WordTokens.of(cut[word] for word in words)
 
     return SizedCache(look_up, len, WORDS)

@@ -140,10 +140,10 @@ class CausalModel(SubwordModel):
     def replacements(self, sentence: Sentence, position: int, words: Sequence[str]) -> Replacements:
         """See `LanguageModel.replacements`; upper bounds use the words before the position."""
         sentence.check_position(position)
-        before = self._tokens_before(sentence, position)
-        candidates = self._candidates(sentence, position, words, before)
+        tokens_before = self._tokens_before(sentence, position)
+        candidates = self._candidates(sentence, position, words, tokens_before)
         return bounds(
-            self._network, self._prefix_of(before), candidates, self._read_ahead, self.window
+            self._network, self._prefix_of(tokens_before), candidates, self._read_ahead, self.window
         )
 
     def replacement_log_probs(
@@ -151,11 +151,13 @@ class CausalModel(SubwordModel):
     ) -> FloatArray:
         """See `LanguageModel.replacement_log_probs`; the words before are processed once."""
         sentence.check_position(position)
-        before = self._tokens_before(sentence, position)
-        prefix = self._prefix_of(before)
+        tokens_before = self._tokens_before(sentence, position)
+        prefix = self._prefix_of(tokens_before)
         rows = [encoding.ids for encoding in self._rewritten(sentence, position, words)]
         # A word may change the tokens before it; such rows start from the context
-        has_prefix = np.array([row[: len(before)] == before for row in rows], np.bool_)
+        has_prefix = np.array(
+            [row[: len(tokens_before)] == tokens_before for row in rows], np.bool_
+        )
         scores = np.empty(len(rows))
         for chosen, start in ((has_prefix, prefix), (~has_prefix, self._prefix_of(()))):
             n_read = len(start.ids) - len(self._context)
@@ -182,7 +184,7 @@ class CausalModel(SubwordModel):
         return self._network.continuations(self._prefix_of(()), [e.ids for e in encodings])
 
     def _candidates(
-        self, sentence: Sentence, position: int, words: Sequence[str], before: Tokens
+        self, sentence: Sentence, position: int, words: Sequence[str], tokens_before: Tokens
     ) -> WordTokens:
         """Return the tokens of each word at a position, given the tokens of the words before.
 
@@ -196,7 +198,9 @@ class CausalModel(SubwordModel):
             return self._in_place(words, place_of(sentence, position))
         rewritten = self._encode([sentence.replace(position, word) for word in words])
         return WordTokens.of(
-            word_and_rest(encoding, position) if encoding.ids[: len(before)] == before else ((), ())
+            word_and_rest(encoding, position)
+            if encoding.ids[: len(tokens_before)] == tokens_before
+            else ((), ())
             for encoding in rewritten
         )
 
@@ -206,10 +210,10 @@ class CausalModel(SubwordModel):
         pairs = zip(encoding.ids, encoding.word_of, strict=True)
         return tuple(token for token, word in pairs if 0 <= word < position)
 
-    def _read_prefix(self, before: Tokens) -> Prefix:
-        if not before:
+    def _read_prefix(self, tokens_before: Tokens) -> Prefix:
+        if not tokens_before:
             return self._network.begin(self._context)
-        return self._network.extend(self._prefix_of(()), before)
+        return self._network.extend(self._prefix_of(()), tokens_before)
 
 
 def bounds(

@@ -96,7 +96,7 @@ class CausalNetwork:
         with batching.computing(), batching.single_input(len(context), self._device):
             row = batching.to_device(np.array([context], np.int64), self._device)
             count(1, len(context))
-            logits, cache = self._forward(_NOTHING, row, places=1)
+            logits, cache = self._forward(_NOTHING, row, n_positions=1)
             next_log_probs = self._normaliser.log_softmax(logits[0, -1]).double().cpu().numpy()
         return Prefix(context, 0.0, next_log_probs, cache)
 
@@ -106,11 +106,11 @@ class CausalNetwork:
             count(1, len(ids))
             row = batching.to_device(np.array([ids], np.int64), self._device)
             logits, cache = self._compute(prefix, row, None, keeps=self._keeps_prefixes)
-            after = self._normaliser.log_softmax(logits[0, -1])
+            next_log_probs = self._normaliser.log_softmax(logits[0, -1])
             later = np.array(ids[1:], np.int64)
             inner = self._normaliser.log_probs(logits[0], np.arange(len(later)), later)
             # One copy, since each copy waits for the GPU
-            copied = torch.cat([after.double(), inner.double().sum()[None]]).cpu().numpy()
+            copied = torch.cat([next_log_probs.double(), inner.double().sum()[None]]).cpu().numpy()
         log_prob = prefix.log_prob + float(prefix.next_log_probs[ids[0]]) + float(copied[-1])
         return Prefix(prefix.ids + ids, log_prob, copied[:-1], cache)
 
@@ -273,31 +273,31 @@ class CausalNetwork:
         ids: Tensor,
         attention: Tensor | None = None,
         *,
-        places: int | None = None,
+        n_positions: int | None = None,
     ) -> tuple[Tensor, Any]:
         """Return logits (b, l, V) of rows (b, l) after the prefix, and the cache of both.
 
         Rows without padding need no attention mask (b, l). With a mask, the library checks for
         padding on the device, and the host waits for the result.
 
-        The vocabulary head runs only for the last `places` tokens, by default for all l.
+        The vocabulary head runs only for the last `n_positions` tokens, by default for all l.
         """
-        places = places or ids.shape[1]
+        n_positions = n_positions or ids.shape[1]
         n_before = len(prefix.ids)
         if attention is not None:
             attention = torch.cat([attention.new_ones(len(ids), n_before), attention], dim=1)
         has_cache = prefix.cache is not None
         if not has_cache:
-            before = batching.to_device(np.array(prefix.ids, np.int64), ids.device)
-            ids = torch.cat([before.expand(len(ids), -1), ids], dim=1)
+            prefix_ids = batching.to_device(np.array(prefix.ids, np.int64), ids.device)
+            ids = torch.cat([prefix_ids.expand(len(ids), -1), ids], dim=1)
         output = self._model(
             input_ids=ids,
             attention_mask=attention,
             use_cache=True,
             **({self._cache_argument: _for_rows(prefix.cache, len(ids))} if has_cache else {}),
-            **({"logits_to_keep": places} if self._limits_logits else {}),
+            **({"logits_to_keep": n_positions} if self._limits_logits else {}),
         )
-        logits = output.logits[:, -places:]
+        logits = output.logits[:, -n_positions:]
         cache = getattr(output, _CACHE, None)
         return logits, cache if self._keeps_prefixes and _can_be_shared(cache) else None
 
@@ -312,12 +312,12 @@ class CausalNetwork:
         row = torch.tensor([self._trial], device=self._device)
         half = 2 * len(self._trial) // 3
         with batching.computing():
-            whole, _ = self._forward(_NOTHING, row)
+            full_logits, _ = self._forward(_NOTHING, row)
             prefix = self._trial_prefix(row, half)
             if prefix.cache is None:
                 return False
-            rest, _ = self._forward(prefix, row[:, half:])
-        return _agree(rest, whole[:, half:], whole)
+            continued_logits, _ = self._forward(prefix, row[:, half:])
+        return _agree(continued_logits, full_logits[:, half:], full_logits)
 
     def _trial_prefix(self, row: Tensor, n: int) -> Prefix:
         """Return a prefix of the first n tokens of the trial; its probabilities are empty."""
@@ -336,32 +336,35 @@ class CausalNetwork:
         half = len(self._trial) // 2
         with batching.computing():
             try:
-                whole, _ = self._forward(_NOTHING, row)
+                full_logits, _ = self._forward(_NOTHING, row)
                 beginning, middle = self._trial_prefix(row, 1), self._trial_prefix(row, half)
                 keeps = self._keeps_prefixes and _is_plain(beginning.cache)
                 calls = [
                     self.call(beginning, row[:, 1:half], None, keeps=keeps),
                     self.call(middle, row[:, half:].expand(2, -1), None),
                 ]
-                (inner, inner_cache), (rest, _) = self._compute_merged(calls)
-                parts = [(inner, whole[:, 1:half]), (rest, whole[:, half:].expand(2, -1, -1))]
+                (inner, inner_cache), (continued_logits, _) = self._compute_merged(calls)
+                parts = [
+                    (inner, full_logits[:, 1:half]),
+                    (continued_logits, full_logits[:, half:].expand(2, -1, -1)),
+                ]
                 if keeps:
                     again = Prefix(middle.ids, 0.0, np.empty(0), inner_cache)
-                    after, _ = self._forward(again, row[:, half:])
-                    parts.append((after, whole[:, half:]))
+                    logits_after, _ = self._forward(again, row[:, half:])
+                    parts.append((logits_after, full_logits[:, half:]))
             except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
                 if batching.out_of_memory(error):
                     raise
                 return False
-        return all(_agree(part, expected, whole) for part, expected in parts)
+        return all(_agree(part, expected, full_logits) for part, expected in parts)
 
 
-def _agree(logits: Tensor, expected: Tensor, whole: Tensor) -> bool:
+def _agree(logits: Tensor, expected: Tensor, full_logits: Tensor) -> bool:
     """Return True if logits are equal up to rounding."""
     difference = float((logits - expected).nan_to_num(0.0).abs().max())
     # The median ignores huge values, which networks use as infinity for unused tokens
-    size = float(whole.abs().float().median())
-    return difference <= max(1e-4, 32 * torch.finfo(whole.dtype).eps) * size
+    size = float(full_logits.abs().float().median())
+    return difference <= max(1e-4, 32 * torch.finfo(full_logits.dtype).eps) * size
 
 
 def _is_plain(cache: Any) -> bool:

@@ -97,13 +97,13 @@ def _integer_tensors(location: str) -> set[str]:
 
 
 def check_weights(
-    location: str, what: str, model: Any, report: dict[str, Any], *, new_head: bool = False
+    location: str, kind: str, model: Any, report: dict[str, Any], *, new_head: bool = False
 ) -> None:
     """Refuse a network with weights that are missing, unused or not finite.
 
     Args:
         location: location of the checkpoint.
-        what: kind of the network, as a noun phrase.
+        kind: kind of the network, as a noun phrase.
         model: network.
         report: loading report of the library, with names of missing and unexpected weights.
         new_head: whether the head is newly initialised; then weights of the old head may be unused.
@@ -117,15 +117,15 @@ def check_weights(
         body = f"{model.base_model_prefix}."
         missing = [name for name in missing if name.startswith(body) and ".pooler." not in name]
     if missing:
-        head = "classification" if "classifier" in what else "language-modelling"
+        head = "classification" if "classifier" in kind else "language-modelling"
         raise ModelError(
-            f"{location} is not a complete {what}: {len(missing)} weights are missing, such "
+            f"{location} is not a complete {kind}: {len(missing)} weights are missing, such "
             f"as {missing[0]}. Save it with its {head} head."
         )
     spare = left_over(report["unexpected_keys"], new_head=new_head)
     if spare:
         raise ModelError(
-            f"{location} holds {len(spare)} weights that do not belong to the {what} of its "
+            f"{location} holds {len(spare)} weights that do not belong to the {kind} of its "
             f"config.json, such as {spare[0]}. Use the config.json with which they were "
             "saved."
         )
@@ -245,10 +245,10 @@ def _check_unique_ids(location: str, tokenizer: Any) -> None:
     special = set(tokenizer.all_special_tokens)
     tokens: dict[int, str] = {}
     for token, number in tokenizer.get_vocab().items():
-        other = tokens.setdefault(number, token)
-        if other != token and not special.issuperset((token, other)):
+        first_token = tokens.setdefault(number, token)
+        if first_token != token and not special.issuperset((token, first_token)):
             raise ModelError(
-                f"{location} has a tokenizer with the number {number:,} for both {other!r} "
+                f"{location} has a tokenizer with the number {number:,} for both {first_token!r} "
                 f"and {token!r}, so the network cannot distinguish them. {_OWN}"
             )
 
@@ -372,10 +372,10 @@ def _probe_rows(checkpoint: Checkpoint) -> tuple[Tensor | None, int]:
     ids = checkpoint.tokenizer(_PROBE_TEXT, add_special_tokens=False)["input_ids"]
     length = min(_PROBE_LENGTH, len(ids), checkpoint.window or _PROBE_LENGTH)
     row, position = ids[:length], length // 2
-    others = [token for token in ids if token != row[position]] if length >= 3 else []
-    if not others:
+    alternatives = [token for token in ids if token != row[position]] if length >= 3 else []
+    if not alternatives:
         return None, 0
-    changed = [*row[:position], others[-1], *row[position + 1 :]]
+    changed = [*row[:position], alternatives[-1], *row[position + 1 :]]
     return torch.tensor([row, changed], device=checkpoint.device), position
 
 
@@ -427,10 +427,10 @@ def _check_padding(checkpoint: Checkpoint, row: Tensor, length: int, allowed: fl
         )
 
 
-def _require_change(checkpoint: Checkpoint, changes: Tensor, unit: float, what: str) -> None:
+def _require_change(checkpoint: Checkpoint, changes: Tensor, unit: float, condition: str) -> None:
     if float(changes.max()) <= unit:
         kind = checkpoint.kind if checkpoint.kind == "classifier" else f"{checkpoint.kind} model"
         raise ModelError(
-            f"The output of {checkpoint.location} does not depend on {what}: it is not a "
+            f"The output of {checkpoint.location} does not depend on {condition}: it is not a "
             f"trained {kind}, or config.json does not belong to its weights."
         )

@@ -352,7 +352,7 @@ def first_line(error: BaseException) -> str:
     if " " not in text:  # for example the missing key of a KeyError
         text = f"{type(error).__name__}: {text}"
     printable = text.encode("utf-8", "backslashreplace").decode()
-    shown = (
+    shortened_text = (
         f"{printable[:_MAX_MESSAGE_LENGTH]}…" if len(printable) > _MAX_MESSAGE_LENGTH else printable
     )
-    return shown.rstrip(": .") + "."
+    return shortened_text.rstrip(": .") + "."

@@ -150,11 +150,13 @@ def _of_means(
     network: MaskedNetwork, frames: list[_Frame], tokens: list[IntArray]
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield estimates and bounds, (n,) each, of each frame's words, whose tokens are (n, k)."""
-    for frame, (terms, alone, others) in zip(frames, _sums(network, frames, tokens), strict=True):
+    for frame, (terms, alone, unmasked_terms) in zip(
+        frames, _sums(network, frames, tokens), strict=True
+    ):
         # Sum of each mask's weights, (k, 1): 1 over the whole plan, 0 without a question
         share = np.bincount(frame.place, frame.weight, len(frame.ids))[frame.gap, None]
         means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
-        yield others + means.sum(axis=0), others + terms.sum(axis=0)
+        yield unmasked_terms + means.sum(axis=0), unmasked_terms + terms.sum(axis=0)
 
 
 def _sums(
@@ -183,10 +185,10 @@ def _sums(
             (first_row[i] + frame.row, frame.place, group, frame.weight, frame.ids[frame.place]),
             (one_context, frame.gap, k + np.arange(k), np.ones(k), frame.ids[frame.gap]),
         ]
-    row, place, group, weight, token = map(np.concatenate, zip(*columns, strict=True))
+    row, position, group, weight, token = map(np.concatenate, zip(*columns, strict=True))
     frame_of = np.searchsorted(first_row, row, side="right") - 1
     totals = [np.zeros((2 * len(f.gap), len(t))) for f, t in zip(frames, tokens, strict=True)]
-    others = np.zeros(len(frames))
+    unmasked_terms = np.zeros(len(frames))
 
     def use(logits: Tensor, questions: IntArray, spots: IntArray) -> Write:
         log_probs = network.normaliser.log_softmax(logits)
@@ -223,10 +225,10 @@ def _sums(
         # Only after a batch has succeeded, because a retried batch must not count twice
         for i, part in parts.items():
             totals[i] += part.cpu().numpy()
-        np.add.at(others, frame_of[selected], weight[selected] * log_p.cpu().numpy())
+        np.add.at(unmasked_terms, frame_of[selected], weight[selected] * log_p.cpu().numpy())
 
-    network.ask(rows, row, place, use)
-    for total, of_others in zip(totals, others.tolist(), strict=True):
+    network.ask(rows, row, position, use)
+    for total, of_others in zip(totals, unmasked_terms.tolist(), strict=True):
         of_word, alone = np.split(total, 2)
         yield of_word, alone, of_others
 
@@ -272,7 +274,7 @@ def _mixture_answers(
         with visible parts of it; log p of the used tokens, (n_passes, k, n_used), nats.
     """
     size, n_rows = len(frame.gap), len(frame.hidden)
-    others = np.flatnonzero(~np.isin(frame.place, frame.gap))
+    outside_gap = np.flatnonzero(~np.isin(frame.place, frame.gap))
     answers = np.full(len(frame.plan.row), -np.inf)
     at_masks = np.empty((n_rows * size, len(used)))
 
@@ -282,18 +284,18 @@ def _mixture_answers(
         def there(indices: IntArray) -> Tensor:
             return torch.from_numpy(indices).to(log_probs.device)
 
-        about_other = questions < len(others)
-        selected = others[questions[about_other]]
+        about_other = questions < len(outside_gap)
+        selected = outside_gap[questions[about_other]]
         of_token = log_probs[there(spots[about_other]), there(frame.ids[frame.place[selected]])]
         answers[frame.number[selected]] = of_token.double().cpu().numpy()
         of_masks = log_probs[there(spots[~about_other])].index_select(1, there(used))
-        at_masks[questions[~about_other] - len(others)] = of_masks.double().cpu().numpy()
+        at_masks[questions[~about_other] - len(outside_gap)] = of_masks.double().cpu().numpy()
 
     # First the questions about other words, then every mask in every pass
     network.ask(
         list(np.where(frame.hidden, network.mask, frame.ids)),
-        np.concatenate([frame.row[others], np.repeat(np.arange(n_rows), size)]),
-        np.concatenate([frame.place[others], np.tile(frame.gap, n_rows)]),
+        np.concatenate([frame.row[outside_gap], np.repeat(np.arange(n_rows), size)]),
+        np.concatenate([frame.place[outside_gap], np.tile(frame.gap, n_rows)]),
         use,
     )
     return answers, at_masks.reshape(n_rows, size, len(used))

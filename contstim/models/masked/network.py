@@ -85,14 +85,14 @@ class MaskedNetwork:
             self._narrow = None
 
     @torch.inference_mode()
-    def logits(self, ids: Tensor, attention: Tensor | None, places: Tensor) -> Tensor:
+    def logits(self, ids: Tensor, attention: Tensor | None, positions: Tensor) -> Tensor:
         """Compute logits at selected positions of a batch.
 
         Args:
             ids: token ids, (b, l).
             attention: 1 for tokens, 0 for padding, (b, l); None without padding, which saves the
                 library a check that synchronises with the device.
-            places: row * l + column of each selected position, (k,).
+            positions: row * l + column of each selected position, (k,).
 
         Returns:
             Logits, (k, n_outputs).
@@ -100,10 +100,12 @@ class MaskedNetwork:
         if self.model.training:  # checked first, because `eval` visits every module
             self.model.eval()
         narrow = self._narrow
-        with nullcontext() if narrow is None else _only(narrow, places):
+        with nullcontext() if narrow is None else _only(narrow, positions):
             logits: Tensor = self.model(input_ids=ids, attention_mask=attention).logits
         # Narrowed logits are (1, k, n_outputs), others (b, l, n_outputs)
-        return logits[0] if narrow is not None else logits.flatten(0, 1)[places.to(logits.device)]
+        return (
+            logits[0] if narrow is not None else logits.flatten(0, 1)[positions.to(logits.device)]
+        )
 
     def _logits_of_trial(self) -> Tensor:
         """Compute logits of two short rows, to check the narrowed output."""
@@ -140,14 +142,14 @@ class MaskedNetwork:
         questions: list[tuple[IntArray, IntArray, IntArray]] = []  # row, place, token
 
         def answered() -> Iterator[tuple[Plan, FloatArray]]:
-            row, place, token = map(np.concatenate, zip(*questions, strict=True))
+            row, position, token = map(np.concatenate, zip(*questions, strict=True))
             answers = np.empty(len(row))
 
             def use(logits: Tensor, question_numbers: IntArray, spots: IntArray) -> Write:
                 log_probs = self.normaliser.log_probs(logits, spots, token[question_numbers])
                 return lambda: answers.__setitem__(question_numbers, log_probs.cpu().numpy())
 
-            self.ask(rows, row, place, use)
+            self.ask(rows, row, position, use)
             ends = np.cumsum([len(plan.row) for plan in plans])
             yield from zip(plans, np.split(answers, ends[:-1]), strict=True)
 
@@ -161,13 +163,13 @@ class MaskedNetwork:
                 yield from answered()
                 plans, rows, questions = [], [], []
 
-    def ask(self, rows: Sequence[Row], row: IntArray, place: IntArray, use: UseLogits) -> None:
+    def ask(self, rows: Sequence[Row], row: IntArray, position: IntArray, use: UseLogits) -> None:
         """Pass logits over the whole vocabulary at positions of rows to `use`, batch by batch.
 
         Args:
             rows: token ids, some of which are masks.
             row: row of each question, (n_questions,).
-            place: position in its row, (n_questions,).
+            position: position in its row, (n_questions,).
             use: function called for each batch with the logits of its spots, (n_spots, n_outputs),
                 the questions that they answer, (q,), and the spot of each question, (q,). It must
                 add to earlier results only in the function that it returns, see
@@ -181,11 +183,11 @@ class MaskedNetwork:
             index[batch] = np.arange(len(batch))
             answered = np.flatnonzero(index[row] >= 0)
             # Spots are positions in the flattened batch; questions are sorted by spot
-            places, spots = np.unique(
-                index[row[answered]] * ids.shape[1] + place[answered], return_inverse=True
+            distinct_spots, spots = np.unique(
+                index[row[answered]] * ids.shape[1] + position[answered], return_inverse=True
             )
             by_spot = np.argsort(spots, kind="stable")
-            spot_positions = batching.to_device(places, ids.device)
+            spot_positions = batching.to_device(distinct_spots, ids.device)
             without_padding = all(len(distinct[number]) == ids.shape[1] for number in batch)
             mask = None if without_padding else attention
             run_alone = partial(self.logits, ids, mask, spot_positions)
@@ -201,24 +203,24 @@ class MaskedNetwork:
     def _together(self, calls: Sequence[NetworkCall]) -> list[Tensor]:
         """Run several calls in one batch, with all rows padded to the longest."""
         ids, attention = stacked(calls, fill=self.pad)
-        places, n_rows = [], 0
+        flat_positions, n_rows = [], 0
         for call in calls:
             # New flat positions: rows are longer, and follow those of earlier calls
             rows, columns = call.about // call.shape[1], call.about % call.shape[1]
-            places.append((rows + n_rows) * ids.shape[1] + columns)
+            flat_positions.append((rows + n_rows) * ids.shape[1] + columns)
             n_rows += call.shape[0]
-        logits = self.logits(ids, attention, torch.cat(places))
+        logits = self.logits(ids, attention, torch.cat(flat_positions))
         return list(torch.split_with_sizes(logits, [len(call.about) for call in calls]))
 
 
 @contextmanager
-def _only(module: torch.nn.Module, places: Tensor) -> Iterator[None]:
+def _only(module: torch.nn.Module, positions: Tensor) -> Iterator[None]:
     """Make a module return states at selected positions only, (1, k, width), in a `with` block."""
 
     def gather(_module: torch.nn.Module, _inputs: Any, output: Any) -> Any:
         all_states = output if isinstance(output, Tensor) else output[0]
         # The last layers may be on another device than the first ones
-        states = all_states.flatten(0, 1)[places.to(all_states.device)][None]
+        states = all_states.flatten(0, 1)[positions.to(all_states.device)][None]
         if isinstance(output, Tensor):
             return states
         if isinstance(output, tuple):

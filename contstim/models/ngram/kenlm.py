@@ -115,8 +115,10 @@ class KenlmQuery:
 
     def _spelling(self, word: str) -> str:
         """Return the model's spelling of a word; the word itself if it is unknown."""
-        known = (spelling for spelling in (word, *spellings(word)) if spelling in self._model)
-        return next(known, word)
+        known_spellings = (
+            spelling for spelling in (word, *spellings(word)) if spelling in self._model
+        )
+        return next(known_spellings, word)
 
 
 def _load(path: Path) -> Any:

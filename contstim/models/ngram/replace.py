@@ -80,19 +80,21 @@ class ReplacementScores:
         self._changed = lru_cache(n_rows)(self._log10_probs_by_word)
         self._all_changed = lru_cache(max(1, n_rows // 2))(self._sum_of_changed)
 
-    def __call__(self, ids: tuple[int, ...], place: int, words: IntArray) -> FloatArray:
+    def __call__(self, ids: tuple[int, ...], position: int, words: IntArray) -> FloatArray:
         """Return the sentence's log10 probability with each of the words, (n_words,).
 
         Args:
             ids: word ids of the sentence, with <s> first and </s> last.
-            place: index into `ids` of the word to replace, at least 1.
+            position: index into `ids` of the word to replace, at least 1.
             words: ids of the replacements.
         """
         order = self._tables.order
-        before, after = ids[:place], ids[place + 1 :]
-        changed = self._all_changed(before[1 - order :] if order > 1 else (), after[: order - 1])
+        ids_before, ids_after = ids[:position], ids[position + 1 :]
+        changed = self._all_changed(
+            ids_before[1 - order :] if order > 1 else (), ids_after[: order - 1]
+        )
         # Unchanged: words before, except <s>; words after whose context excludes the position
-        return changed.take(words) + (self._sum(before, 2) + self._sum(after, order))
+        return changed.take(words) + (self._sum(ids_before, 2) + self._sum(ids_after, order))
 
     def _sum_of_unchanged(self, ids: tuple[int, ...], first: int) -> float:
         """Sum the log10 probabilities of the words from number `first` (1-based) to the last."""
@@ -101,60 +103,64 @@ class ReplacementScores:
             total += float(self._tables.log10_prob(ids[max(0, end - order) : end]))
         return total
 
-    def _sum_of_changed(self, before: tuple[int, ...], after: tuple[int, ...]) -> FloatArray:
+    def _sum_of_changed(
+        self, ids_before: tuple[int, ...], ids_after: tuple[int, ...]
+    ) -> FloatArray:
         """Return the log10 probability of each word together with the words after it, (n_words,).
 
         Args:
-            before: words before the position that are in the context of these words.
-            after: words after the position whose context includes it.
+            ids_before: words before the position that are in the context of these words.
+            ids_after: words after the position whose context includes it.
         """
-        total = self._changed(before, ()).astype(np.float64)
-        for right in range(1, len(after) + 1):
+        total = self._changed(ids_before, ()).astype(np.float64)
+        for right in range(1, len(ids_after) + 1):
             # Index of the first word in the context of the last of `right` words after
-            first = max(0, len(before) - (self._tables.order - 1 - right))
-            total += self._changed(before[first:], after[:right])
+            first = max(0, len(ids_before) - (self._tables.order - 1 - right))
+            total += self._changed(ids_before[first:], ids_after[:right])
         return total
 
-    def _log10_probs_by_word(self, before: tuple[int, ...], after: tuple[int, ...]) -> Float32Array:
+    def _log10_probs_by_word(
+        self, ids_before: tuple[int, ...], ids_after: tuple[int, ...]
+    ) -> Float32Array:
         """Return the log10 probability of the last word with each word at the position, (n_words,).
 
         Args:
-            before: words before the position that belong to the longest context.
-            after: words after the position; the last one is the predicted word. If empty, the word
-                at the position is predicted.
+            ids_before: words before the position that belong to the longest context.
+            ids_after: words after the position; the last one is the predicted word. If empty, the
+                word at the position is predicted.
         """
-        tables, length = self._tables, len(before) + len(after)
-        if before:  # start from all shorter contexts
-            probs = self._changed(before[1:], after).copy()
-        elif after:  # the contexts that start after the position are the same for all words
-            probs = np.full(len(tables.words), tables.log10_prob(after), np.float32)
+        tables, length = self._tables, len(ids_before) + len(ids_after)
+        if ids_before:  # start from all shorter contexts
+            probs = self._changed(ids_before[1:], ids_after).copy()
+        elif ids_after:  # the contexts that start after the position are the same for all words
+            probs = np.full(len(tables.words), tables.log10_prob(ids_after), np.float32)
         else:
             return tables.orders[0].log10_prob
         # Add the longest context: one row for all words, or one for each word
-        if after:
-            words, rows = self._matches(before, after[:-1])
+        if ids_after:
+            words, rows = self._matches(ids_before, ids_after[:-1])
             probs[words] += tables.orders[length - 1].log10_backoff[rows]
-        elif (context := tables.row(before)) >= 0:
+        elif (context := tables.row(ids_before)) >= 0:
             probs += tables.orders[length - 1].log10_backoff[context]
-        words, rows = self._matches(before, after)
+        words, rows = self._matches(ids_before, ids_after)
         probs[words] = tables.orders[length].log10_prob[rows]
         return probs
 
-    def _find_matches(self, before: tuple[int, ...], after: tuple[int, ...]) -> Matches:
+    def _find_matches(self, ids_before: tuple[int, ...], ids_after: tuple[int, ...]) -> Matches:
         """Find the n-grams that consist of the words before, any word, and the words after."""
-        tables, order = self._tables, len(before) + 1 + len(after)
+        tables, order = self._tables, len(ids_before) + 1 + len(ids_after)
         if order == 1:  # all words; a unigram's row is the word's id
             words = rows = np.arange(len(tables.words), dtype=np.int64)
-        elif not after:  # n-grams that extend the words before by one
-            context = tables.row(before)
+        elif not ids_after:  # n-grams that extend the words before by one
+            context = tables.row(ids_before)
             span = tables.children(order, context) if context >= 0 else slice(0, 0)
             rows = np.arange(span.start, span.stop)
             words = tables.word_of(order, rows)
         elif order == 2:  # the word at the position is the prefix, not the last word
-            rows = tables.bigrams_ending_in(after[0])
+            rows = tables.bigrams_ending_in(ids_after[0])
             words = tables.prefix_of(2, rows)
         else:  # matches that are shorter by one word, extended by the last word
-            words, shorter = self._matches(before, after[:-1])
-            rows = tables.orders[order - 1].find(shorter * len(tables.words) + after[-1])
+            words, shorter = self._matches(ids_before, ids_after[:-1])
+            rows = tables.orders[order - 1].find(shorter * len(tables.words) + ids_after[-1])
             words, rows = words[rows >= 0], rows[rows >= 0]
         return words, rows

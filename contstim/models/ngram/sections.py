@@ -83,10 +83,10 @@ class ArpaText:
         """Return an error at a byte offset, with the line number and the line."""
         number = self.text.count(b"\n", 0, start) + 1
         line = self.text[start : start + 4 * _LONGEST_SHOWN].partition(b"\n")[0]
-        shown = line.decode(errors="backslashreplace")
-        if len(shown) > _LONGEST_SHOWN:
-            shown = shown[: _LONGEST_SHOWN - 1] + "…"
-        return ModelError(f"{self.path}, line {number:,}: {problem}: {shown!r}.")
+        excerpt = line.decode(errors="backslashreplace")
+        if len(excerpt) > _LONGEST_SHOWN:
+            excerpt = excerpt[: _LONGEST_SHOWN - 1] + "…"
+        return ModelError(f"{self.path}, line {number:,}: {problem}: {excerpt!r}.")
 
     def lines(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
         """Yield each line that is not blank as its byte offset and its stripped text."""

@@ -139,10 +139,13 @@ class RecurrentModel(LanguageModel):
         words_before, words_after = self._around(sentence, position)
         # All unknown words share a number, and thus a score
         numbers, twin = np.unique(self._words.numbers(words), return_inverse=True)
-        scores, rest = self._bounds(words_before, words_after)[numbers], np.zeros(len(numbers))
-        run, rows = self._rest(words_before, words_after, rest), list(numbers[:, None])
+        scores, later_terms = (
+            self._bounds(words_before, words_after)[numbers],
+            np.zeros(len(numbers)),
+        )
+        run, rows = self._rest(words_before, words_after, later_terms), list(numbers[:, None])
         forward_in_batches(rows, run, pad=0, budget=self._budget, width=len(sentence))
-        return (scores + rest)[twin]
+        return (scores + later_terms)[twin]
 
     def for_another_search(self) -> Self:
         """See `Scorer.for_another_search`."""
@@ -281,23 +284,23 @@ class BothSidesModel(RecurrentModel):
     _cache_size = 16
 
     def _bounds(self, words_before: Words, words_after: Words) -> FloatArray:
-        left, _ = self._after(words_before)
-        right, _ = self._after(words_after[::-1], backwards=True)
+        left_states, _ = self._after(words_before)
+        right_states, _ = self._after(words_after[::-1], backwards=True)
         with computing():
-            both_sides = torch.cat([left[-1:], right[-1:]], dim=1)
+            both_sides = torch.cat([left_states[-1:], right_states[-1:]], dim=1)
             bounds: FloatArray = self._network.distributions(both_sides)[0].double().cpu().numpy()
         return bounds
 
     def _rest(
         self, words_before: Words, words_after: Words, out: FloatArray
     ) -> Callable[[Tensor, Tensor, IntArray], None]:
-        left, left_last = self._after(words_before)
-        right, right_last = self._after(words_after[::-1], backwards=True)
+        left_states, left_last = self._after(words_before)
+        right_states, right_last = self._after(words_after[::-1], backwards=True)
 
         def run(candidates: Tensor, _: Tensor, batch: IntArray) -> None:
-            later = self._terms_beyond(candidates, left_last, words_after, right)
+            later = self._terms_beyond(candidates, left_last, words_after, right_states)
             earlier = self._terms_beyond(
-                candidates, right_last, words_before[::-1], left, backwards=True
+                candidates, right_last, words_before[::-1], left_states, backwards=True
             )
             out[batch] = (later + earlier).cpu().numpy()
 

@@ -81,8 +81,8 @@ def parse_address(location: str) -> ServerAddress:
         ModelError: if the text is not such an address, or may contain a key, which the message does
             not repeat.
     """
-    url, _, rest = location.partition("#")
-    model, _, options = rest.partition("?")
+    url, _, fragment = location.partition("#")
+    model, _, options = fragment.partition("?")
     # Search the whole URL, since a password with a slash would end the host part
     if "@" in url or "?" in url:
         raise ModelError(

@@ -74,9 +74,9 @@ def check_unchanged(service: ScoringService) -> None:
         ModelError: if the server cannot be reached.
     """
     rows, values = zip(*service.probes[:2], strict=True)
-    for now, before in zip(service.echo(rows), values, strict=True):
-        allowed = tolerance_in_nats(score_of(before), service.address.tolerance)
-        difference = _difference(now, before)
+    for now, stored in zip(service.echo(rows), values, strict=True):
+        allowed = tolerance_in_nats(score_of(stored), service.address.tolerance)
+        difference = _difference(now, stored)
         if difference > allowed:
             detail = f"A probe differs by {difference:.4f} nats from its first value, where"
             service.refuse(CHANGED, f"{detail} {allowed:.4f} is allowed. {ONE_MODEL}")
@@ -135,9 +135,10 @@ def _facts(service: ScoringService) -> tuple[str, int | None]:
     except (LookupError, TypeError):  # the server does not list its models
         models = {}
     if models and address.model not in models:
-        known = ", ".join(sorted(models)[:10])
+        model_names = ", ".join(sorted(models)[:10])
         service.refuse(
-            "it has no model of this name", f"Its models are {known}. Write one after the '#'."
+            "it has no model of this name",
+            f"Its models are {model_names}. Write one after the '#'.",
         )
     window = models.get(address.model, {}).get("max_model_len")
     answers = (client.get(service.url(url)) for url in service.dialect.version_urls)
@@ -178,15 +179,15 @@ def _check_stability(service: ScoringService, rows: list[Tokens]) -> list[FloatA
     """Return the values of rows; check that order and size of requests do not change them."""
     backwards = rows[::-1]
     values = [service.echo([row])[0] for row in rows]
-    others = [
+    repetitions = [
         [service.echo([row])[0] for row in backwards][::-1],
         service.echo(rows, batch=len(rows)),
         service.echo(backwards, batch=len(rows))[::-1],
         # Concurrent requests with common prefixes
         service.echo([*rows, *rows], batch=1)[len(rows) :],
     ]
-    for other in others:
-        for first_value, new_value in zip(values, other, strict=True):
+    for repetition in repetitions:
+        for first_value, new_value in zip(values, repetition, strict=True):
             _check_share(
                 service,
                 "its values depend on the order or the number of requests",
@@ -307,10 +308,10 @@ def _check_unlikely(
     """
     # Spread over the known part of the vocabulary
     spread = np.linspace(0, max(*prefix, *likely), 3 * _UNLIKELY).astype(int).tolist()
-    others = [t for t in dict.fromkeys(spread) if t not in {*likely, *special}][:_UNLIKELY]
-    if len(others) < 3:  # the vocabulary is hardly larger than the alternatives
+    unlikely = [t for t in dict.fromkeys(spread) if t not in {*likely, *special}][:_UNLIKELY]
+    if len(unlikely) < 3:  # the vocabulary is hardly larger than the alternatives
         return
-    last = np.array([row[-1] for row in service.echo([(*prefix, token) for token in others])])
+    last = np.array([row[-1] for row in service.echo([(*prefix, token) for token in unlikely])])
     total = float(np.exp([*likely.values(), *last]).sum())
     allowed = tolerance_in_nats(score_of(last), service.address.tolerance)
     if np.ptp(last) < _SAME or (last > _least(likely) + allowed).any() or total > _MAX_TOTAL:
@@ -342,7 +343,7 @@ def _check_beginning(service: ScoringService, row: Tokens, values: FloatArray) -
         service.refuse(OTHER_TOKENS, detail)
 
 
-def _difference(values: FloatArray, others: FloatArray) -> float:
+def _difference(values: FloatArray, reference: FloatArray) -> float:
     """Return the largest difference between values of tokens, or between their sums, nats."""
-    by_token = float(np.nanmax(np.abs(values - others), initial=0.0))
-    return max(by_token, abs(score_of(values) - score_of(others)))
+    by_token = float(np.nanmax(np.abs(values - reference), initial=0.0))
+    return max(by_token, abs(score_of(values) - score_of(reference)))

@@ -394,10 +394,10 @@ class ScoringService:
 
     def _check_value(self, value: float | None, token: str) -> None:
         if value is None or not FLOOR < value <= _SLACK:
-            shown = "none" if value is None else f"{value:g}"
+            value_text = "none" if value is None else f"{value:g}"
             self.refuse(
                 "it gives a token no value, or one that cannot be a log-probability",
-                f"{token} has {shown}; models give every token some probability. Check the "
+                f"{token} has {value_text}; models give every token some probability. Check the "
                 "log of the server (half precision may overflow), and settings that exclude "
                 "tokens.",
             )

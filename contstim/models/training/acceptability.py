@@ -91,12 +91,12 @@ def read_annotations(
     """
     path = Path(path)
     columns = _columns(path)
-    others = {*_LABELS, *_ABOUT, "sentence", ""}
+    reserved_names = {*_LABELS, *_ABOUT, "sentence", ""}
     features: dict[str, tuple[bool, ...]] = {}
     for name, cells in columns.items():
         values = [str(cell).strip() for cell in cells]
         strange = next((i for i, value in enumerate(values) if value not in {"0", "1"}), None)
-        if name.lower() in others:
+        if name.lower() in reserved_names:
             continue
         if strange is None:
             features[name] = tuple(value == "1" for value in values)
