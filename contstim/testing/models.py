@@ -43,11 +43,11 @@ class MockModel(LanguageModel):
     """
 
     def __init__(
-        self, given: Mapping[Sentence, float] | Callable[[Sentence], float], name: str = "mock"
+        self, log_probs: Mapping[Sentence, float] | Callable[[Sentence], float], name: str = "mock"
     ) -> None:
         self.name = name
         self.asked: list[Sentence] = []
-        self._given = given
+        self._given = log_probs
 
     @property
     def convention(self) -> Convention:

@@ -186,7 +186,7 @@ class LocalCopy:
         if self.joined is None:
             return ()
         name, group, seed = (self.joined[key] for key in ("participant", "group", "seed"))
-        return people.answers(number, name, group=int(group), place=1, seed=seed)
+        return people.answers(number, name, group=int(group), index=1, seed=seed)
 
     def acknowledged(self, people: ArtificialParticipants, number: int) -> Iterator[Response]:
         """Yield the answers that the server has acknowledged."""

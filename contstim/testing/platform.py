@@ -110,15 +110,19 @@ class PlantedAnswers:
         """Return the rows in a random order."""
         return self._rng.sample(rows, len(rows))
 
-    def press(self, participant: str, trial_id: str, left: str, position: int) -> tuple[int, int]:
+    def press(
+        self, participant: str, trial_id: str, left_sentence: str, position: int
+    ) -> tuple[int, int]:
         """Answer a trial; return the button, from 1 on the left, and the reaction time in ms."""
         rating, rt_ms = self.rate(trial_id), self._rng.randint(500, 9_000)
         group = self._trials[trial_id].group
         self.responses.append(
-            Response(participant, group, trial_id, rating, int(left), position, float(rt_ms))
+            Response(
+                participant, group, trial_id, rating, int(left_sentence), position, float(rt_ms)
+            )
         )
         # Buttons are numbered from the left, 1 to 6, and ratings from sentence_1 to sentence_2
-        return (rating if left == "1" else Scale.CONFIDENCE.mirrored(rating)), rt_ms
+        return (rating if left_sentence == "1" else Scale.CONFIDENCE.mirrored(rating)), rt_ms
 
     def rate(self, trial_id: str) -> int:
         """Draw the rating of a trial, from 1 (sentence_1) to 6 (sentence_2)."""
@@ -201,13 +205,16 @@ class ExportContract:
 
     def shown(self, row: Mapping[str, str]) -> tuple[str, str]:
         """Return the texts that a participant reads on the left and on the right."""
-        left, right = (row[column] for column in self.sentence_columns)
+        left_text, right_text = (row[column] for column in self.sentence_columns)
         if self.is_html:
-            (left, left_tags), (right, right_tags) = read_html(left), read_html(right)
+            (left_text, left_tags), (right_text, right_tags) = (
+                read_html(left_text),
+                read_html(right_text),
+            )
             # Tags in a sentence are text and must not become tags of the page
             assert left_tags == right_tags == []
         # The prefix that keeps cells from running as formulas
-        return left.removeprefix(NO_BREAK_SPACE), right.removeprefix(NO_BREAK_SPACE)
+        return left_text.removeprefix(NO_BREAK_SPACE), right_text.removeprefix(NO_BREAK_SPACE)
 
     def check_shown(self, trials: Sequence[Trial], folder: Path) -> None:
         """Check that every list has the trials of one group, and every row its sentences."""
@@ -281,17 +288,17 @@ class ExportContract:
     ) -> None:
         for name, text in files.items():
             (tmp_path / name).write_text(text)
-        before = contents(tmp_path)
+        contents_before = contents(tmp_path)
         with pytest.raises(InputError, match=message):
             self.export(TRIALS, tmp_path)
-        assert contents(tmp_path) == before
+        assert contents(tmp_path) == contents_before
 
     def test_an_export_again_gives_the_same_and_what_was_added_stays(self, tmp_path: Path) -> None:
         self.export(TRIALS, tmp_path / "out")
-        before = contents(tmp_path)
+        contents_before = contents(tmp_path)
         (tmp_path / "out" / "notes.txt").write_text("added")
         self.export(TRIALS, tmp_path / "out")
-        assert contents(tmp_path) == {**before, "out/notes.txt": b"added"}
+        assert contents(tmp_path) == {**contents_before, "out/notes.txt": b"added"}
 
 
 # Proves that readers restore answers with side, order, participant and group
@@ -366,8 +373,8 @@ class ReadContract:
         absent = answers.responses[0].trial_id
         trials = [trial for trial in TRIALS if trial.trial_id != absent]
         imported = self.read(files, trials, tmp_path / "out")
-        others = [r for r in answers.responses if r.trial_id != absent]
-        assert [r for r in imported.responses if r.trial_id != absent] == others
+        remaining = [r for r in answers.responses if r.trial_id != absent]
+        assert [r for r in imported.responses if r.trial_id != absent] == remaining
         unknown = imported.report.of(Problem.UNKNOWN_TRIAL)
         assert {finding.about for finding in unknown} == {(absent,)}
 

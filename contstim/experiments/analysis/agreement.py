@@ -57,9 +57,9 @@ def dominance(ratings: Ratings, condition: Condition) -> FloatArray:
         for column in np.flatnonzero(_condition_mask(group, condition)):
             trial = group.trials[column]
             rivals = [ratings.models.index(name) for name in (trial.model_1, trial.model_2)]
-            for side, other in (rivals, rivals[::-1]):
-                sums[side, other] += agreed[side, column]
-                counts[side, other] += len(group.participants)
+            for side, rival in (rivals, rivals[::-1]):
+                sums[side, rival] += agreed[side, column]
+                counts[side, rival] += len(group.participants)
     shares: FloatArray = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
     return shares
 

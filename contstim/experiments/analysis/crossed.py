@@ -264,7 +264,7 @@ def blocks_of(
     )
 
 
-def variance_components(blocks: Sequence[Block], lacking: str = "") -> VarianceComponents:
+def variance_components(blocks: Sequence[Block], reason: str = "") -> VarianceComponents:
     """Return the variance of the mean over all people, for new people and items.
 
     People and items have the same variance in all blocks, so a person alone in a block is as
@@ -273,12 +273,12 @@ def variance_components(blocks: Sequence[Block], lacking: str = "") -> VarianceC
 
     Args:
         blocks: blocks of one value or difference.
-        lacking: reason why there are none.
+        reason: reason why there are none.
     """
     nan = np.array(np.nan)
     if not blocks:
         nothing = (nan, nan), (nan, nan), nan, nan, nan
-        return VarianceComponents(nan, nan, *nothing, 0, 0, 0.0, 0.0, NEITHER, lacking)
+        return VarianceComponents(nan, nan, *nothing, 0, 0, 0.0, 0.0, NEITHER, reason)
     items, items_freedom, shared = _over_items(blocks)
     person, answers, answers_freedom = _over_people(blocks)
     sizes, spare = [len(b.weights) for b in blocks], [b.spare for b in blocks]

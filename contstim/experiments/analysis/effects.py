@@ -378,8 +378,8 @@ def _limits(tests: Sequence[PairedTest], sampling: Sampling) -> Detectability:
     if sampling.units != "crossed":
         return detectability(units, sampling.false_discovery_rate, sampling.correction)
     # With any number of people, a clear enough difference has an arbitrarily small p-value.
-    few, most = (min(units), max(units)) if units else (0, 0)
-    return Detectability(len(units), few, most, 0.0, 1 if units else None, sampling.correction)
+    few, largest = (min(units), max(units)) if units else (0, 0)
+    return Detectability(len(units), few, largest, 0.0, 1 if units else None, sampling.correction)
 
 
 def _comparison_rows(
@@ -480,10 +480,10 @@ def _test_interval(test: _Test, alpha: float, sampling: Sampling) -> Interval:
     # If units hardly vary, their ranks do not show how other items may differ. The sign of a
     # significant difference is preserved.
     estimate, reach = float(uncertainty.estimate), uncertainty.unseen(1 - alpha)
-    least, most = (
+    least, upper_limit = (
         _SMALLEST_DIFFERENCE if low > 0 else -np.inf,
         -_SMALLEST_DIFFERENCE if high < 0 else np.inf,
     )
     low, high = np.fmin(low, estimate - reach), np.fmax(high, estimate + reach)
-    low, high = np.clip((max(low, least), min(high, most)), *uncertainty.ends).tolist()
+    low, high = np.clip((max(low, least), min(high, upper_limit)), *uncertainty.ends).tolist()
     return replace(interval, low=low, high=high)

@@ -243,8 +243,8 @@ def detectability(units: ArrayLike, rate: float, correction: Correction = "bh") 
     ranks = np.arange(1, len(sizes) + 1) if correction == "bh" else np.ones(1, np.int64)
     enough = np.flatnonzero(smallest[: len(ranks)] * len(sizes) / ranks < rate)
     needed = int(ranks[enough[0]]) if len(enough) else None
-    most, fewest = int(sizes[0]), int(sizes[-1])
-    return Detectability(len(sizes), fewest, most, float(smallest[0]), needed, correction)
+    largest, fewest = int(sizes[0]), int(sizes[-1])
+    return Detectability(len(sizes), fewest, largest, float(smallest[0]), needed, correction)
 
 
 def limits_over_groups(

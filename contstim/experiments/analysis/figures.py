@@ -114,7 +114,7 @@ def require_rivals(trials: Iterable[Trial], pair: tuple[str, str]) -> None:
     if frozenset(pair) not in rival_pairs:
         raise InputError(
             f"No trial compares {pair[0]!r} with {pair[1]!r}; compared pairs of models: "
-            f"{'; '.join(sorted(' and '.join(sorted(other)) for other in rival_pairs)) or 'none'}."
+            f"{'; '.join(sorted(' and '.join(sorted(names)) for names in rival_pairs)) or 'none'}."
         )
 
 

@@ -226,10 +226,10 @@ def uncertainty_of(
         side: value or difference to measure.
     """
     blocks = blocks_of(groups, shares, side)
-    lacking = "no group rated trials of both models"
+    reason = "no group rated trials of both models"
     if side.ceiling:
-        lacking = "no group has a ceiling: each has one participant"
-    components = variance_components(blocks, lacking)
+        reason = "no group has a ceiling: each has one participant"
+    components = variance_components(blocks, reason)
     estimate = np.asarray(sum(block.values @ block.weights for block in blocks), np.float64)
     span = np.asarray(1 - lowest)
     if side.second is None and not side.ceiling:

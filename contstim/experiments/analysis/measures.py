@@ -117,8 +117,8 @@ def rank_squares(values: FloatArray) -> FloatArray:
 
 def known_mean(values: FloatArray | BoolArray) -> float:
     """Return the mean of all values that are not nan; nan if there are none."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else np.nan
+    non_missing = values[~np.isnan(values)]
+    return float(non_missing.mean()) if len(non_missing) else np.nan
 
 
 def accuracy_lower(preferences: FloatArray) -> FloatArray:
@@ -157,9 +157,11 @@ def cosine_lower(preferences: FloatArray) -> FloatArray:
     vectors = _normalise_ranks(ranks, squares)
     # Sums rank as means do. Rounding makes tied sums equal in any order of participants: ranks are
     # multiples of one half, and ranks divided by norms have rounding errors.
-    others = np.round(vectors.sum(axis=0) - vectors, _DECIMALS)
+    sums_of_others = np.round(vectors.sum(axis=0) - vectors, _DECIMALS)
     # The others' mean is ranked again, like a model's ratios, so that both have the same norm.
-    return cosine((signed_ranks(others) * ranks).sum(axis=-1), rank_squares(others) * squares)
+    return cosine(
+        (signed_ranks(sums_of_others) * ranks).sum(axis=-1), rank_squares(sums_of_others) * squares
+    )
 
 
 def cosine_upper(preferences: FloatArray) -> FloatArray:

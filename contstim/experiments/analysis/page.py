@@ -241,7 +241,7 @@ def _verdict(result: Result, units: str) -> str:
         unless=result.detectability.unless(),
         below=[model for model in ordered if model in result.below_ceiling()],
         beats=[
-            f"{model} > {', '.join(other for other in ordered if other in worse)}"
+            f"{model} > {', '.join(beaten for beaten in ordered if beaten in worse)}"
             for model in ordered
             if (worse := result.beaten_by(model))
         ],
@@ -339,8 +339,8 @@ def _value_cells(row: ModelMean, ends: tuple[float, float]) -> tuple[Value, ...]
 def verdict_texts(analysis: Analysis) -> tuple[str, str]:
     """Return the name of the best model, then its lead, certainty, and open questions."""
     result, sampling = analysis.main, analysis.sampling
-    best, *others = sorted(result.models, key=lambda row: -row.value)
-    first, names = best.model, [row.model for row in others]
+    best, *runners_up = sorted(result.models, key=lambda row: -row.value)
+    first, names = best.model, [row.model for row in runners_up]
     tests = {
         row.second if row.first == first else row.first: row
         for row in result.comparisons
@@ -350,7 +350,7 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
     trivial = [row for row in rivals.comparisons if row.first == first] if rivals else []
     equal = [row.second for row in trivial if not (row.significant and row.difference > 0)]
     worse = result.beaten_by(first)
-    shown = range_text(best.interval, value_ends(result.measure))
+    interval_text = range_text(best.interval, value_ends(result.measure))
     texts = passages(
         *(__package__, "headline.md.jinja"),
         whom="artificial participants" if analysis.origin.simulated else "people",
@@ -358,7 +358,7 @@ def verdict_texts(analysis: Analysis) -> tuple[str, str]:
         measure=result.measure.name.replace("-cosine", " cosine"),
         first=first,
         value=number_text(best.value),
-        interval=f"{sampling.level:.0%} interval {shown}",
+        interval=f"{sampling.level:.0%} interval {interval_text}",
         others=names,
         worse=[name for name in names if name in worse],
         untold=[name for name in names if name not in worse],
@@ -389,8 +389,11 @@ def _lead(test: Comparison, first: str, result: Result, sampling: Sampling) -> s
     interval = f"{level} {number_text(low)} … {number_text(high)}"
     if is_uninformative(test.interval, difference_ends(result.measure)):
         interval = f"{level} not estimable from {sample_text(result)}"
-    more, other = number_text(sign * test.difference), (test.second if sign > 0 else test.first)
-    return f"{more} more than {other}, the next ({interval}{test_text})"
+    difference, runner_up = (
+        number_text(sign * test.difference),
+        (test.second if sign > 0 else test.first),
+    )
+    return f"{difference} more than {runner_up}, the next ({interval}{test_text})"
 
 
 def methods_text(analysis: Analysis) -> tuple[str, ...]:

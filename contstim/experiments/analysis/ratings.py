@@ -168,9 +168,9 @@ def gather(
             for name in people
         ]
         values = np.array(cells, dtype=np.float64)
-        rated, left = np.moveaxis(values, -1, 0)
+        rated, sides = np.moveaxis(values, -1, 0)
         log_probs = trial_log_probs(group_trials, scores)
-        groups.append(GroupRatings(number, group_trials, people, rated, left, log_probs))
+        groups.append(GroupRatings(number, group_trials, people, rated, sides, log_probs))
     return Ratings(scores.models, tuple(groups))
 
 
@@ -217,8 +217,8 @@ def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
     Raises:
         InputError: if sentences have none; the message counts them and names some.
     """
-    shown = [sentence for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)]
-    missing = [s.text for s in dict.fromkeys(shown) if s not in scores.rows]
+    sentences = [sentence for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)]
+    missing = [s.text for s in dict.fromkeys(sentences) if s not in scores.rows]
     if missing:
         number, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
         raise InputError(
@@ -226,7 +226,7 @@ def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
             "Score the trials first (contstim score --sentences trials.csv), under every "
             "model of the comparison."
         )
-    rows = scores.rows_of(shown).reshape(-1, 2)
+    rows = scores.rows_of(sentences).reshape(-1, 2)
     return scores.log_probs[rows].transpose(2, 0, 1)
 
 

@@ -89,12 +89,15 @@ def trivial_rivals(
     if is_usable or frequencies:
         zipf = (frequencies or table.frequencies).mean_zipf
         ratios[FREQUENCY] = {t.trial_id: zipf(t.sentence_2) - zipf(t.sentence_1) for t in judged}
-    lost, lacking = len(synthetic) - len(matches), [FREQUENCY] * (not frequencies) + [MISFITS]
+    lost, omitted_rivals = (
+        len(synthetic) - len(matches),
+        [FREQUENCY] * (not frequencies) + [MISFITS],
+    )
     left_out = {
         f"{CHANGED} and {MISFITS} exclude {counted(lost, 'pair')} of synthetic sentences "
         f"whose natural sentence is in no trial; for comparison, {FREQUENCY} excludes them "
         "too.": lost > 0,
-        f"{' and '.join(lacking)} are not evaluated, because {table.name} contains only "
+        f"{' and '.join(omitted_rivals)} are not evaluated, because {table.name} contains only "
         f"{listed:.0%} of the words of the trials. Give a table of tags of their language "
         "(`tags`).": not is_usable,
     }
@@ -214,9 +217,9 @@ def by_paradigm(ratings: Ratings, sampling: Sampling) -> list[Row]:
     return rows
 
 
-def _distinct_name(name: str, others: Collection[str]) -> str:
+def _distinct_name(name: str, names: Collection[str]) -> str:
     """Return the name, in brackets if another one is equal."""
-    return _distinct_name(f"({name})", others) if name in others else name
+    return _distinct_name(f"({name})", names) if name in names else name
 
 
 def _with_judges(ratings: Ratings, names: Sequence[str], ratios: Sequence[FloatArray]) -> Ratings:
@@ -253,12 +256,11 @@ def against_rivals(result: Result, units: Units | None) -> str:
     if cannot := result.detectability.cannot(str(units)):
         return f"Which models are better {than}, {cannot}."
     models = [*dict.fromkeys(test.first for test in result.comparisons)]
-    others = [model for model in models if not better_than_all_rivals(result, model)]
-    if not others:
+    not_better = [model for model in models if not better_than_all_rivals(result, model)]
+    if not not_better:
         return f"On the same trials, every model is better {than}."
-    text = (
-        f"On the same trials, these models are not shown to be better {than}: {', '.join(others)}."
-    )
+    names = ", ".join(not_better)
+    text = f"On the same trials, these models are not shown to be better {than}: {names}."
     worse = [
         f"{test.first} than {test.second}"
         for test in result.comparisons

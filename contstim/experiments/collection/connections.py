@@ -53,7 +53,9 @@ class Connections:
     def enter(self, newcomer: LimitedProtocol) -> bool:
         """Accept a connection, unless all others are processing requests."""
         if len(self._is_busy) >= self.most:
-            longest = next((other for other, busy in self._is_busy.items() if not busy), None)
+            longest = next(
+                (connection for connection, busy in self._is_busy.items() if not busy), None
+            )
             if longest is None:
                 return False
             self.leave(longest)
@@ -101,8 +103,8 @@ def most_connections(open_files: int) -> int:
 class LimitedProtocol(H11Protocol):
     """A connection with a timer that runs in every state."""
 
-    def __init__(self, at_once: Connections, **named: Any) -> None:
-        super().__init__(**named)
+    def __init__(self, at_once: Connections, **options: Any) -> None:
+        super().__init__(**options)
         self._connections = at_once
         # Requests reach the application through `_answer_in_time`
         self._application, self.app = self.app, self._answer_in_time

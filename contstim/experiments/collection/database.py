@@ -115,14 +115,14 @@ class Recorder:
         self,
         work: Callable[Concatenate[sqlite3.Connection, Arguments], T],
         *args: Arguments.args,
-        **named: Arguments.kwargs,
+        **options: Arguments.kwargs,
     ) -> T:
         """Run the function, and return its result once everything it wrote is on disk.
 
         If it raises, nothing that it wrote is stored, and the error is raised here.
         """
         done: Future[T] = Future()
-        self._jobs.put((lambda connection: work(connection, *args, **named), done))
+        self._jobs.put((lambda connection: work(connection, *args, **options), done))
         return await asyncio.wrap_future(done)
 
     def check(self) -> None:

@@ -61,31 +61,31 @@ class Applicant:
     person: str
     has_token: bool
 
-    def name(self, secret: str, asked: JoinRequest) -> str:
+    def name(self, secret: str, request: JoinRequest) -> str:
         """Return a new participant's name: random, but the same if the request is repeated."""
-        kind = SIMULATED_NAME if asked.simulated else "p"
-        if asked.nonce is None:
+        kind = SIMULATED_NAME if request.simulated else "p"
+        if request.nonce is None:
             return f"{kind}{secrets.token_hex(8)}"
-        repeated = f"{asked.nonce}\x1f{self.person}"
+        repeated = f"{request.nonce}\x1f{self.person}"
         return f"{kind}{digest(secret, 'name', repeated)[:16]}"
 
 
-def identify(asked: JoinRequest, stored: Collection[str], key: str) -> Applicant:
+def identify(request: JoinRequest, stored: Collection[str], key: str) -> Applicant:
     """Find the identity in a request.
 
     Args:
-        asked: the request; identity fields that the study does not store are ignored.
+        request: the request; identity fields that the study does not store are ignored.
         stored: names of the identity fields that the study stores.
         key: signs the addresses of participants, hexadecimal.
 
     Raises:
         RequestRefusal: if the token is not that of the identity.
     """
-    platform = asked.platform or {}
+    platform = request.platform or {}
     fields = {name: platform[name] for name in stored if platform.get(name)}
-    if asked.token is not None:
+    if request.token is not None:
         identity = platform.get(SIGNED) or ""
-        if not equal_secrets(link_token(key, identity), asked.token):
+        if not equal_secrets(link_token(key, identity), request.token):
             raise RequestRefusal(
                 403, "The token in the address does not belong to the participant."
             )
@@ -105,7 +105,7 @@ _LONGEST_QUESTIONNAIRE = 256 * 1024  # characters
 def join(
     connection: sqlite3.Connection,
     groups: Collection[str],
-    asked: JoinRequest,
+    request: JoinRequest,
     applicant: Applicant,
     options: StudyOptions,
     now: float,
@@ -115,7 +115,7 @@ def join(
     Args:
         connection: connection within a transaction.
         groups: groups, in the order in which empty ones are filled.
-        asked: request, with a group and whether the participant is artificial.
+        request: request, with a group and whether the participant is artificial.
         applicant: identity of the applicant.
         options: options on dropout and the number of participants.
         now: seconds since 1970.
@@ -124,23 +124,23 @@ def join(
         RequestRefusal: if there is no such group, the study is full, or the applicant may not join
             or resume; see `is_open`.
     """
-    simulated = bool(asked.simulated)
-    if asked.group is not None and asked.group not in groups:
+    simulated = bool(request.simulated)
+    if request.group is not None and request.group not in groups:
         raise RequestRefusal(422, f"This group does not exist; the groups are {', '.join(groups)}.")
-    name = applicant.name(stored_key(connection, "secret"), asked)
-    known = _find_known(connection, applicant, name, options, simulated=simulated)
-    if known is not None:
-        return resume(connection, ParticipantRequest(participant=known), now)
+    name = applicant.name(stored_key(connection, "secret"), request)
+    stored_name = _find_known(connection, applicant, name, options, simulated=simulated)
+    if stored_name is not None:
+        return resume(connection, ParticipantRequest(participant=stored_name), now)
     if _is_full(connection, options):
         sentence = "This study has all the participants it needs. Thank you."
         raise RequestRefusal(403, sentence, full=True)
     seed = secrets.randbelow(2**31)
-    group = asked.group or least_filled(connection, groups, now - 60 * options.dropout)
+    group = request.group or least_filled(connection, groups, now - 60 * options.dropout)
     number = connection.execute(
         "INSERT INTO participant "
         "(participant, study_group, seed, joined, seen, simulated, device, viewport) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
-        (name, group, seed, now, now, simulated, asked.device, asked.viewport),
+        (name, group, seed, now, now, simulated, request.device, request.viewport),
     ).fetchone()[0]
     if applicant.person:
         row = (number, applicant.person, json.dumps(applicant.fields))
@@ -150,7 +150,7 @@ def join(
 
 def is_open(
     connection: sqlite3.Connection,
-    asked: JoinRequest,
+    request: JoinRequest,
     applicant: Applicant,
     options: StudyOptions,
 ) -> bool:
@@ -160,10 +160,10 @@ def is_open(
         RequestRefusal: if the applicant withdrew, has an identity without a token that is not
             admitted, began in another browser, or is artificial and the study takes people.
     """
-    name = applicant.name(stored_key(connection, "secret"), asked)
-    simulated = bool(asked.simulated)
-    known = _find_known(connection, applicant, name, options, simulated=simulated)
-    return known is not None or not _is_full(connection, options)
+    name = applicant.name(stored_key(connection, "secret"), request)
+    simulated = bool(request.simulated)
+    stored_name = _find_known(connection, applicant, name, options, simulated=simulated)
+    return stored_name is not None or not _is_full(connection, options)
 
 
 def _find_known(
@@ -197,15 +197,15 @@ def _find_known(
     ).fetchone()
     if row is None:
         return None
-    known, is_artificial = row
-    if not (applicant.has_token or known == name):
+    stored_name, is_artificial = row
+    if not (applicant.has_token or stored_name == name):
         raise RequestRefusal(
             403,
             "You have begun this study in another browser. Please continue there.",
         )
     if simulated and not is_artificial:
         raise RequestRefusal(403, "This participant is a person, not an artificial participant.")
-    return str(known)
+    return str(stored_name)
 
 
 def _is_full(connection: sqlite3.Connection, options: StudyOptions) -> bool:
@@ -235,7 +235,9 @@ def least_filled(connection: sqlite3.Connection, groups: Iterable[str], since: f
     return min(groups, key=lambda group: filled.get(group, 0))
 
 
-def resume(connection: sqlite3.Connection, asked: ParticipantRequest, now: float) -> dict[str, Any]:
+def resume(
+    connection: sqlite3.Connection, request: ParticipantRequest, now: float
+) -> dict[str, Any]:
     """Return the state of a resuming participant, for the browser.
 
     It consists of the participant's random name, the group, the seed of order and sides, and the
@@ -244,18 +246,18 @@ def resume(connection: sqlite3.Connection, asked: ParticipantRequest, now: float
     Raises:
         RequestRefusal: if the participant withdrew.
     """
-    number, group, seed = _update_participant(connection, asked, now)
+    number, group, seed = _update_participant(connection, request, now)
     rows = connection.execute(
         "SELECT trial_id, rating, left_sentence, position, rt_ms FROM response "
         "WHERE number = ? ORDER BY position, trial_id",
         (number,),
     )
     answered = [dict(zip(_ANSWER, row, strict=True)) for row in rows]
-    return {"participant": asked.participant, "group": group, "seed": seed, "answered": answered}
+    return {"participant": request.participant, "group": group, "seed": seed, "answered": answered}
 
 
 def _update_participant(
-    connection: sqlite3.Connection, asked: ParticipantRequest, now: float
+    connection: sqlite3.Connection, request: ParticipantRequest, now: float
 ) -> tuple[int, str, int]:
     """Update a participant's record from a request; return number, group and seed.
 
@@ -268,8 +270,8 @@ def _update_participant(
         "questions = iif(length(questions) > ?, questions, json_patch(questions, ?)) "
         "WHERE participant = ? RETURNING number, study_group, seed",
         (
-            *(now, asked.second_tabs, asked.failed, _LONGEST_QUESTIONNAIRE),
-            *(json.dumps(asked.questions), asked.participant),
+            *(now, request.second_tabs, request.failed, _LONGEST_QUESTIONNAIRE),
+            *(json.dumps(request.questions), request.participant),
         ),
     ).fetchone()
     if row is None:  # the secret was valid, so the participant must have existed
@@ -280,7 +282,7 @@ def _update_participant(
 def save(
     connection: sqlite3.Connection,
     trials: Mapping[str, frozenset[str]],
-    asked: SaveRequest,
+    request: SaveRequest,
     now: float,
 ) -> list[str]:
     """Store a participant's first answer to each trial, and return the trials now stored.
@@ -288,14 +290,14 @@ def save(
     Args:
         connection: connection within a transaction.
         trials: group → identifiers of its trials.
-        asked: request with the answers.
+        request: request with the answers.
         now: seconds since 1970.
 
     Raises:
         RequestRefusal: if a trial is not in the participant's group; no answer is stored then.
     """
-    number, group, _ = _update_participant(connection, asked, now)
-    if not all(answer.trial_id in trials[group] for answer in asked.responses):
+    number, group, _ = _update_participant(connection, request, now)
+    if not all(answer.trial_id in trials[group] for answer in request.responses):
         raise RequestRefusal(422, f"Group {group} has no such trial.")
     # Pages repeat unconfirmed answers: only the first answer to a trial is stored
     connection.executemany(
@@ -303,16 +305,16 @@ def save(
         "input, blurs, away_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         [
             (number, now, *(getattr(answer, name) for name in _STORED_FIELDS))
-            for answer in asked.responses
+            for answer in request.responses
         ],
     )
-    return list(dict.fromkeys(answer.trial_id for answer in asked.responses))
+    return list(dict.fromkeys(answer.trial_id for answer in request.responses))
 
 
 def complete(
     connection: sqlite3.Connection,
     trials: Mapping[str, frozenset[str]],
-    asked: ParticipantRequest,
+    request: ParticipantRequest,
     now: float,
 ) -> None:
     """Record that a participant has finished.
@@ -320,7 +322,7 @@ def complete(
     Raises:
         RequestRefusal: if answers are missing.
     """
-    number, group, _ = _update_participant(connection, asked, now)
+    number, group, _ = _update_participant(connection, request, now)
     (saved,) = connection.execute(
         "SELECT count(*) FROM response WHERE number = ?", (number,)
     ).fetchone()

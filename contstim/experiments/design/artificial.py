@@ -114,7 +114,7 @@ class ArtificialParticipants:
         return dict(zip(names, np.exp(logs).round().astype(int).tolist(), strict=True))
 
     def answers(
-        self, number: int, name: str, *, group: int, place: int, seed: int
+        self, number: int, name: str, *, group: int, index: int, seed: int
     ) -> tuple[Response, ...]:
         """Return answers of participant `number` in a group, in the order of presentation.
 
@@ -122,14 +122,14 @@ class ArtificialParticipants:
             number: number that determines the ratings; see `ratings`.
             name: name of the participant.
             group: group whose trials are shown.
-            place: number within the group, from 1; see `presentation`.
+            index: number within the group, from 1; see `presentation`.
             seed: seed of order and sides; see `presentation`.
         """
         rated, times = self.ratings(number), self.times(number)
         answers = []
-        for shown in presentation(self.trials, group=group, participant=place, seed=seed):
-            trial = shown.trial.trial_id
-            fields = (rated[trial], shown.left, shown.position, float(times[trial]))
+        for shown_trial in presentation(self.trials, group=group, participant=index, seed=seed):
+            trial = shown_trial.trial.trial_id
+            fields = (rated[trial], shown_trial.left, shown_trial.position, float(times[trial]))
             answer = Response(name, group, trial, *fields, simulated=True, scale=self.scale)
             answers.append(answer)
         return tuple(answers)
@@ -196,7 +196,7 @@ def simulate_responses(people: ArtificialParticipants, participants: int) -> tup
             index + 1,
             f"{SIMULATED_NAME}{index + 1}",
             group=groups[index % len(groups)],
-            place=index // len(groups) + 1,
+            index=index // len(groups) + 1,
             seed=people.seed,
         )
     )

@@ -26,7 +26,7 @@ def assign_groups(
     *,
     seed: int = 0,
     seconds: float = 60.0,
-    before: Sequence[Mapping[int, int]] = (),
+    earlier_groups: Sequence[Mapping[int, int]] = (),
 ) -> IntArray:
     """Distribute every share evenly over the groups, so that no group sees a text twice.
 
@@ -38,7 +38,8 @@ def assign_groups(
         n_groups: number of groups, at least 1.
         seed: seed of the order.
         seconds: time limit of each search.
-        before: index of an item → its previous 0-based group; of several, the first has priority.
+        earlier_groups: index of an item → its previous 0-based group; of several mappings, the
+            first has priority.
 
     Returns:
         (n_items,) the 0-based group of each item.
@@ -65,8 +66,8 @@ def assign_groups(
     for users in _items_by_text(items).values():
         if len(users) > 1:
             rules += [rule("text", cells, 0, 1) for cells in candidate[users].T]
-    goals: list[FloatArray] = [np.zeros(candidate.size) for _ in (*before, "any")]
-    for goal, groups in zip(goals, before, strict=False):
+    goals: list[FloatArray] = [np.zeros(candidate.size) for _ in (*earlier_groups, "any")]
+    for goal, groups in zip(goals, earlier_groups, strict=False):
         goal[[candidate[item, group] for item, group in groups.items()]] = -1
     solution = solve(Program.of(goals, rules), seconds=seconds)
     if solution is None:
@@ -89,10 +90,12 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
     uneven = {s: n for s, n in Counter(share for share, _ in items).items() if n % n_groups}
     if uneven:
         share, size = next(iter(uneven.items()))
-        others = f", nor can {counted(len(uneven) - 1, 'further kind')}" if len(uneven) > 1 else ""
+        further_kinds = (
+            f", nor can {counted(len(uneven) - 1, 'further kind')}" if len(uneven) > 1 else ""
+        )
         raise InfeasibleError(
             f"{counted(size, 'trial')} of {share} cannot be distributed evenly over "
-            f"{n_groups} groups{others}. Set a number per model pair that is a multiple "
+            f"{n_groups} groups{further_kinds}. Set a number per model pair that is a multiple "
             "of the number of groups (for minimal pairs, of twice that number), or a "
             f"number of groups that divides {size}."
         )

@@ -154,11 +154,11 @@ def build_design(
     unplaced.sort(key=lambda trial: trial.condition is Condition.MINIMAL_PAIR)
     numbers = {"random_per_group": random_per_group, "catch_per_group": catch_per_group}
     _check([*pairs, *triplets], numbers, groups if twins and triplets else None)
-    kept = [] if review is None else _kept_trials(review, unplaced)
-    placed = _place(unplaced, kept, groups, seed=seed, seconds=seconds)
+    kept_trials = [] if review is None else _kept_trials(review, unplaced)
+    placed = _place(unplaced, kept_trials, groups, seed=seed, seconds=seconds)
     fillers = {Condition.RANDOM_NATURAL: random_per_group, Condition.CATCH: catch_per_group}
     counts = Counter({(c, g): n for c, n in fillers.items() for g in range(1, groups + 1)})
-    accepted = [item for trials in kept for item in trials.values()]
+    accepted = [item for trials in kept_trials for item in trials.values()]
     unchanged = _unchanged_fillers(accepted, natural, placed, counts)
     rng = np.random.default_rng([seed, 1])  # independent of the assignment's stream
     rejected = frozenset() if review is None else review.rejected_words
@@ -260,21 +260,25 @@ def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, Revi
                 f"'contstim select {command} --review FILE' first, and give the {kind} that it "
                 f"writes."
             )
-    shown = {trial.trial_id: (trial.sentence_1, trial.sentence_2) for trial in trials}
+    sentences_of = {trial.trial_id: (trial.sentence_1, trial.sentence_2) for trial in trials}
     return [
-        {i: item for i, item in items.items() if shown.get(i, item.sentences) == item.sentences}
+        {
+            i: item
+            for i, item in items.items()
+            if sentences_of.get(i, item.sentences) == item.sentences
+        }
         for items in review.kept(ItemKind.TRIAL)
     ]
 
 
 def _changed_trials(
-    kept: Iterable[ReviewedItem], trials: Sequence[Trial]
+    items: Iterable[ReviewedItem], trials: Sequence[Trial]
 ) -> tuple[ChangedItem, ...]:
     """Find the reasons why kept trials are not in their groups."""
     groups = {trial.trial_id: trial.group for trial in trials}
     texts = Counter(text for trial in trials for text in trial.bare)
     changed = []
-    for item in kept:
+    for item in items:
         group = groups.get(item.item_id)
         if group == item.group:
             continue
@@ -322,9 +326,9 @@ def triplet_trials(triplet: Triplet, *, twins: bool) -> list[Trial]:
     def trial(condition: Condition, kind_1: Kind, kind_2: Kind) -> Trial:
         trial_id = content_id("trial", triplet.triplet_id, kind_1, kind_2)
         models, kinds = (triplet.model_1, triplet.model_2), (kind_1, kind_2)
-        shown = (sentences[kind_1], sentences[kind_2])
+        pair = (sentences[kind_1], sentences[kind_2])
         source = None if Kind.NATURAL in kinds else triplet.natural
-        about = (trial_id, 0, condition, *models, *shown, *kinds, triplet.triplet_id)
+        about = (trial_id, 0, condition, *models, *pair, *kinds, triplet.triplet_id)
         return Trial(*about, source=source)
 
     natural = Condition.NATURAL_SYNTHETIC
@@ -344,14 +348,14 @@ def pair_trial(pair: Pair | ControversialMinimalPair) -> Trial:
     name, models = pair.trial_id, (pair.model_1, pair.model_2)
     if isinstance(pair, ControversialMinimalPair):
         kind = Kind.NATURAL if pair.kind_bad is Kind.CHANGED else Kind.ACCEPTABLE
-        shown = (pair.good, pair.bad, kind, pair.kind_bad, name)
-        return Trial(*(name, 0, Condition.MINIMAL_PAIR, *models, *shown), paradigm=pair.paradigm)
+        fields = (pair.good, pair.bad, kind, pair.kind_bad, name)
+        return Trial(*(name, 0, Condition.MINIMAL_PAIR, *models, *fields), paradigm=pair.paradigm)
     if pair.sentence_1 is None or pair.sentence_2 is None:
         raise InputError(
             f"{pair.trial_id} has no texts. Select pairs from scores with a column 'sentence'."
         )
-    shown = (pair.sentence_1, pair.sentence_2, Kind.NATURAL, Kind.NATURAL, name)
-    return Trial(*(name, 0, Condition.NATURAL_CONTROVERSIAL, *models, *shown))
+    fields = (pair.sentence_1, pair.sentence_2, Kind.NATURAL, Kind.NATURAL, name)
+    return Trial(*(name, 0, Condition.NATURAL_CONTROVERSIAL, *models, *fields))
 
 
 def _item(trial: Trial) -> Item:
@@ -526,8 +530,8 @@ def _lower_words(sentence: Sentence) -> tuple[str, ...]:
 
 
 def _filler(
-    condition: Condition, natural: Sentence, other: Sentence, kind: Kind, group: int
+    condition: Condition, natural: Sentence, filler: Sentence, kind: Kind, group: int
 ) -> Trial:
     """Return a random pair or catch trial; it has no models and no source."""
-    trial_id = content_id("trial", condition, natural, other)
-    return Trial(trial_id, group, condition, "", "", natural, other, Kind.NATURAL, kind, "")
+    trial_id = content_id("trial", condition, natural, filler)
+    return Trial(trial_id, group, condition, "", "", natural, filler, Kind.NATURAL, kind, "")

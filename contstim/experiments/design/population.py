@@ -192,7 +192,7 @@ class TrialPreferences:
         return [group_rows for group_rows in rows_by_group if len(group_rows)]
 
     def draw(
-        self, places: Iterable[IntArray], experiments: int, rng: np.random.Generator
+        self, rows_by_group: Iterable[IntArray], experiments: int, rng: np.random.Generator
     ) -> list[IntArray]:
         """Draw trials for each group, (n_experiments, n_trials), of the same kind at each position.
 
@@ -205,7 +205,7 @@ class TrialPreferences:
         starts = np.cumsum(counts) - counts
         return [
             by_kind[starts[position_kinds] + rng.integers(counts[position_kinds], size=size)]
-            for group_rows in places
+            for group_rows in rows_by_group
             for position_kinds, size in [(kinds[group_rows], (experiments, len(group_rows)))]
         ]
 

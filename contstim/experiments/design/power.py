@@ -172,20 +172,22 @@ def simulate_power(
     for name, number in counts.items():
         if number is not None and number < 1:
             raise InputError(f"`{name}` must be at least 1, got {number}.")
-    places = trials.places(groups)
+    rows_by_group = trials.places(groups)
     if units is None:
-        units = units_for([family_limits(trials, len(places), participants)])
+        units = units_for([family_limits(trials, len(rows_by_group), participants)])
     rng = np.random.default_rng(seed)
     of_populations = tuple(
-        _simulate(trials, places, population, participants, simulations, units, rng)
+        _simulate(trials, rows_by_group, population, participants, simulations, units, rng)
         for population in populations
     )
-    return Power(trials.models, of_populations, simulations, units, len(places), participants)
+    return Power(
+        trials.models, of_populations, simulations, units, len(rows_by_group), participants
+    )
 
 
 def _simulate(
     trials: TrialPreferences,
-    places: Sequence[IntArray],
+    rows_by_group: Sequence[IntArray],
     people: Population,
     participants: int,
     simulations: int,
@@ -200,12 +202,15 @@ def _simulate(
         accuracy = 0.5 + trial_sums / evaluates.sum(axis=0)
     planted = people.name in models
     favourite = models.index(people.name) if planted else int(np.nanargmax(accuracy))
-    masks, order = [evaluates[group_rows] for group_rows in places], np.concatenate(places)
+    masks, order = (
+        [evaluates[group_rows] for group_rows in rows_by_group],
+        np.concatenate(rows_by_group),
+    )
     better, curve = np.zeros((len(models), len(models))), np.zeros(len(order))
     width = 2 * len(models) if units == "crossed" else 1
     size = max(1, _MAX_ANSWERS // (len(order) * participants * width))
     for start in range(0, simulations, size):
-        rows = trials.draw(places, min(size, simulations - start), rng)
+        rows = trials.draw(rows_by_group, min(size, simulations - start), rng)
         answers = [people.answers(group_rows, participants, rng) for group_rows in rows]
         sides = [trials.sides[group_rows] for group_rows in rows]
         better += significantly_better(answers, sides, masks, units)

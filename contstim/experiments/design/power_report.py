@@ -221,7 +221,7 @@ def power_table(power: DesignPower) -> Columns:
             "people": people.name,
             "rivals": people.rivals,
             "model": model,
-            "other": other,
+            "other": rival,
             "expected_accuracy": float(people.accuracy[i]),
             "expected_other": float(people.accuracy[j]),
             "significantly_better": float(people.better[i, j]),
@@ -229,7 +229,7 @@ def power_table(power: DesignPower) -> Columns:
         }
         for scope, of_scope in power.scopes.items()
         for people in of_scope.planned.populations
-        for (i, model), (j, other) in permutations(enumerate(of_scope.planned.models), 2)
+        for (i, model), (j, rival) in permutations(enumerate(of_scope.planned.models), 2)
         if people.name in (model, AS_MEASURED)
     )
 
@@ -272,14 +272,14 @@ def power_figure(power: DesignPower) -> Figure:
     per_group, groups = power.participants, power.groups
     # Numbers of people and groups are integers; the planned size is in both lines.
     people = sorted({max(1, round(factor * per_group)) for factor in _FACTORS})
-    more = sorted({max(1, round(factor * groups)) for factor in _FACTORS})
+    group_numbers = sorted({max(1, round(factor * groups)) for factor in _FACTORS})
     for panel, (scope, of_scope) in zip(panels, power.scopes.items(), strict=False):
         precision = of_scope.precision
         # Before drawing: automatic limits fail if no difference is detectable
         panel.set(title=str(scope), xscale="log", yscale="log", ylim=_Y_LIMITS)
         for sizes, colour, label in (
             ([(groups, n) for n in people], ORANGE, "more people for the same items"),
-            ([(n, per_group) for n in more], BLUE, "more groups, with new items"),
+            ([(n, per_group) for n in group_numbers], BLUE, "more groups, with new items"),
         ):
             detectable = [precision.detectable(*size) for size in sizes]
             panel.plot([g * n for g, n in sizes], detectable, "o-", color=colour, ms=3, label=label)
@@ -290,7 +290,7 @@ def power_figure(power: DesignPower) -> Figure:
         if not np.isfinite(planned):
             panel.text(0.5, 0.5, "none detectable", ha="center", transform=panel.transAxes)
         for axis, ticks in (
-            (panel.xaxis, [per_group * n for n in more]),
+            (panel.xaxis, [per_group * n for n in group_numbers]),
             (panel.yaxis, _DIFFERENCES),
         ):
             axis.set_ticks(ticks, [f"{tick:,g}" for tick in ticks])

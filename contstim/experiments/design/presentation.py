@@ -59,16 +59,16 @@ def presentation(
     # Participants 1 and 2 share a random stream of sides, 3 and 4 the next; the second is mirrored.
     sides = np.random.default_rng([seed, group, (participant - 1) // 2, 0])
     mirrored = participant % 2 == 0
-    left: dict[str, int] = {}
+    left_sides: dict[str, int] = {}
     for condition in Condition:
         members = [trial.trial_id for trial in group_trials if trial.condition == condition]
         # Shuffled 0 1 0 1 … or 1 2 1 2 …: even numbers put sentence_1 on the left. With an odd
         # number of trials, chance decides which side has one more.
         first = np.arange(len(members)) % 2 + int(sides.integers(2))
         for name, side in zip(members, sides.permutation(first), strict=True):
-            left[name] = int(side + mirrored) % 2 + 1
+            left_sides[name] = int(side + mirrored) % 2 + 1
     order = np.random.default_rng([seed, group, participant, 1]).permutation(len(group_trials))
     return tuple(
-        Shown(group_trials[index], left[group_trials[index].trial_id], position)
+        Shown(group_trials[index], left_sides[group_trials[index].trial_id], position)
         for position, index in enumerate(order, start=1)
     )

@@ -50,7 +50,7 @@ LEVEL = 0.05  # level of two-sided tests, and of each of the two one-sided tests
 def significantly_better(
     answers: Sequence[BoolArray],
     sides: Sequence[FloatArray],
-    own: Sequence[BoolArray],
+    evaluates: Sequence[BoolArray],
     units: Units,
 ) -> FloatArray:
     """Count the experiments in which model i is better than model j, (n_models, n_models).
@@ -60,14 +60,14 @@ def significantly_better(
             sentence_2.
         sides: for each group, (n_experiments, n_trials, n_models): 1 if a model prefers sentence_2,
             -1 for sentence_1, 0 for a tie.
-        own: for each group, (n_trials, n_models), which trials evaluate which model.
+        evaluates: for each group, (n_trials, n_models), which trials evaluate which model.
         units: groups, or people and items crossed.
     """
-    n_models, experiments = own[0].shape[1], len(answers[0])
+    n_models, experiments = evaluates[0].shape[1], len(answers[0])
     # The family of `every_contrast`: all pairs of models, then each model with its ceiling
     pairs = list(combinations(range(n_models), 2))
     if units == "crossed":
-        groups, shares = group_jackknives(answers, sides, own), np.ones(len(own))
+        groups, shares = group_jackknives(answers, sides, evaluates), np.ones(len(evaluates))
         family = [Side(*pair) for pair in pairs] + [Side(m, ceiling=True) for m in range(n_models)]
         uncertainties = [uncertainty_of(groups, shares, ACCURACY.lowest, side) for side in family]
         tests = [(uncertainty.estimate, uncertainty.p_values()) for uncertainty in uncertainties]
@@ -77,11 +77,11 @@ def significantly_better(
         )
     else:
         # (n_experiments, n_groups, 2 * n_models): models, then their ceilings
-        means = np.stack(list(map(group_means, answers, sides, own)), axis=1)
+        means = np.stack(list(map(group_means, answers, sides, evaluates)), axis=1)
         first, second = np.array([*pairs, *((m, n_models + m) for m in range(n_models))]).T
         pair_differences = np.moveaxis(means[..., first] - means[..., second], 1, 2)
         differences = np.nansum(pair_differences, axis=2)
-        p_values = signed_rank_p_values(pair_differences.reshape(-1, len(own))).reshape(
+        p_values = signed_rank_p_values(pair_differences.reshape(-1, len(evaluates))).reshape(
             differences.shape
         )
     significant = adjusted(p_values) < FALSE_DISCOVERY_RATE
@@ -93,11 +93,11 @@ def significantly_better(
 
 
 def group_jackknives(
-    answers: Sequence[BoolArray], sides: Sequence[FloatArray], own: Sequence[BoolArray]
+    answers: Sequence[BoolArray], sides: Sequence[FloatArray], evaluates: Sequence[BoolArray]
 ) -> list[GroupJackknife]:
     """Return jackknives of the accuracies of many experiments; see `significantly_better`."""
     groups, items = [], 0
-    for group_answers, model_sides, mask in zip(answers, sides, own, strict=True):
+    for group_answers, model_sides, mask in zip(answers, sides, evaluates, strict=True):
         chosen, agreement = _choices_and_agreement(group_answers)
         agreements = (1 + chosen[:, :, None] * model_sides.swapaxes(1, 2)[:, None]) / 2
         numbers = items + np.arange(len(mask))
@@ -106,7 +106,7 @@ def group_jackknives(
     return groups
 
 
-def group_means(answers: BoolArray, sides: FloatArray, own: BoolArray) -> FloatArray:
+def group_means(answers: BoolArray, sides: FloatArray, evaluates: BoolArray) -> FloatArray:
     """Return a group's accuracies and lower noise ceilings, (n_experiments, 2 * n_models).
 
     nan if the group has no trial of a model, and for the ceilings of groups of one. Args are those
@@ -115,7 +115,7 @@ def group_means(answers: BoolArray, sides: FloatArray, own: BoolArray) -> FloatA
     chosen, other_agreement = (x.mean(axis=1)[..., None] for x in _choices_and_agreement(answers))
     with np.errstate(invalid="ignore", divide="ignore"):
         means = [
-            (agreement * own).sum(axis=1) / own.sum(axis=0)
+            (agreement * evaluates).sum(axis=1) / evaluates.sum(axis=0)
             for agreement in ((1 + chosen * sides) / 2, other_agreement)
         ]
     return np.concatenate(means, axis=1)
@@ -313,8 +313,8 @@ def measure_precision(
         pair: indices of two models; all pairs by default.
         seed: seed of the simulation.
     """
-    rng, people, places = np.random.default_rng(seed), max(2, participants), trials.places()
-    masks = [trials.evaluates[group_rows] for group_rows in places]
+    rng, people, rows_by_group = np.random.default_rng(seed), max(2, participants), trials.places()
+    masks = [trials.evaluates[group_rows] for group_rows in rows_by_group]
     has = np.array([mask.any(axis=0) for mask in masks])  # (n_groups, n_models)
     pairs = [pair] if pair else list(combinations(range(len(trials.models)), 2))
     pairs = [(i, j) for i, j in pairs if (has[:, i] & has[:, j]).any()]
@@ -322,7 +322,7 @@ def measure_precision(
         return Precision(*np.full((6, 1), np.nan))
     parts, freedoms = [], []
     for population in populations:
-        rows = trials.draw(places, -(-_N_EXPERIMENTS // len(populations)), rng)
+        rows = trials.draw(rows_by_group, -(-_N_EXPERIMENTS // len(populations)), rng)
         answers = [population.answers(group_rows, people, rng) for group_rows in rows]
         groups = group_jackknives(answers, [trials.sides[group_rows] for group_rows in rows], masks)
         blocks = [blocks_of(groups, np.ones(len(groups)), Side(*pair)) for pair in pairs]
@@ -344,7 +344,7 @@ def measure_precision(
         answers,
         spare_trials,
         np.ones(len(pairs)),
-        np.array([_widest_difference(trials, places, *pair) for pair in pairs]),
+        np.array([_widest_difference(trials, rows_by_group, *pair) for pair in pairs]),
     )
     median = np.median(np.concatenate(freedoms, axis=1), axis=1)
     normal = [nominal.freedom(int(n), people)[k] for k, n in enumerate(groups_of)]
@@ -353,11 +353,11 @@ def measure_precision(
 
 
 def _widest_difference(
-    trials: TrialPreferences, places: Sequence[IntArray], i: int, j: int
+    trials: TrialPreferences, rows_by_group: Sequence[IntArray], i: int, j: int
 ) -> float:
     """Return the largest possible difference of two models' accuracies."""
     differences = []
-    for group_rows in places:
+    for group_rows in rows_by_group:
         mask = trials.evaluates[group_rows][:, [i, j]]
         if mask.any(axis=0).all():
             shares = trials.sides[group_rows][:, [i, j]] * mask / mask.sum(axis=0)

@@ -159,9 +159,12 @@ def _roles(
 def _sources(trials: Iterable[Trial]) -> dict[tuple[Condition, Kind], int]:
     sentences: dict[tuple[Condition, Kind], set[Sentence]] = {}
     for trial in trials:
-        for kind, shown in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2)):
-            sentences.setdefault((trial.condition, kind), set()).add(shown)
-    return {key: len(shown) for key, shown in sorted(sentences.items(), key=lambda entry: entry[0])}
+        for kind, sentence in ((trial.kind_1, trial.sentence_1), (trial.kind_2, trial.sentence_2)):
+            sentences.setdefault((trial.condition, kind), set()).add(sentence)
+    return {
+        key: len(distinct)
+        for key, distinct in sorted(sentences.items(), key=lambda entry: entry[0])
+    }
 
 
 def _balance(trials: Sequence[Trial], frequencies: WordFrequencies) -> FloatArray:
@@ -187,8 +190,8 @@ def summary_report(summary: DesignSummary) -> Report:
         ("expected minutes", *(f"{minutes:.1f}" for minutes in summary.minutes)),
     ]
     roles = [
-        (condition, role, pairs or "none", least if least == most else f"{least}–{most}")
-        for (condition, role), (pairs, least, most) in summary.roles.items()
+        (condition, role, pairs or "none", least if least == largest else f"{least}–{largest}")
+        for (condition, role), (pairs, least, largest) in summary.roles.items()
     ]
     sources = [(condition, kind, n) for (condition, kind), n in summary.sources.items()]
     balance = [
@@ -223,24 +226,26 @@ def summary_figure(summary: DesignSummary) -> Figure:
 
     figure = new_figure(9, 6)
     upper, lower = figure.subfigures(2, 1, squeeze=False).ravel()
-    left, right = upper.subplots(1, 2)
+    left_panel, right_panel = upper.subplots(1, 2)
     # A bar for each group, with stacked conditions.
     groups = np.arange(1, summary.groups + 1)
     bottom = np.zeros(summary.groups)
     for condition, counts in summary.counts.items():
-        left.bar(groups, counts, bottom=bottom, label=condition)
+        left_panel.bar(groups, counts, bottom=bottom, label=condition)
         bottom += counts
-    left.set(xlabel="group", ylabel="trials")
-    left.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
-    left.set_title(f"{counted(max(1, round(max(summary.minutes))), 'minute')} per participant")
-    left.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    left_panel.set(xlabel="group", ylabel="trials")
+    left_panel.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
+    left_panel.set_title(
+        f"{counted(max(1, round(max(summary.minutes))), 'minute')} per participant"
+    )
+    left_panel.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     names = [f"{condition}: {kind}" for condition, kind in summary.sources]
-    bars = right.barh(names, list(summary.sources.values()))
-    right.bar_label(bars, padding=2, fontsize="small")
-    right.margins(x=0.12)
-    right.invert_yaxis()
-    right.set(xlabel="distinct sentences", title="sentences by source")
-    right.tick_params(axis="y", labelsize="small")
+    bars = right_panel.barh(names, list(summary.sources.values()))
+    right_panel.bar_label(bars, padding=2, fontsize="small")
+    right_panel.margins(x=0.12)
+    right_panel.invert_yaxis()
+    right_panel.set(xlabel="distinct sentences", title="sentences by source")
+    right_panel.tick_params(axis="y", labelsize="small")
     # A panel for each measure, a row for each condition. The dots of a trial's two sentences are
     # shifted, because balanced ones would overlap.
     heights = np.arange(len(summary.balance))

@@ -84,10 +84,11 @@ def _instructions(trials: Sequence[Trial], groups: int) -> Iterator[str]:
     counts = Counter(
         (trial.group, trial.shown) for trial in trials if trial.kind_1 is Kind.INSTRUCTION
     )
-    for shown in {shown: None for _, shown in counts}:
+    for instruction in {sentences: None for _, sentences in counts}:
         for group in range(1, groups + 1):
-            if counts[group, shown] != 1:
-                yield f"{shown[0]!r} is asked {counts[group, shown]} times in group {group}, not 1"
+            if counts[group, instruction] != 1:
+                times = counts[group, instruction]
+                yield f"{instruction[0]!r} is asked {times} times in group {group}, not 1"
 
 
 def _comparisons(

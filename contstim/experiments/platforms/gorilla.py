@@ -84,13 +84,13 @@ def export_gorilla(
     with template_path("gorilla.csv") as default_template:
         table = read_csv(settings.template or default_template)
     rows = cells_by_name(table)
-    display, left, right = (
+    display, left_column, right_column = (
         _column(source, rows[0], name) for name in (_DISPLAY, settings.left, settings.right)
     )
-    if left == right:
+    if left_column == right_column:
         raise InputError(
-            f"{source}: the left and the right sentence must be in two columns, got {left!r} for "
-            "both."
+            f"{source}: the left and the right sentence must be in two columns, got "
+            f"{left_column!r} for both."
         )
     # The exported trials replace the rows of the trial's display, which must be contiguous
     displays = [row[display].strip() for row in rows]
@@ -114,8 +114,8 @@ def export_gorilla(
         trial_rows = [
             {
                 **rows[first],
-                left: row["left_sentence"],
-                right: row["right_sentence"],
+                left_column: row["left_sentence"],
+                right_column: row["right_sentence"],
                 "trial_id": row["trial_id"],
                 "list_name": row["list_name"],
                 "shown_left": row["left"],
@@ -125,7 +125,7 @@ def export_gorilla(
         sheet = [*rows[:first], *trial_rows, *rows[first + number :]]
         folder.rows(f"{list_rows[0]['list_name']}.csv", sheet, columns)
     folder.lists(lists)
-    about = {"left": left, "right": right}
+    about = {"left": left_column, "right": right_column}
     folder.readme(lists=len(lists), **about, **button_facts(trials[0].scale, settings.language))
     return folder.finish(seed=settings.seed, columns=columns)
 
@@ -194,7 +194,7 @@ def _read_answers(
             yield row
             continue
         try:
-            participant, button, trial_id, left = (_one_value(row, names) for names in columns)
+            participant, button, trial_id, left_side = (_one_value(row, names) for names in columns)
         except InputError as error:
             yield UnreadableRow(str(error))
             continue
@@ -206,7 +206,7 @@ def _read_answers(
         cells = {
             "participant": participant,
             "trial_id": trial_id,
-            "left": left,
+            "left": left_side,
             "row": row.cells,
         }
         if pressed := _BUTTON.fullmatch(button):

@@ -111,24 +111,24 @@ def stimulus_lists(
             {
                 "list_name": f"L{number:0{width}}",
                 "group": group,
-                "position": shown.position,
-                "trial_id": shown.trial.trial_id,
-                "condition": str(shown.trial.condition),
-                "left": shown.left,
-                "left_sentence": show(left),
-                "right_sentence": show(right),
+                "position": shown_trial.position,
+                "trial_id": shown_trial.trial.trial_id,
+                "condition": str(shown_trial.trial.condition),
+                "left": shown_trial.left,
+                "left_sentence": show(left_text),
+                "right_sentence": show(right_text),
             }
-            for shown in presentation(trials, group=group, participant=participant, seed=seed)
-            for left, right in [sides(shown)]
+            for shown_trial in presentation(trials, group=group, participant=participant, seed=seed)
+            for left_text, right_text in [sides(shown_trial)]
         ]
         for number, (group, participant) in enumerate(group_participants, start=1)
     ]
 
 
-def sides(shown: Shown) -> tuple[str, str]:
+def sides(shown_trial: Shown) -> tuple[str, str]:
     """Return the texts displayed on the left and on the right."""
-    first, second = shown.trial.shown
-    return (first, second) if shown.left == 1 else (second, first)
+    first, second = shown_trial.trial.shown
+    return (first, second) if shown_trial.left == 1 else (second, first)
 
 
 def check_trials(trials: Sequence[Trial]) -> None:

@@ -112,13 +112,13 @@ def timing_tag(tag: str) -> str:
 def _format_question(
     tag: str, row: Mapping[str, object], question: str, buttons: Sequence[str], *, timing: bool
 ) -> list[str]:
-    left, right = row["left_sentence"], row["right_sentence"]
+    left_text, right_text = row["left_sentence"], row["right_sentence"]
     cell = '<td style="width:50%;padding:1em;text-align:center;vertical-align:middle">'
     lines = [
         "[[Question:MC:SingleAnswer:Horizontal]]",
         f"[[ID:{tag}]]",
         # Only a table of one row gives two columns without a style sheet
-        f'<table style="width:100%"><tr>{cell}{left}</td>{cell}{right}</td></tr></table>'
+        f'<table style="width:100%"><tr>{cell}{left_text}</td>{cell}{right_text}</td></tr></table>'
         f"<p>{as_html(question)}</p>",
         "[[AdvancedChoices]]",
     ]

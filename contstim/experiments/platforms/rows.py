@@ -136,8 +136,8 @@ def _record(
     lines: Sequence[str], at: int, delimiter: str, header: Sequence[str], footer: str | None
 ) -> tuple[list[str] | str, int]:
     """The cells of the record that begins at a line, or why it is unreadable; how many lines."""
-    rest = (lines[index] for index in range(at, len(lines)))
-    reader = csv.reader(rest, delimiter=delimiter, strict=True)
+    remaining_lines = (lines[index] for index in range(at, len(lines)))
+    reader = csv.reader(remaining_lines, delimiter=delimiter, strict=True)
     try:
         cells = [cell.strip() for cell in next(reader)]
         # A row may end in more separators than the header, but has no value without a name

@@ -145,9 +145,9 @@ def _parse_question(cells: Mapping[str, str], language: str) -> Question:
             raise _CellError(column, f"{filled.get(column, '')!r}: {error}") from None
     languages = (language, language.partition("-")[0])
     worded = (filled[name] for code in languages if (name := f"question_{code}") in filled)
-    shown = (options[name] for code in languages if (name := f"options_{code}") in options)
+    labels = (options[name] for code in languages if (name := f"options_{code}") in options)
     values["question"] = next(worded, values["question"])
-    values["shown"] = next(shown, {}).get("choices", ())
+    values["shown"] = next(labels, {}).get("choices", ())
     values["optional"] = values["optional"] == "yes"
     del values["options"]
     return Question(**values, **options["options"])

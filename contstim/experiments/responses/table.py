@@ -305,11 +305,11 @@ def read_responses(
     return tuple(replace(row, scale=scale) for row in rows)
 
 
-def scale_of(what: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scale:
+def scale_of(source: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scale:
     """Return the scale of answers that do not name it: that of the trials.
 
     Args:
-        what: source of the answers, for messages.
+        source: source of the answers, for messages.
         trials: trials that were shown.
         ratings: all ratings.
 
@@ -322,7 +322,7 @@ def scale_of(what: str, trials: Iterable[Trial], ratings: Iterable[int]) -> Scal
     distinct = {*ratings} - {UNRATED}
     if 2 in distinct and distinct <= {*Scale.CHOICE.answers}:
         raise InputError(
-            f"All ratings of {what} are 1 or 2, which may be choices or ratings of "
+            f"All ratings of {source} are 1 or 2, which may be choices or ratings of "
             f"confidence. Set `scale`: {Scale.CHOICE} for {Scale.CHOICE.meaning}, "
             f"{Scale.CONFIDENCE} for {Scale.CONFIDENCE.meaning}."
         )

@@ -48,11 +48,11 @@ class WatchedParticipants(ArtificialParticipants):
     drawn: dict[tuple[int, str], tuple[Response, ...]] = field(default_factory=dict)
 
     def answers(
-        self, number: int, name: str, *, group: int, place: int, seed: int
+        self, number: int, name: str, *, group: int, index: int, seed: int
     ) -> tuple[Response, ...]:
         if (number, name) not in self.drawn:
             chance = random.Random(f"{number} {name}")
-            own = super().answers(number, name, group=group, place=place, seed=seed)
+            own = super().answers(number, name, group=group, index=index, seed=seed)
             self.drawn[number, name] = tuple(_watched(each, chance) for each in own)
         return self.drawn[number, name]
 
@@ -105,7 +105,7 @@ def faults(
         answer
         for n in numbers
         for name, group, seed in [[joined[n][k] for k in ("participant", "group", "seed")]]
-        for answer in people.answers(n, name, group=int(group), place=1, seed=seed)
+        for answer in people.answers(n, name, group=int(group), index=1, seed=seed)
     ]
     kept = import_collected([database], people.trials).responses
     order = [(names[answer.participant], answer.position) for answer in kept]

@@ -67,9 +67,9 @@ def test_as_many_items_stay_in_their_groups_as_in_any_assignment(
     ]
     if not kept:
         with pytest.raises(InfeasibleError, match=r"cannot be assigned|occurs in \d+ trials"):
-            assign_groups(items, n_groups, before=[before])
+            assign_groups(items, n_groups, earlier_groups=[before])
         return
-    groups = assign_groups(items, n_groups, before=[before]).tolist()
+    groups = assign_groups(items, n_groups, earlier_groups=[before]).tolist()
     assert holds(items, groups, n_groups)
     assert sum(groups[i] == g for i, g in before.items()) == max(kept)
 

@@ -332,7 +332,7 @@ def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
         InputError: if they have none.
     """
     people, trials = len(rated.participants), rated.n_trials
-    lacking = {
+    problems = {
         f"Too few participants to estimate their variance: {counted(people, 'participant')}": people
         < 2,
         "Each participant rated one trial, and cannot be distinguished from trials": all(
@@ -340,9 +340,9 @@ def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
         ),
     }
     if settings.people == "none":
-        lacking = {}
+        problems = {}
     if settings.items:
-        lacking |= {
+        problems |= {
             f"The variance of trials cannot be estimated from {counted(trials, 'trial')}": trials
             < 2,
             "No trial was rated by two participants, so the variance of trials cannot be "
@@ -354,5 +354,5 @@ def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
                 all((group.ratings == group.ratings[0]).all() for group in rated.groups)
             ),
         }
-    for why in (why for why, is_so in lacking.items() if is_so):
+    for why in (why for why, is_so in problems.items() if is_so):
         raise InputError(f"{why}. Fit without effects of participants or items, or add data.")
