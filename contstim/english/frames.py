@@ -57,12 +57,12 @@ def verb_uses(
     letters = [_letter(w.lower(), tag, kind(w, tag)) for w, tag in zip(words, tags, strict=True)]
     uses = {}
     for index in (i for i, tag in enumerate(tags) if tag.startswith("VV")):
-        before, after = "".join(letters[:index]), "".join(letters[index + 1 :])
-        use = next(use for pattern, use in _AFTER.items() if re.match(pattern, after))
-        if letters[index] == "n" and not before.endswith("h"):
-            if before.endswith("b") or not re.match(_PHRASE, after):
+        tags_before, tags_after = "".join(letters[:index]), "".join(letters[index + 1 :])
+        use = next(use for pattern, use in _AFTER.items() if re.match(pattern, tags_after))
+        if letters[index] == "n" and not tags_before.endswith("h"):
+            if tags_before.endswith("b") or not re.match(_PHRASE, tags_after):
                 use = "object-infinitive" if use == "infinitive" else "passive"
-        elif use == "nothing" and re.search(_OBJECT_BEFORE, before):
+        elif use == "nothing" and re.search(_OBJECT_BEFORE, tags_before):
             use = "something"
         uses[index] = use
     return uses

@@ -166,18 +166,18 @@ class Grammar:
         self.words: dict[Symbol, tuple[Entry, ...]] = {}
         self.mass: dict[Symbol, float] = {}
         groups = [
-            (left, list(alternatives))
-            for left, alternatives in itertools.groupby(all_rules, key=lambda rule: rule.left)
+            (pattern, list(alternatives))
+            for pattern, alternatives in itertools.groupby(all_rules, key=lambda rule: rule.left)
         ]
         # Features that some rule for a category uses
         self._declared: dict[str, set[str]] = {}
-        for left, _ in groups:
-            self._declared.setdefault(left.category, set()).update(dict(left.features))
+        for pattern, _ in groups:
+            self._declared.setdefault(pattern.category, set()).update(dict(pattern.features))
         # Consecutive rules with the same left side: it is unified once for all of them
         self._rules: dict[str, list[tuple[Pattern, list[Expansion]]]] = {}
-        for left, alternatives in groups:
+        for pattern, alternatives in groups:
             expansions = [self._expansion(rule) for rule in alternatives]
-            self._rules.setdefault(left.category, []).append((left, expansions))
+            self._rules.setdefault(pattern.category, []).append((pattern, expansions))
 
     def _expansion(self, rule: GrammarRule) -> Expansion:
         words = [child for child in rule.right if child.category not in self._declared]
@@ -215,12 +215,12 @@ class Grammar:
         weights: dict[tuple[Symbol, ...], float] = {}
         mass = 0.0
         features = dict(symbol.features)
-        for left, alternatives in self._rules[symbol.category]:
-            binding = unify(left, features)
+        for pattern, alternatives in self._rules[symbol.category]:
+            binding = unify(pattern, features)
             if binding is None:
                 continue
             # Variables of the left side that the symbol does not specify remain unbound
-            absent = left.variables - binding.keys()
+            absent = pattern.variables - binding.keys()
             for rule in alternatives:
                 # The bindings of a rule share its weight in proportion to the mass of their heads
                 masses = dict(self._expand_rule(rule, binding, absent))

@@ -321,13 +321,13 @@ class _Reader:
                 yield form, features | {"form": persons[:1], "agr": persons[1:]}
             return
         # Only the first word of a multi-word verb ("look at") is inflected
-        head, space, rest = lemma.partition(" ")
+        head, space, particles = lemma.partition(" ")
         regular = {"past": add_ed, "part": add_ed, "ing": add_ing}
-        forms = {name: add(head) + space + rest for name, add in regular.items()}
+        forms = {name: add(head) + space + particles for name, add in regular.items()}
         # With fewer than three irregular forms, the remaining ones are regular
         forms |= dict(zip(forms, irregular, strict=False))
         # "have" is the only verb except "be" with an irregular third person
-        third = "has" if lemma == "have" else add_s(head) + space + rest
+        third = "has" if lemma == "have" else add_s(head) + space + particles
         # The same spelling twice. After "to" or a modal it fits all persons, but as a present tense
         # not he, she or it
         yield lemma, features | {"form": ("base",), "agr": PERSONS}

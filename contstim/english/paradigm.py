@@ -121,8 +121,8 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
             raise ValueError(
                 "prefix = 'two' needs 'critical', and 'critical' needs prefix = 'two'."
             )
-        for *shown, hidden in self.versions:
-            for which, items in zip(("good", "bad"), shown, strict=True):
+        for *good_and_bad, hidden in self.versions:
+            for which, items in zip(("good", "bad"), good_and_bad, strict=True):
                 names = [item.name for item in items]
                 # The bad sentence may use the good one's names, hidden items may not
                 if twice := sorted({*names} & {item.name for item in hidden}):
@@ -140,8 +140,8 @@ class Paradigm(BaseModel, strict=True, extra="forbid", frozen=True):
             Template(text).safe_substitute({name: str(value) for name, value in values.items()})
             for text in (self.good, self.bad, self.hidden)
         )
-        shown = _read_good(good)
-        return shown, _read_bad(bad, shown), _read_good(hidden) if hidden else ()
+        good_items = _read_good(good)
+        return good_items, _read_bad(bad, good_items), _read_good(hidden) if hidden else ()
 
 
 def read_paradigms(path: Path | str) -> list[Paradigm]:

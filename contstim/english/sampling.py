@@ -128,8 +128,8 @@ class Sampler:
             return self.lengths(children[0])
         if children not in self._suffixes:
             # Rules share their last children, so each suffix is computed once
-            first, rest = self.lengths(children[0]), self.suffix(children[1:])
-            self._suffixes[children] = convolve(first, rest)
+            first, later_lengths = self.lengths(children[0]), self.suffix(children[1:])
+            self._suffixes[children] = convolve(first, later_lengths)
         return self._suffixes[children]
 
     def draw(
@@ -183,20 +183,20 @@ class Sampler:
         if not self.suffix(children)[words]:
             return []
         return [
-            ((n_first, *rest), first[n_first] * weight)
+            ((n_first, *later_lengths), first[n_first] * weight)
             # Every symbol derives at least one word, so the others need some
             for n_first in range(1, words)
             if first[n_first]
-            for rest, weight in self._splits(children[1:], words - n_first)
+            for later_lengths, weight in self._splits(children[1:], words - n_first)
         ]
 
 
-def convolve(left: Lengths, right: Lengths) -> Lengths:
+def convolve(first: Lengths, second: Lengths) -> Lengths:
     """Return the distribution of the sum of two lengths, truncated at `LONGEST`."""
-    total = [0.0] * (LONGEST + 1)  # total[n] = sum over i of left[i] * right[n - i]
-    for i, p in enumerate(left):
+    total = [0.0] * (LONGEST + 1)  # total[n] = sum over i of first[i] * second[n - i]
+    for i, p in enumerate(first):
         if p:
-            for j, q in enumerate(right[: LONGEST + 1 - i]):
+            for j, q in enumerate(second[: LONGEST + 1 - i]):
                 total[i + j] += p * q
     return tuple(total)
 

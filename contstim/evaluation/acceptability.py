@@ -212,7 +212,7 @@ def _average_repetitions(
     judged: dict[Sentence, list[float]] = {}
     for sentence, value in zip(sentences.values(), values.tolist(), strict=True):
         judged.setdefault(sentence, []).extend([] if math.isnan(value) else [value])
-    means = np.array([float(np.mean(known)) if known else math.nan for known in judged.values()])
+    means = np.array([float(np.mean(values)) if values else math.nan for values in judged.values()])
     return {str(row): sentence for row, sentence in enumerate(judged)}, means
 
 
@@ -220,7 +220,7 @@ def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
     readers = dict.fromkeys(("gramm_id", "ungramm_id"), (cell_text, "text"))
     good, bad = parsed_columns(path, table, readers)
     nothing = [""] * len(good)
-    others = (table.get(name, nothing) for name in ("phenomenon", "dataset", "discard"))
+    optional_columns = (table.get(name, nothing) for name in ("phenomenon", "dataset", "discard"))
     # Without a phenomenon, the pair is named by the two sentence types that it contrasts
     return tuple(
         JudgedPair(
@@ -230,7 +230,7 @@ def _pairs_of_table(path: Path, table: Table) -> tuple[JudgedPair, ...]:
             source=str(source or ""),
             discarded=not is_missing(m) and str(m).strip().lower() not in _NOT_DISCARDED,
         )
-        for a, u, phenomenon, source, m in zip(good, bad, *others, strict=True)
+        for a, u, phenomenon, source, m in zip(good, bad, *optional_columns, strict=True)
     )
 
 

@@ -106,18 +106,18 @@ def acceptability_tables(evaluation: AcceptabilityEvaluation) -> dict[str, Colum
 
 
 def _difference_rows(
-    evaluation: AcceptabilityEvaluation, apart: Apart, at: str, *deltas_of: str
+    evaluation: AcceptabilityEvaluation, pairs_by_kind: Apart, at: str, *deltas_of: str
 ) -> Columns:
     """Build a row for each pair that passes on one side and fails on the other.
 
     Args:
         evaluation: evaluation of the pairs.
-        apart: row numbers of the pairs.
+        pairs_by_kind: row numbers of the pairs.
         at: column of the criterion (if models differ) or of the model (if criteria differ).
         deltas_of: columns with the names of the models whose deltas are included.
     """
     rows: list[dict[str, Any]] = []
-    for kind, pairs in apart.items():
+    for kind, pairs in pairs_by_kind.items():
         about = dict(zip((at, "passes", "fails"), kind, strict=True))
         models = [(f"delta_{n}", evaluation.models.index(about[n])) for n in deltas_of]
         rows += [
@@ -150,13 +150,13 @@ def _parts(
         yield from (Heading("By phenomenon"), criteria_table(evaluation, by="phenomenon"))
     elif phenomena > _MOST_ROWS:
         yield Paragraph(f"phenomena.csv lists {phenomena:,} phenomena.")
-    for heading, at, apart in (
+    for heading, at, pairs_by_kind in (
         ("Pairs on which models differ", "criterion", models_apart(evaluation)),
         ("Pairs on which criteria differ", "model", criteria_apart(evaluation)),
     ):
         rows = [
             (*kind, len(pairs), int(evaluation.disputed[pairs].sum()))
-            for kind, pairs in apart.items()
+            for kind, pairs in pairs_by_kind.items()
             if len(pairs)
         ]
         if rows:

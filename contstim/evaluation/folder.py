@@ -117,7 +117,7 @@ def _models_table(models: Sequence[Scorer]) -> Table:
         for m, c in ((model, model.convention) for model in models)
     ]
     if all(name == specification for name, specification, *_ in rows):
-        header, rows = [header[0], *header[2:]], [[name, *others] for name, _, *others in rows]
+        header, rows = [header[0], *header[2:]], [[name, *cells] for name, _, *cells in rows]
     return Table(header, rows, texts=len(header))
 
 
@@ -142,7 +142,7 @@ def page_table(
     columns: Columns,
     names: Mapping[str, str] | None = None,
     *,
-    most: int | None = None,
+    max_rows: int | None = None,
     **having: str,
 ) -> Table:
     """Format a table for pages and terminals.
@@ -153,7 +153,7 @@ def page_table(
     Args:
         columns: columns of the table.
         names: names → headings of the columns to show; by default all, with their names.
-        most: maximum number of rows; by default all.
+        max_rows: maximum number of rows; by default all.
         having: required values of further columns, to select rows.
     """
     headings = names or {n: n for n in columns if not n.endswith((": low", ": high"))}
@@ -162,7 +162,7 @@ def page_table(
     texts = 0
     while texts < len(headings) and all(isinstance(c, str) for c in columns[list(headings)[texts]]):
         texts += 1
-    cells = [[_page_cell(columns, name, row) for name in headings] for row in rows[:most]]
+    cells = [[_page_cell(columns, name, row) for name in headings] for row in rows[:max_rows]]
     return Table(list(headings.values()), cells, texts)
 
 

@@ -161,7 +161,7 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
         sentences = counted(len({omission.sentence for omission in left_out}), "sentence")
         yield Heading("Left out")
         yield Paragraph(f"Not all models can score {sentences} (left_out.csv).")
-        yield page_table(tables["left_out"], most=_SHOWN)
+        yield page_table(tables["left_out"], max_rows=_SHOWN)
     judged_paradigms = evaluation.people.keys() & (full.paradigms if full else ())
     if judged_paradigms:
         people = [evaluation.people[paradigm] for paradigm in sorted(judged_paradigms)]

@@ -206,18 +206,20 @@ def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
         return PairTable(rows, columns, collection, is_known=True)
     if not fitting and (table := find_pairs(file, rows)):
         return table
-    known = (f"{name} ({', '.join(filter(None, parts))})" for name, parts in COLLECTIONS.items())
+    collections = (
+        f"{name} ({', '.join(filter(None, parts))})" for name, parts in COLLECTIONS.items()
+    )
     raise InputError(
         f"{file} has the columns {listed(rows[0], 50)}, which are those of "
         f"{' and '.join(fitting.values()) or 'no known collection'}. The known "
-        f"collections have {'; '.join(known)}. {REMEDY}."
+        f"collections have {'; '.join(collections)}. {REMEDY}."
     )
 
 
 def _refuse_unsegmented(file: Path, pairs: Sequence[MinimalPair]) -> None:
     """Refuse a file if most sentences are one word in a script without spaces."""
     words = [side.words for pair in pairs for side in (pair.good, pair.bad)]
-    single = [first for first, *rest in words if not rest and _UNSPACED.search(first)]
+    single = [first for first, *further in words if not further and _UNSPACED.search(first)]
     if 2 * len(single) > len(words):
         raise InputError(
             f"{file}: {len(single):,} of {len(words):,} sentences, such as {single[0]!r}, "
@@ -256,8 +258,8 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
     def sides(method: Method) -> tuple[Continuation, Continuation] | None:
         name = method.replace("-", "_")
         fields = [
-            [f"{name}_{part}" for part in PREFIX_FIELDS[name] if not part.endswith(other)]
-            for other in ("_bad", "_good")
+            [f"{name}_{part}" for part in PREFIX_FIELDS[name] if not part.endswith(ending)]
+            for ending in ("_bad", "_good")
         ]
         # By the flag of the row, or without one by the presence of fields
         has_fields = any(field in row for side in fields for field in side)

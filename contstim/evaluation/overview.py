@@ -196,8 +196,8 @@ def context_gain(scorer: Scorer, *, n: int, seconds: float) -> ContextGain | Non
     """
     if not scorer.candidate_contexts():
         return None
-    best, *others = context_scores(scorer, scorable_sentences(scorer, n), seconds=seconds)
-    current = next(score for score in (best, *others) if score.is_read)
+    best, *alternatives = context_scores(scorer, scorable_sentences(scorer, n), seconds=seconds)
+    current = next(score for score in (best, *alternatives) if score.is_read)
     return ContextGain(current.text, best.text, best.mean - current.mean)
 
 

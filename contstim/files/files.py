@@ -98,12 +98,12 @@ def reading(source: object, error: type[ContstimError] = InputError) -> Iterator
 
 
 @contextmanager
-def decoding(path: Path | str, what: str) -> Iterator[None]:
+def decoding(path: Path | str, kind: str) -> Iterator[None]:
     """Convert the many kinds of errors of a reader of binary files to `InputError`.
 
     Args:
         path: path of the file.
-        what: expected content, as a phrase after "is not".
+        kind: expected content, as a phrase after "is not".
 
     Raises:
         InputError: if the file cannot be read or has other content.
@@ -115,7 +115,7 @@ def decoding(path: Path | str, what: str) -> Iterator[None]:
             raise
         except Exception as error:  # damaged files raise nearly anything
             reason = str(error) or type(error).__name__
-            raise InputError(f"{path} is not {what}: {reason}.") from error
+            raise InputError(f"{path} is not {kind}: {reason}.") from error
 
 
 def refuse_device(path: Path | str) -> None:

@@ -406,14 +406,16 @@ def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     return columns
 
 
-def listed(names: Iterable[object], most: int = 12) -> str:
+def listed(names: Iterable[object], max_names: int = 12) -> str:
     """Join the first dozen names with commas, for messages."""
     texts = [str(name) for name in names]
-    return ", ".join(texts[:most]) + (f", … ({len(texts):,} in all)" if len(texts) > most else "")
+    return ", ".join(texts[:max_names]) + (
+        f", … ({len(texts):,} in all)" if len(texts) > max_names else ""
+    )
 
 
 def parsed(
-    path: Path | str, name: str, cells: Iterable[Any], parse: Callable[[Any], _Value], what: str
+    path: Path | str, name: str, cells: Iterable[Any], parse: Callable[[Any], _Value], noun: str
 ) -> list[_Value]:
     """Parse the cells of a column.
 
@@ -423,7 +425,7 @@ def parsed(
         cells: cells from `read_table`.
         parse: parser of a cell, such as `number`, `text` or `Sentence.parse`; its ValueError is
             reported with the row.
-        what: expected content of a cell, as a phrase after "is not a".
+        noun: expected content of a cell, as a phrase after "is not a".
 
     Raises:
         InputError: if a cell cannot be parsed (names row, from 0, and column).
@@ -435,7 +437,7 @@ def parsed(
         except ValueError as error:
             detail = f" {error}" if isinstance(error, InputError) else ""
             raise InputError(
-                f"{path}, row {row}: {shortened(cell)} under {name} is not a {what}.{detail}"
+                f"{path}, row {row}: {shortened(cell)} under {name} is not a {noun}.{detail}"
             ) from None
     return values
 
@@ -447,10 +449,10 @@ def whole_number(value: Any) -> int:
 
 def count(value: Any) -> int:
     """Parse a whole number of at least 0; see `number`."""
-    whole = whole_number(value)
-    if whole < 0:
-        raise ValueError(f"{whole} is not a count")
-    return whole
+    parsed_number = whole_number(value)
+    if parsed_number < 0:
+        raise ValueError(f"{parsed_number} is not a count")
+    return parsed_number
 
 
 def number(value: Any, *, whole: bool = False, infinite: bool = False) -> int | float:

@@ -43,11 +43,11 @@ def read_token_counts(path: Path | str) -> dict[tuple[str, str], int]:
         InputError: if the table lacks a column, or a cell is not a sentence.
     """
     names = ("sentence", "model", "position", "token", "log_prob")
-    texts, models, *rest = needed_columns(path, read_table(path), names)
+    texts, models, *token_columns = needed_columns(path, read_table(path), names)
     sentences = parsed(path, "sentence", texts, Sentence.parse, "sentence")
     models = parsed(path, "model", models, text, "text")
     tokens: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
-    for sentence, model, *token in zip(sentences, models, *rest, strict=True):
+    for sentence, model, *token in zip(sentences, models, *token_columns, strict=True):
         # Rows are sorted by sentence, then by model, so that a key's tokens are in order
         tokens[sentence.text, model].append(tuple(token))
     # A sentence that was scored k times has k copies of its rows: count the rows of the shortest

@@ -378,18 +378,18 @@ def _similar_flags(
                 holders[entry].append((item, sentence))
                 entries_of[item.item_id].append(entry)
     for item in items:
-        others: dict[str, Sentence] = {}
+        similar_items: dict[str, Sentence] = {}
         for entry in entries_of[item.item_id]:
-            for other, sentence in holders[entry]:
-                if (other.source_id or other.item_id) != (item.source_id or item.item_id):
-                    others.setdefault(other.item_id, sentence)
-        if others:
-            first = next(iter(others))
-            more = f", and {len(others) - 1:,} more" if len(others) > 1 else ""
-            same = others[first] in sentences[item.item_id]
+            for holder, sentence in holders[entry]:
+                if (holder.source_id or holder.item_id) != (item.source_id or item.item_id):
+                    similar_items.setdefault(holder.item_id, sentence)
+        if similar_items:
+            first = next(iter(similar_items))
+            further = f", and {len(similar_items) - 1:,} more" if len(similar_items) > 1 else ""
+            is_same = similar_items[first] in sentences[item.item_id]
             detail = (
-                f"{'The same sentence' if same else 'A sentence that differs by one word'} "
-                f"is in {first}: “{others[first].text}”{more}."
+                f"{'The same sentence' if is_same else 'A sentence that differs by one word'} "
+                f"is in {first}: “{similar_items[first].text}”{further}."
             )
             yield Flag(item.item_id, FlagKind.SIMILAR, detail)
 
@@ -484,5 +484,5 @@ def _prefer_same_sentence(stimulus: Pair | Trial, scores: ScoreTable | None) -> 
     if stimulus.condition not in CONTROVERSIAL or scores is None or not models <= {*scores.models}:
         return False
     rows = scores.rows_of((stimulus.sentence_1, stimulus.sentence_2))
-    one, other = (np.subtract(*scores.column(model)[rows]) for model in models)
-    return bool(one * other > 0)
+    one, second = (np.subtract(*scores.column(model)[rows]) for model in models)
+    return bool(one * second > 0)

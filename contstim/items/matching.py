@@ -97,11 +97,11 @@ def changes_of(stimuli: Iterable[Stimulus], table: TagTable | None = None) -> Ch
 
 
 def _describe_changes(
-    sentence: Sentence | None, other: Sentence | None, table: TagTable | None
+    sentence: Sentence | None, counterpart: Sentence | None, table: TagTable | None
 ) -> dict[int, str]:
-    if sentence is None or other is None:
+    if sentence is None or counterpart is None:
         return {}
-    positions = sorted(differing(sentence, other))
+    positions = sorted(differing(sentence, counterpart))
     if table is None:
         return dict.fromkeys(positions, "")
     sides = [
@@ -109,7 +109,7 @@ def _describe_changes(
             f"{word} ({table.tag_name(tag) or 'unknown'})"
             for word, tag in zip(compared.words, table.tags(compared), strict=True)
         ]
-        for compared in (other, sentence)
+        for compared in (counterpart, sentence)
     ]
     return {position: " → ".join(side[position] for side in sides) for position in positions}
 

@@ -82,8 +82,10 @@ class MinimalPairScores:
         """
         good, bad = self.log_probs[:, 0], self.log_probs[:, 1]
         # isclose is relative to its second argument, but either score may be the larger one
-        same: BoolArray = np.isclose(good, bad, _ROUNDING, 0) | np.isclose(bad, good, _ROUNDING, 0)
-        return same
+        are_equal: BoolArray = np.isclose(good, bad, _ROUNDING, 0) | np.isclose(
+            bad, good, _ROUNDING, 0
+        )
+        return are_equal
 
     @cached_property
     def margins(self) -> FloatArray:

@@ -314,12 +314,12 @@ def read_reviews(paths: Sequence[Path | str]) -> Review:
     return Review(tuple(decisions), tuple(first_rows))
 
 
-def differing(sentence: Sentence, other: Sentence) -> frozenset[int]:
+def differing(sentence: Sentence, counterpart: Sentence) -> frozenset[int]:
     """Return the positions, from 0, of words that differ; none if the lengths differ."""
-    if len(sentence) != len(other):
+    if len(sentence) != len(counterpart):
         return frozenset()
-    pairs = enumerate(zip(sentence.words, other.words, strict=True))
-    return frozenset(index for index, (word, before) in pairs if word != before)
+    pairs = enumerate(zip(sentence.words, counterpart.words, strict=True))
+    return frozenset(index for index, (word, counterpart_word) in pairs if word != counterpart_word)
 
 
 def named_sentences(stimulus: Stimulus) -> tuple[str, tuple[Sentence | None, ...]]:

@@ -161,8 +161,8 @@ def _mark_changes(sentence: Sentence, natural: Sentence) -> str:
     """Convert a sentence to HTML, with marks on words that differ from the natural one."""
     counterparts = natural.words if len(natural) == len(sentence) else sentence.words
     words = (
-        escape(word) if word == other else f"<mark>{escape(word)}</mark>"
-        for word, other in zip(sentence.words, counterparts, strict=True)
+        escape(word) if word == counterpart else f"<mark>{escape(word)}</mark>"
+        for word, counterpart in zip(sentence.words, counterparts, strict=True)
     )
     return " ".join(words) + escape(sentence.end)
 
@@ -230,13 +230,13 @@ class Triplet:
     def alike(self) -> str:
         """Statement about which of the three sentences are equal; empty if all differ."""
         searches = ((self.model_1, self.synthetic_1), (self.model_2, self.synthetic_2))
-        same = [
+        notes = [
             f"the sentence that {model} should reject is the natural sentence"
             for model, synthetic in searches
             if synthetic == self.natural
         ]
-        if same or self.distinct:
-            return ", and ".join(same)
+        if notes or self.distinct:
+            return ", and ".join(notes)
         return "both models should reject the same sentence"
 
 

@@ -61,8 +61,8 @@ def heat_map(
     down = max(down, _MIN_HEIGHT / len(rows), widest([row_label or " "]) / len(rows))
     across = down if square else across
     # The first column's sloping name may extend further left than the rows' names
-    left = max(label_width + 0.25 * bool(row_label), label_height - across / 2 + 0.2)
-    width = max(1.35 + left + 1.05 * across * len(columns), 0.2 + widest([title]))
+    left_margin = max(label_width + 0.25 * bool(row_label), label_height - across / 2 + 0.2)
+    width = max(1.35 + left_margin + 1.05 * across * len(columns), 0.2 + widest([title]))
     figure = new_figure(width, 0.85 + 0.2 * bool(column_label) + label_height + down * len(rows))
     axes = figure.subplots()
     low = np.floor(10 * np.nanmin(values)) / 10 if middle is None else 2 * middle - 1

@@ -45,8 +45,8 @@ def shortened(names: Sequence[str]) -> list[str]:
     Different names stay different; equal names stay equal.
     """
     short = {name: name for name in names if len(name) <= LONGEST}
-    taken = set(short)
-    ends = Counter(name[1 - LONGEST :] for name in set(names) - taken)
+    used_names = set(short)
+    ends = Counter(name[1 - LONGEST :] for name in set(names) - used_names)
     for name in names:
         if name in short:
             continue
@@ -55,9 +55,9 @@ def shortened(names: Sequence[str]) -> list[str]:
         for number in count(1 if ends[name[1 - LONGEST :]] > 1 else 0):
             front = f"({number}) …" if number else "…"
             short[name] = front + name[len(front) - LONGEST :]
-            if short[name] not in taken:
+            if short[name] not in used_names:
                 break
-        taken.add(short[name])
+        used_names.add(short[name])
     return [short[name] for name in names]
 
 

@@ -186,15 +186,15 @@ def _lacks_date(words: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def _lacks_number(words: Sequence[str], tags: Sequence[str], index: int) -> bool:
-    word, before = words[index], tags[index - 1] if index else ""
+    word, tag_before = words[index], tags[index - 1] if index else ""
     if word in _LARGE_NUMBERS or word == "percent":
-        return before not in _QUANTITY
+        return tag_before not in _QUANTITY
     if word not in _COUNTED:
         return False
     is_ago = words[index + 1 : index + 2] in (("ago",), ("old",)) or words[
         index + 1 : index + 3
     ] == ("of", "age")
-    is_counted = before != "PRP" and words[index - 1] not in _ABOUT
+    is_counted = tag_before != "PRP" and words[index - 1] not in _ABOUT
     return (is_ago and not is_counted) or words[max(index - 2, 0) : index] in (
         ("age", "of"),
         ("ages", "of"),

@@ -57,20 +57,20 @@ class SentenceRule:
     fresh: Callable[[], SentenceRule] | None = None
 
 
-def word_count(words: int, most: int | None = None) -> SentenceRule:
-    """Require exactly `words` words, or `words` to `most` words.
+def word_count(words: int, max_words: int | None = None) -> SentenceRule:
+    """Require exactly `words` words, or `words` to `max_words` words.
 
     Raises:
-        InputError: if `words` is below 1 or above `most`.
+        InputError: if `words` is below 1 or above `max_words`.
     """
-    most = words if most is None else most
-    if not 1 <= words <= most:
-        raise InputError(f"`words` must be a range from at least 1, got {words} to {most}.")
-    wider = [(words - 1, most)] * (words > 1) + [(words, most + 1)]
-    number = f"exactly {words}" if words == most else f"{words} to {most}"
+    max_words = words if max_words is None else max_words
+    if not 1 <= words <= max_words:
+        raise InputError(f"`words` must be a range from at least 1, got {words} to {max_words}.")
+    wider = [(words - 1, max_words)] * (words > 1) + [(words, max_words + 1)]
+    number = f"exactly {words}" if words == max_words else f"{words} to {max_words}"
     return SentenceRule(
         f"it does not have {number} words",
-        lambda sentence: not words <= len(sentence) <= most,
+        lambda sentence: not words <= len(sentence) <= max_words,
         looser=lambda: {f"`words` {low}-{high}": word_count(low, high) for low, high in wider},
     )
 
@@ -157,13 +157,13 @@ def whole_statement(table: TagTable) -> SentenceRule:
 
 def _tag_modal(table: TagTable, sentence: Sentence) -> tuple[str, ...]:
     """Tag a sentence; the first word of "Will incumbents win" is a modal verb, not a noun."""
-    first, *rest = table.tags(sentence)
+    first, *later_tags = table.tags(sentence)
     shares = table.shares(sentence.words[0], initial=True)
     if shares.get("VM0", 0) > _HIGH_PROBABILITY and not any(
-        is_finite(tag) and tag != "VVB" for tag in rest
+        is_finite(tag) and tag != "VVB" for tag in later_tags
     ):
         first = "VM0"
-    return first, *rest
+    return first, *later_tags
 
 
 def _starts_small(sentence: Sentence) -> bool:
@@ -179,18 +179,18 @@ def _lacks_partner(sentence: Sentence) -> bool:
     return signs['"'] % 2 == 1 or any(signs[a] != signs[b] for a, b in _BRACKETS)
 
 
-def few_names(names: frozenset[str], most: int) -> SentenceRule:
-    """Require at most `most` names.
+def few_names(names: frozenset[str], max_names: int) -> SentenceRule:
+    """Require at most `max_names` names.
 
     Raises:
-        InputError: if `most` is below 0.
+        InputError: if `max_names` is below 0.
     """
-    if most < 0:
-        raise InputError(f"`names` must be at least 0, got {most}.")
+    if max_names < 0:
+        raise InputError(f"`names` must be at least 0, got {max_names}.")
     return SentenceRule(
-        f"it holds more than {most} names" if most else "it holds a name",
-        lambda sentence: sum(word in names for word in sentence.words) > most,
-        looser=lambda: {f"`names` {most + 1}": few_names(names, most + 1)},
+        f"it holds more than {max_names} names" if max_names else "it holds a name",
+        lambda sentence: sum(word in names for word in sentence.words) > max_names,
+        looser=lambda: {f"`names` {max_names + 1}": few_names(names, max_names + 1)},
     )
 
 
@@ -314,9 +314,9 @@ def costs_of_rules(
             1 for _ in filter_sentences(passing, [*([instead] if instead else []), *fresh_rules])
         )
 
-    before = stay()
+    n_before = stay()
     costs = [
-        (stay(rule, instead) - before, rule.reason, name)
+        (stay(rule, instead) - n_before, rule.reason, name)
         for rule, alternatives in loosenings.items()
         for name, instead in alternatives.items()
     ]

@@ -78,8 +78,8 @@ def split_end(text: str) -> tuple[str, str]:
     The end is one mark and the closing signs that follow it, with white space between them reduced
     to single spaces. The end of "Really?!" is "!".
     """
-    rest = text.rstrip(_CLOSING_SIGNS)
-    mark, start = rest[-1:], len(rest) - 1
+    stripped = text.rstrip(_CLOSING_SIGNS)
+    mark, start = stripped[-1:], len(stripped) - 1
     if mark in _MARKS or (mark == ";" and _GREEK.search(text)):
         end = text[start:]
         # Two signs contain no white space, since the last one is a closing sign
@@ -235,8 +235,8 @@ _SHOWN_MARKS = re.compile("QUESTION|INTERROBANG|EXCLAMATION|ELLIPSIS")
 
 def repeats(words: Iterable[str], repeatable: frozenset[str] = frozenset()) -> bool:
     """Return True if a word that is not repeatable occurs twice, compared in lower case."""
-    others = [w for w in map(str.lower, words) if w not in repeatable]
-    return len(set(others)) < len(others)
+    unrepeatable = [w for w in map(str.lower, words) if w not in repeatable]
+    return len(set(unrepeatable)) < len(unrepeatable)
 
 
 def all_but_one(words: tuple[str, ...]) -> set[tuple[int, tuple[str, ...]]]:

@@ -275,9 +275,11 @@ class TagTable:
         total, tags = self._after.get("", Counter()).total(), [START, *self.tags(sentence), END]
         odd = set()
         for position, (tag, following) in enumerate(pairwise(tags)):
-            after = self._after.get(tag, Counter()) if tag else Counter()
-            by_chance = after.total() * self._after.get("", after)[following] / max(total, 1)
-            if max(after[following], 1) * SELDOM < by_chance:
+            next_counts = self._after.get(tag, Counter()) if tag else Counter()
+            by_chance = (
+                next_counts.total() * self._after.get("", next_counts)[following] / max(total, 1)
+            )
+            if max(next_counts[following], 1) * SELDOM < by_chance:
                 odd.add((position, f"{self.tag_name(tag)} before {self.tag_name(following)}"))
         return odd
 
@@ -301,8 +303,10 @@ class TagTable:
 
     def _log_share(self, last: str, tag: str) -> float:
         """Return the log-probability of a tag after another tag, or without context after ""."""
-        after = self._after.get(last, Counter())
-        return log((after[tag] + _PSEUDOCOUNT) / (after.total() + _PSEUDOCOUNT * self._n_tags))
+        next_counts = self._after.get(last, Counter())
+        return log(
+            (next_counts[tag] + _PSEUDOCOUNT) / (next_counts.total() + _PSEUDOCOUNT * self._n_tags)
+        )
 
     @cached_property
     def _counts(self) -> dict[str, dict[str, int]]:
@@ -318,11 +322,11 @@ class TagTable:
     @cached_property
     def _after(self) -> dict[str, Counter[str]]:
         """Counts of the tags that follow each tag; under "" counts of all tags."""
-        after: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for pair in self.pairs:
-            after[pair.tag][pair.next] += pair.count
-            after[""][pair.next] += pair.count
-        return dict(after)
+            counts[pair.tag][pair.next] += pair.count
+            counts[""][pair.next] += pair.count
+        return dict(counts)
 
 
 def read_tags(path: Path | str, pairs: Path | str | None = None) -> TagTable:

@@ -92,9 +92,9 @@ class Vocabulary:
 
     def missing(self, sentence: Sentence) -> tuple[str, ...]:
         """Return the words of a sentence that are not allowed at their positions, in order."""
-        first, *rest = sentence.words
+        first, *later_words = sentence.words
         initial, inner = self._sets
-        return tuple([first] * (first not in initial) + [w for w in rest if w not in inner])
+        return tuple([first] * (first not in initial) + [w for w in later_words if w not in inner])
 
     @cached_property
     def _sets(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -109,28 +109,28 @@ class Vocabulary:
             VocabularyError: if no word is left.
         """
         words = self.words
-        known = dict(zip(words, are_known(words), strict=True))
-        usable = tuple(word for word in words if known[word])
+        is_known = dict(zip(words, are_known(words), strict=True))
+        usable = tuple(word for word in words if is_known[word])
         if not usable:
             raise VocabularyError(
                 f"None of the {len(words):,} words of the vocabulary is known to every model; "
                 f"the first are {', '.join(words[:5])}. Use a vocabulary in the models' language "
                 f"and case."
             )
-        dropped = tuple(word for word in words if not known[word])
+        dropped = tuple(word for word in words if not is_known[word])
         return self.intersect(Vocabulary(usable, usable, self.repeatable)), dropped
 
-    def intersect(self, other: Vocabulary) -> Vocabulary:
+    def intersect(self, vocabulary: Vocabulary) -> Vocabulary:
         """Keep the words that are also in another vocabulary, in order.
 
         Raises:
             VocabularyError: if no word is left.
         """
-        initial, inner = other._sets
+        initial, inner = vocabulary._sets
         return Vocabulary(
             tuple(w for w in self.initial if w in initial),
             tuple(w for w in self.inner if w in inner),
-            self.repeatable & other.repeatable,
+            self.repeatable & vocabulary.repeatable,
         )
 
     @classmethod
@@ -154,19 +154,19 @@ class Vocabulary:
         """Make a vocabulary from counts of first words and of other words."""
         if min_count < 1:
             raise VocabularyError(f"min_count must be at least 1, got {min_count}.")
-        starts, others = (
+        starts, later_words = (
             # most_common sorts stably: ties stay in order of occurrence
             tuple(w for w, n in counts.most_common() if n >= min_count and special_sign(w) is None)
             for counts in (initial, inner)
         )
-        if not starts and not others:
+        if not starts and not later_words:
             raise VocabularyError(
                 f"No word occurs at least {min_count} times. Lower --min-count, or use a "
                 "longer text."
             )
         # Only words of this vocabulary, since its file lists them
-        repeatable = REPEATABLE_ENGLISH.intersection(map(str.lower, starts + others))
-        return cls(starts, others, repeatable)
+        repeatable = REPEATABLE_ENGLISH.intersection(map(str.lower, starts + later_words))
+        return cls(starts, later_words, repeatable)
 
     @classmethod
     def load(cls, path: Path | str) -> Vocabulary:

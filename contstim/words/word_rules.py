@@ -266,11 +266,11 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
     names = {w for w in all_counts if misspelled[w] is None and rules.is_name(w, inside)}
     frequencies, (low, high) = WordFrequencies(all_counts), rules.zipf
 
-    def reason_against(word: str, place: str) -> Reason | None:
+    def reason_against(word: str, position: str) -> Reason | None:
         reason = misspelled[word] or rules.unwanted(word)
         if reason is not None:
             return reason
-        if counts[place][word] < min_count:
+        if counts[position][word] < min_count:
             return Reason.RARE
         # Such a word at the start is usually part of a name: "Journal of …", "Bureau of …"
         mostly_capitalised = (
@@ -278,22 +278,22 @@ def sort_words(sentences: Iterable[Sentence], rules: WordRules, *, min_count: in
             and word.lower() not in rules.common
             and len(word) > 1  # I
         )
-        if word in names or (place == "initial" and mostly_capitalised):
+        if word in names or (position == "initial" and mostly_capitalised):
             if not rules.names:
                 return Reason.NAME
-        elif place == "initial" and word[0].islower():
+        elif position == "initial" and word[0].islower():
             return Reason.SMALL_AT_THE_START
-        elif place == "inner" and rules.is_capitalised(word):
+        elif position == "inner" and rules.is_capitalised(word):
             return Reason.MISPLACED_CAPITAL
         return None if low <= frequencies.zipf(word) <= high else Reason.FREQUENCY
 
     dropped: list[DroppedWord] = []
-    for place, position_counts in counts.items():
+    for kind, position_counts in counts.items():
         # A copy, since the loop deletes words from the counter
         for word, count in list(position_counts.items()):
-            reason = reason_against(word, place)
+            reason = reason_against(word, kind)
             if reason is not None:
-                dropped.append(DroppedWord(word, place, count, reason))
+                dropped.append(DroppedWord(word, kind, count, reason))
                 del position_counts[word]
     if not any(counts.values()):
         reasons = Counter(word.reason for word in dropped).most_common()
@@ -371,10 +371,10 @@ def _is_well_capitalised(word: str) -> bool:
     if word[0].islower() and word != word.lower():
         return False
     for part in _parts(word):
-        rest = part[1:]
+        tail = part[1:]
         for prefix in ("Mc", "Mac"):
             if part.startswith(prefix) and part[len(prefix) :][:1].isupper():
-                rest = part[len(prefix) + 1 :]
-        if rest != rest.lower():
+                tail = part[len(prefix) + 1 :]
+        if tail != tail.lower():
             return False
     return True
