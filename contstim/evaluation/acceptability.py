@@ -70,7 +70,7 @@ class Judgements:
             unknown.
         pairs: distinct pairs of these sentences; empty for plain ratings.
         files: files from which they were read.
-        named: whether the data contain the identifiers; otherwise these are row numbers.
+        has_ids: whether the data contain the identifiers; otherwise these are row numbers.
 
     Raises:
         InputError: if a pair is repeated, or contains an unknown sentence.
@@ -80,7 +80,7 @@ class Judgements:
     values: FloatArray
     pairs: tuple[JudgedPair, ...]
     files: tuple[Path, ...] = ()
-    named: bool = True
+    has_ids: bool = True
 
     def __post_init__(self) -> None:
         both = [(pair.acceptable, pair.unacceptable) for pair in self.pairs]
@@ -123,7 +123,7 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
         sentences, values = _read_sentences(data, table, _rating_column(data, table))
         if "id" not in table:
             sentences, values = _average_repetitions(sentences, values)
-        return Judgements(sentences, values, (), (data,), named="id" in table)
+        return Judgements(sentences, values, (), (data,), has_ids="id" in table)
     sentences, values = _read_sentences(data, table)
     # Pairs come from their own table, or from items: then labels mark acceptable sentences, each of
     # which forms a pair with each of the others
@@ -138,7 +138,7 @@ def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgem
             "table of pairs (`pairs`)."
         )
     try:
-        return Judgements(sentences, values, judged_pairs, files, named="id" in table)
+        return Judgements(sentences, values, judged_pairs, files, has_ids="id" in table)
     except InputError as error:
         raise InputError(f"{' and '.join(map(str, files))}: {error}") from error
 

@@ -54,7 +54,7 @@ class Accuracies:
         n_pairs: number of judged pairs, shape (n_paradigms,).
         columns: names of models and of other sources of judgements.
         values: accuracies from 0 to 1, shape (n_paradigms, n_columns); nan if unknown.
-        others: number of columns (the last ones) from external sources. They were not judged on
+        n_external: number of columns (the last ones) from external sources. They were not judged on
             these pairs, and have no intervals.
     """
 
@@ -63,12 +63,12 @@ class Accuracies:
     n_pairs: IntArray
     columns: tuple[str, ...]
     values: FloatArray
-    others: int = 0
+    n_external: int = 0
 
     @property
     def judged(self) -> tuple[str, ...]:
         """The columns that were judged on these pairs."""
-        return self.columns[: len(self.columns) - self.others]
+        return self.columns[: len(self.columns) - self.n_external]
 
     @cached_property
     def groups(self) -> dict[str, tuple[str, ...]]:
@@ -90,7 +90,7 @@ class Accuracies:
             self,
             columns=(*self.columns, name),
             values=np.column_stack([self.values, column]),
-            others=self.others + 1,
+            n_external=self.n_external + 1,
         )
 
     def mean(self, paradigms: Sequence[str] | None = None) -> FloatArray:

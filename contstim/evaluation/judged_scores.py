@@ -231,7 +231,7 @@ def _matching_keys(path: Path, table: Table, judgements: Judgements) -> tuple[li
     """
     judged = judgements.sentences
     row_ids = [str(value) for value in table.get("id", ())]
-    if judgements.named and set(row_ids) & set(judged):
+    if judgements.has_ids and set(row_ids) & set(judged):
         # Identifiers may match by chance if a table numbers its rows, so texts must agree, too
         for name, text in zip(row_ids, table.get("sentence", [None] * len(row_ids)), strict=True):
             if is_missing(text) or name not in judged:

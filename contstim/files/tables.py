@@ -444,7 +444,7 @@ def parsed(
 
 def whole_number(value: Any) -> int:
     """Parse a whole number; see `number`."""
-    return int(number(value, whole=True))
+    return int(number(value, must_be_whole=True))
 
 
 def count(value: Any) -> int:
@@ -455,12 +455,12 @@ def count(value: Any) -> int:
     return parsed_number
 
 
-def number(value: Any, *, whole: bool = False, infinite: bool = False) -> int | float:
+def number(value: Any, *, must_be_whole: bool = False, infinite: bool = False) -> int | float:
     """Parse a number from a number or a text; `2.0` counts as whole.
 
     Args:
         value: cell of a table.
-        whole: whether the number must be whole.
+        must_be_whole: whether the number must be whole.
         infinite: whether the number may be infinite.
 
     Raises:
@@ -477,10 +477,10 @@ def number(value: Any, *, whole: bool = False, infinite: bool = False) -> int | 
     except (TypeError, ValueError, OverflowError):
         result = math.nan
     allowed = math.isfinite(result) or (infinite and math.isinf(result))
-    if not allowed or (whole and not result.is_integer()):
-        raise ValueError(f"{shortened(value)} is not a {'whole ' if whole else ''}number")
+    if not allowed or (must_be_whole and not result.is_integer()):
+        raise ValueError(f"{shortened(value)} is not a {'whole ' if must_be_whole else ''}number")
     # Converted from a float, which is exact up to 2**53
-    return int(result) if whole else result
+    return int(result) if must_be_whole else result
 
 
 def text(value: object) -> str:

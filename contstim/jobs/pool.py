@@ -158,13 +158,13 @@ class _Worker:
     """A worker that has reported ready.
 
     Attributes:
-        place: machine and process.
+        address: machine and process.
         loaded: specifications of its loaded models.
         task: current task; None if idle.
         deadline: time by which the task must end.
     """
 
-    place: str
+    address: str
     loaded: tuple[str, ...] = ()
     task: WorkerTask[Any] | None = None
     deadline: float = inf
@@ -205,9 +205,9 @@ class Pool:
             match self.receive(min(PULSE, max(0.0, next_deadline - monotonic()))):
                 case None:
                     queue.tick()
-                case number, str(place):
+                case number, str(address):
                     self._false_starts = 0
-                    self._workers[number] = _Worker(place)
+                    self._workers[number] = _Worker(address)
                 case number, Reply() as reply:
                     self._on_reply(number, reply, queue)
                 case number, WorkerError() as death:
@@ -284,7 +284,7 @@ class Pool:
             if self._false_starts == _FALSE_STARTS:
                 raise WorkerError(f"Workers die before they are ready ({reason}).")
             return
-        self._say(f"Worker {number} ({worker.place}) is replaced: {reason}.")
+        self._say(f"Worker {number} ({worker.address}) is replaced: {reason}.")
         if worker.task is not None:
             self._on_failure(worker.task, WorkerError(f"its worker was lost: {reason}"), queue)
 

@@ -35,7 +35,7 @@ class SizedCache(Generic[P, Result]):
     def __init__(
         self, function: Callable[P, Result], size_of: Callable[[Result], int], max_size: int
     ) -> None:
-        self._function, self._size_of, self._most = function, size_of, max_size
+        self._function, self._size_of, self._max_size = function, size_of, max_size
         self._results: OrderedDict[Hashable, Result] = OrderedDict()
         self._size = 0
 
@@ -49,7 +49,7 @@ class SizedCache(Generic[P, Result]):
         result = self._results[key] = self._function(*args, **kwargs)
         self._size += max(_MIN_SIZE, self._size_of(result))
         # The least recently used results are at the front
-        while self._size > self._most and len(self._results) > 1:
+        while self._size > self._max_size and len(self._results) > 1:
             _, dropped = self._results.popitem(last=False)
             self._size -= max(_MIN_SIZE, self._size_of(dropped))
         return result

@@ -49,7 +49,7 @@ class NetworkCall:
         compute_together: function that computes several calls of the network in one batch; each
             result equals that of `compute`, up to rounding.
         about: further arguments for `compute_together`.
-        before: tokens that a merged batch reads before each row.
+        prefix_ids: tokens that a merged batch reads before each row.
     """
 
     network: torch.nn.Module
@@ -59,12 +59,12 @@ class NetworkCall:
     compute: Callable[[], Any]
     compute_together: Callable[[Sequence[Any]], list[Any]]
     about: Any = None
-    before: tuple[int, ...] = ()
+    prefix_ids: tuple[int, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows, and maximum number of tokens of a row in a merged batch."""
-        return self.ids.shape[0], len(self.before) + self.ids.shape[1]
+        return self.ids.shape[0], len(self.prefix_ids) + self.ids.shape[1]
 
 
 Answer: TypeAlias = "tuple[Any, Exception | None, float]"
@@ -136,7 +136,7 @@ def stacked(calls: Sequence[NetworkCall], *, fill: int = 0) -> tuple[Tensor, Ten
     longest = max(call.shape[1] for call in calls)
     rows, masks = [], []
     for call in calls:
-        prefix = to_device(np.array(call.before, np.int64), call.ids.device)
+        prefix = to_device(np.array(call.prefix_ids, np.int64), call.ids.device)
         prefix = prefix.expand(len(call.ids), -1)
         attention = torch.ones_like(call.ids) if call.attention is None else call.attention
         gap = (0, longest - call.shape[1])

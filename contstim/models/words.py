@@ -434,11 +434,11 @@ class WordTokens:
 
     Attributes:
         tokens: tokens of each word.
-        rest: tokens after each word in the sentence in which it was tokenized.
+        tokens_after: tokens after each word in the sentence in which it was tokenized.
     """
 
     tokens: tuple[Tokens, ...]
-    rest: tuple[Tokens, ...]
+    tokens_after: tuple[Tokens, ...]
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[Tokens, Tokens]]) -> WordTokens:

@@ -189,7 +189,7 @@ class MakeDesign(Step[Design], name="design", version=5):
         )
         if changed := report_changes(design.changed, "trial", reporter):
             facts["changed"] = changed
-        for note in filter(None, (summary.told["shared"], summary.told["catch"])):
+        for note in filter(None, (summary.notes["shared"], summary.notes["catch"])):
             reporter.say(note)
         return Outcome(design, facts)
 
@@ -206,7 +206,7 @@ class MakeDesign(Step[Design], name="design", version=5):
             figures = figures_of(triplets, flags.share, flags.table, enough=None)
             summary = replace(summary, figures=figures_table(figures))
         flagged = {"flags": flags_of(trials, text=settings.text).text}
-        return replace(summary, told={**summary.told, **flagged})
+        return replace(summary, notes={**summary.notes, **flagged})
 
 
 def read_attention(path: Path) -> list[tuple[Sentence, Sentence]]:

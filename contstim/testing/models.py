@@ -47,7 +47,7 @@ class MockModel(LanguageModel):
     ) -> None:
         self.name = name
         self.asked: list[Sentence] = []
-        self._given = log_probs
+        self._log_probs = log_probs
 
     @property
     def convention(self) -> Convention:
@@ -64,13 +64,13 @@ class MockModel(LanguageModel):
             if reason is not None:
                 raise ModelError(reason)
             self.asked.append(sentence)
-        source = self._given
+        source = self._log_probs
         scores = map(source if callable(source) else source.__getitem__, sentences)
         return np.fromiter(scores, np.float64, len(sentences))
 
     def unscorable(self, sentences: Sequence[Sentence]) -> list[str | None]:
         """See `Scorer.unscorable`: sentences without a score."""
-        source = self._given
+        source = self._log_probs
         return [
             None
             if callable(source) or sentence in source

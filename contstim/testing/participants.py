@@ -53,8 +53,8 @@ class RunSettings:
         pause: time between two answers of a participant, seconds.
         patience: maximum time without a response of the server, seconds.
         table: name of the table of trials in messages.
-        known: function that returns further fields of every request of participant `number`, such
-            as `device` and `questions`.
+        fields_of: function that returns further fields of every request of participant `number`,
+            such as `device` and `questions`.
     """
 
     url: str
@@ -63,7 +63,7 @@ class RunSettings:
     pause: float = 0.0
     patience: float = 300.0
     table: str = "the participants'"
-    known: Callable[[int], Mapping[str, Any]] = lambda _number: {}
+    fields_of: Callable[[int], Mapping[str, Any]] = lambda _number: {}
 
 
 def take_part(
@@ -258,7 +258,7 @@ async def _join(
     joined = journal.copy(number).joined
     address, remedy = "api/participants", ""
     body: dict[str, Any] = {"simulated": True, "nonce": f"{random.getrandbits(128):032x}"}
-    body |= settings.known(number)
+    body |= settings.fields_of(number)
     if joined is not None:
         address, body = "api/resume", {name: joined[name] for name in ("participant", "secret")}
         remedy = (
@@ -291,7 +291,7 @@ async def _answer_everything(
     headers = {"Authorization": f"Bearer {joined['secret']}"}
     entries = artificial_answers(questions, joined["participant"], number=number, seed=people.seed)
     common_fields = {"questions": {entry.question: entry.answer for entry in entries}}
-    common_fields |= {**settings.known(number), "participant": joined["participant"]}
+    common_fields |= {**settings.fields_of(number), "participant": joined["participant"]}
 
     async def post(address: str, **content: Any) -> dict[str, Any]:
         body = {**common_fields, **content}

@@ -129,7 +129,7 @@ def test_what_is_not_a_number_is_refused(cell: object) -> None:
     with pytest.raises(ValueError, match="is not a"):
         number(cell)
     with pytest.raises(ValueError, match="is not a"):
-        number(cell, whole=True)
+        number(cell, must_be_whole=True)
 
 
 def test_whole_and_infinite_numbers_where_they_may_be() -> None:

@@ -243,7 +243,9 @@ def participate(reader: Reader) -> None:
         ScoreTable.read(reader.folder / "trial-scores.csv"),
         "kenlm:trigram.arpa",
     )
-    run = RunSettings(f"http://127.0.0.1:{reader.port}", 10, known=lambda _: {"simulated": False})
+    run = RunSettings(
+        f"http://127.0.0.1:{reader.port}", 10, fields_of=lambda _: {"simulated": False}
+    )
     take_part(people, run, reader.folder / "taken-part.journal")
 
 

@@ -35,7 +35,7 @@ class Connections:
     connections cannot block new clients.
 
     Attributes:
-        most: maximum number of open connections.
+        limit: maximum number of open connections.
         headers: seconds from opening a connection, or from the first byte of a further request, to
             the end of its headers.
         idle: seconds between a response and the next request; longer than most people look at a
@@ -43,7 +43,7 @@ class Connections:
         request: seconds from a request to the end of its response.
     """
 
-    most: int
+    limit: int
     headers: float = 20.0
     idle: float = 75.0
     request: float = 300.0
@@ -52,7 +52,7 @@ class Connections:
 
     def enter(self, newcomer: LimitedProtocol) -> bool:
         """Accept a connection, unless all others are processing requests."""
-        if len(self._is_busy) >= self.most:
+        if len(self._is_busy) >= self.limit:
             longest = next(
                 (connection for connection, busy in self._is_busy.items() if not busy), None
             )

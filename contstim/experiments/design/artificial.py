@@ -175,7 +175,7 @@ def artificial_participants(
     column, random = scores.models.index(model), preferences.evaluates.get(Scope.RANDOM)
     is_test = np.array([trial.condition != Condition.CATCH for trial in design])
     differences = np.full(len(design), -np.inf)  # full preference for sentence_1 in catch trials
-    differences[is_test] = preferences.every.differences[:, column]
+    differences[is_test] = preferences.all_trials.differences[:, column]
     if noise is None:
         if random is None:
             raise InputError(

@@ -202,7 +202,7 @@ def _place(
         for items in kept
     ]
     items = [_item(trial) for trial in trials]
-    assigned = assign_groups(items, groups, seed=seed, seconds=seconds, before=before)
+    assigned = assign_groups(items, groups, seed=seed, seconds=seconds, earlier_groups=before)
     return [replace(t, group=g + 1) for t, g in zip(trials, assigned.tolist(), strict=True)]
 
 

@@ -109,7 +109,9 @@ class MeasuredPeople:
             model in self.kinds[scope].of_models
             for scope in _KINDS
             if scope in study.evaluates
-            for model, evaluated in zip(study.every.models, study.evaluates[scope].T, strict=True)
+            for model, evaluated in zip(
+                study.all_trials.models, study.evaluates[scope].T, strict=True
+            )
             if evaluated.any()
         )
 
@@ -227,7 +229,7 @@ def calibrate(
     if measured.knows(study):
         fits = {(AS_MEASURED, ""): _fit_as_measured(study, measured, kinds)}
     else:
-        names = study.every.models
+        names = study.all_trials.models
         fits = {(name, DISTANT): _fit_planted(study, measured, name, kinds) for name in names}
         fits |= {(name, CLOSE): _fit_close_rivals(study, measured, name, kinds) for name in names}
     populations: Populations = {scope: [] for scope in study.evaluates}
@@ -235,7 +237,7 @@ def calibrate(
     for (name, rivals), of_kinds in fits.items():
         # All trials together: each as in its own kind. Natural-synthetic trials get the mean of the
         # fits for accepting and for rejecting models.
-        signal, item_sd, counts = np.zeros((3, len(study.every.groups)))
+        signal, item_sd, counts = np.zeros((3, len(study.all_trials.groups)))
         for scope, (kind_signal, kind_sd, reached) in of_kinds:
             people = Population(name, kind_signal, kind_sd, measured.following, rivals)
             populations[scope].append(people)
@@ -260,7 +262,7 @@ def _fit_planted(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
     """Fit people who follow one model."""
-    model = study.every.models.index(name)
+    model = study.all_trials.models.index(name)
     rejecting: tuple[FloatArray, float] | None = None
     for scope in kinds:
         trials, measured_kind = study.of_scope(scope), measured.kinds[scope]
@@ -279,7 +281,7 @@ def _fit_planted(
         weights, spread, reached = _fit(target, None if fixed is None else fixed[0])
         item_sd = np.full(len(target.signals), spread)
         if fixed is not None:
-            item_sd[~target.own[:, 0]] = fixed[1]  # if it does not accept, it rejects
+            item_sd[~target.evaluates[:, 0]] = fixed[1]  # if it does not accept, it rejects
         if scope is Scope.REJECT:
             rejecting = weights, spread
         yield scope, (target.signals @ weights, item_sd, reached)
@@ -311,7 +313,7 @@ def _fit_close_rivals(
     study: ScopedPreferences, measured: MeasuredPeople, name: str, kinds: Sequence[Scope]
 ) -> Iterator[tuple[Scope, _TrialFit]]:
     """Fit people who follow one model most, and others nearly as far; see `calibrate`."""
-    models, sides = study.every.models, study.every.sides
+    models, sides = study.all_trials.models, study.all_trials.sides
     agreement = (sides == sides[:, [models.index(name)]]).mean(axis=0)
     other_models = [other_model for other_model in models if other_model != name]
     other_models.sort(key=lambda other_model: -agreement[models.index(other_model)])
@@ -336,20 +338,20 @@ class _Aim:
 
     Attributes:
         signals: (n_trials, n_models).
-        own: (n_trials, n_models), which trials evaluate which model.
+        evaluates: (n_trials, n_models), which trials evaluate which model.
         accuracies: (n_models,).
         ceiling: lower noise ceiling, on the trials of model `judge`.
         judge: index of a model.
-        known: measurements, for raters and the standard deviation of items beyond model `judge`.
+        measured: measurements, for raters and the standard deviation of items beyond model `judge`.
         following: standard deviation of how far people follow models.
     """
 
     signals: FloatArray
-    own: BoolArray
+    evaluates: BoolArray
     accuracies: FloatArray
     ceiling: float
     judge: int
-    known: MeasuredKind
+    measured: MeasuredKind
     following: float
 
     def population(self, weights: FloatArray, item_sd: float) -> Population:
@@ -360,13 +362,13 @@ class _Aim:
     def misses(self, weights: FloatArray, item_sd: float) -> FloatArray:
         """Return accuracies minus their targets, (n_models,)."""
         p = self.population(weights, item_sd).choice_probabilities()
-        accuracies: FloatArray = 0.5 + (p - 0.5) @ self.sides / self.own.sum(axis=0)
+        accuracies: FloatArray = 0.5 + (p - 0.5) @ self.sides / self.evaluates.sum(axis=0)
         return accuracies - self.accuracies
 
     @cached_property
     def sides(self) -> FloatArray:
         """Preferred sentences, (n_trials, n_models); 0 if a trial does not evaluate a model."""
-        return np.sign(self.signals) * self.own
+        return np.sign(self.signals) * self.evaluates
 
     def solved(self, residuals: Callable[[FloatArray], Sequence[FloatArray]]) -> FloatArray:
         """Return the weights, (n_models,), with the least residuals."""
@@ -384,10 +386,10 @@ def _fit(aim: _Aim, weights: FloatArray | None = None) -> _FitResult:
         aim: target of the fit.
         weights: (n_models,), if they are fixed; accuracies are ignored then.
     """
-    if aim.known.items is None:
+    if aim.measured.items is None:
         return _fit_to_ceiling(aim, weights)
     # Other models' predictions are a part of the standard deviation of items beyond the judge
-    total, judge_signal = aim.known.items, aim.signals[:, aim.judge]
+    total, judge_signal = aim.measured.items, aim.signals[:, aim.judge]
     slopes = judge_signal @ aim.signals / max(float(judge_signal @ judge_signal), 1e-12)
     residual_signals = aim.signals - np.outer(judge_signal, slopes)
 
@@ -414,7 +416,7 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _FitResult:
     """Fit the standard deviation of items to the noise ceiling."""
     from scipy.optimize import brentq
 
-    judge_rows = np.flatnonzero(aim.own[:, aim.judge])
+    judge_rows = np.flatnonzero(aim.evaluates[:, aim.judge])
 
     def best_weights(item_sd: float, ridge: float) -> FloatArray:
         if weights is not None:
@@ -423,7 +425,7 @@ def _fit_to_ceiling(aim: _Aim, weights: FloatArray | None) -> _FitResult:
 
     def excess(item_sd: float, ridge: float = _RIDGE[0]) -> float:
         people = aim.population(best_weights(item_sd, ridge), item_sd).of_trials(judge_rows)
-        return people.lower_ceiling(aim.known.raters) - aim.ceiling
+        return people.lower_ceiling(aim.measured.raters) - aim.ceiling
 
     # The ceiling increases with the standard deviation of items, from its value for models' signals
     # alone. If this is above the target because of opposite weights, a stronger ridge reduces them.

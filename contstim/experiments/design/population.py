@@ -240,12 +240,12 @@ class ScopedPreferences:
     """Preferences of models on all trials but catch trials, and which trials evaluate each model.
 
     Attributes:
-        every: all these trials; each evaluates the models that it targets, or all.
+        all_trials: all these trials; each evaluates the models that it targets, or all.
         evaluates: scope → (n_trials, n_models), whether a trial evaluates a model there, as in
             `analyze`; scopes without trials are left out.
     """
 
-    every: TrialPreferences
+    all_trials: TrialPreferences
     evaluates: Mapping[Scope, BoolArray]
 
     def rows(self, scope: Scope) -> IntArray:
@@ -254,7 +254,7 @@ class ScopedPreferences:
 
     def of_scope(self, scope: Scope) -> TrialPreferences:
         """Return a scope's trials, with the models that they evaluate there."""
-        scoped = replace(self.every, evaluates=self.evaluates[scope])
+        scoped = replace(self.all_trials, evaluates=self.evaluates[scope])
         return scoped.of_trials(self.rows(scope))
 
 

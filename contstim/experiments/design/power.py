@@ -359,7 +359,7 @@ def design_power(
     measured = measured or MeasuredPeople()
     preferences = preferences_by_scope(trials, table)
     all_populations, unreached = calibrate(preferences, measured)
-    groups = preferences.every.designed if groups is None else groups
+    groups = preferences.all_trials.designed if groups is None else groups
     # A kind of trials compares the models that it evaluates.
     kinds = {scope: preferences.of_scope(scope).with_trials() for scope in preferences.evaluates}
     kinds = {scope: kind for scope, kind in kinds.items() if len(kind.models) > 1}

@@ -52,7 +52,7 @@ class DesignSummary:
         sources: (condition, kind of sentence) → number of distinct sentences.
         balance: condition → (3, 2): mean words, characters and word frequency (Zipf scale) of
             sentence_1 and sentence_2 over its trials.
-        told: topic → sentences about the design: `shared`, on natural sentences that are both in
+        notes: topic → sentences about the design: `shared`, on natural sentences that are both in
             pairs and in triplets; `catch`, on participants whom the catch trials exclude; `tests`,
             on the replacement of tests over too few groups; each may be empty.
         cautions: sentences on the limits of tests over its groups.
@@ -65,7 +65,7 @@ class DesignSummary:
     minutes: tuple[float, ...]
     sources: Mapping[tuple[Condition, Kind], int]
     balance: Mapping[Condition, FloatArray]
-    told: Mapping[str, str]
+    notes: Mapping[str, str]
     cautions: tuple[str, ...]
     figures: Table | None = None
 
@@ -122,7 +122,7 @@ def summarise(
         balance={
             c: _balance([t for t in trials if t.condition == c], frequencies) for c in present
         },
-        told=texts,
+        notes=texts,
         cautions=(caution,) if caution and not family.hopeless else (),
     )
 
@@ -205,7 +205,11 @@ def summary_report(summary: DesignSummary) -> Report:
         "Design of the experiment",
         (
             *(Paragraph((strong(caution),)) for caution in summary.cautions),
-            *(Paragraph(text) for name, text in summary.told.items() if text and name != "balance"),
+            *(
+                Paragraph(text)
+                for name, text in summary.notes.items()
+                if text and name != "balance"
+            ),
             Heading("Trials by group"),
             Table(("condition", *map(str, groups)), counts),
             Heading("Trials of each model pair in a group"),
@@ -214,7 +218,7 @@ def summary_report(summary: DesignSummary) -> Report:
             Table(("condition", "kind", "sentences"), sources, texts=2),
             *([Heading("Triplets"), summary.figures] if summary.figures is not None else ()),
             Heading("Balance between the two sentences of a trial"),
-            Paragraph(summary.told["balance"]),
+            Paragraph(summary.notes["balance"]),
             Table(balance_header, balance, texts=2),
         ),
     )

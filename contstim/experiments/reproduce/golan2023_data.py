@@ -94,7 +94,9 @@ def _read_rows(path: Path | str) -> list[_RatingRow]:
     for row, cells in enumerate(zip(*columns, strict=True)):
         try:
             first, second = map(Sentence.parse, cells[0].split("_"))
-            rating, position = (int(number(cell, whole=True)) for cell in (cells[2], cells[1]))
+            rating, position = (
+                int(number(cell, must_be_whole=True)) for cell in (cells[2], cells[1])
+            )
             rows.append(((first, second), rating, position, float(number(cells[3]))))
         except ValueError:
             raise InputError(f"{path}, row {row}: {cells} is not a published rating.") from None

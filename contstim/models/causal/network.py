@@ -245,7 +245,7 @@ class CausalNetwork:
         """Compute several calls in one batch of rows with their prefixes, padded to the longest."""
         ids, attention = stacked(calls)
         # No logits are needed for the length of the shortest prefix
-        shortest = min(len(call.before) for call in calls)
+        shortest = min(len(call.prefix_ids) for call in calls)
         n_logits = ids.shape[1] - shortest
         output = self._model(
             input_ids=ids,
@@ -260,7 +260,7 @@ class CausalNetwork:
             n_rows, length = call.shape
             _, keeps = call.about
             call_logits = logits[
-                row : row + n_rows, len(call.before) - shortest : length - shortest
+                row : row + n_rows, len(call.prefix_ids) - shortest : length - shortest
             ]
             cache = _of_row(getattr(output, _CACHE), row, length) if keeps else None
             results.append((call_logits, cache))

@@ -182,7 +182,7 @@ class MaskedModel(SubwordModel):
                 for e, t in zip(rewritten, cut.tokens, strict=True)
             ]
         elif position == len(sentence) - 1:  # the end mark may join the word
-            unchanged = [tokens == rest_tokens for tokens in cut.rest]
+            unchanged = [tokens == rest_tokens for tokens in cut.tokens_after]
         else:
             return estimates
         fits = np.array(unchanged, np.bool_)

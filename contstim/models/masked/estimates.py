@@ -60,8 +60,8 @@ class _Frame:
         ids: token ids with masks for the word, (n_tokens,).
         gap: indices of the masks, (k,).
         hidden: passes that hide the whole word, (n_passes, n_tokens); the last is the one context.
-        row, place, weight: the plan's questions in these passes, (n_questions,): row of `hidden`,
-            index of the token in question, and weight.
+        row, position, weight: the plan's questions in these passes, (n_questions,): row of
+            `hidden`, index of the token in question, and weight.
         number: indices of these questions in the plan, (n_questions,).
         plan: plan that contains them.
     """
@@ -70,7 +70,7 @@ class _Frame:
     gap: IntArray
     hidden: BoolArray
     row: IntArray
-    place: IntArray
+    position: IntArray
     weight: FloatArray
     number: IntArray
     plan: Plan
@@ -139,7 +139,7 @@ def _frame(
         gap=gap,
         hidden=np.vstack([plan.hidden[hides_word], one_context]),
         row=new_row[plan.row[in_these]],
-        place=plan.token[in_these],
+        position=plan.token[in_these],
         weight=plan.weight[in_these],
         number=np.flatnonzero(in_these),
         plan=plan,
@@ -154,7 +154,7 @@ def _of_means(
         frames, _sums(network, frames, tokens), strict=True
     ):
         # Sum of each mask's weights, (k, 1): 1 over the whole plan, 0 without a question
-        share = np.bincount(frame.place, frame.weight, len(frame.ids))[frame.gap, None]
+        share = np.bincount(frame.position, frame.weight, len(frame.ids))[frame.gap, None]
         means = np.where(share > 0, terms / np.where(share > 0, share, 1), alone)
         yield unmasked_terms + means.sum(axis=0), unmasked_terms + terms.sum(axis=0)
 
@@ -178,11 +178,17 @@ def _sums(
     # context. Questions about other words have no group, because their tokens are known
     columns = []
     for i, frame in enumerate(frames):
-        k, in_gap = len(frame.gap), np.isin(frame.place, frame.gap)
-        group = np.where(in_gap, frame.place - frame.gap[0], _OTHER_WORD)
+        k, in_gap = len(frame.gap), np.isin(frame.position, frame.gap)
+        group = np.where(in_gap, frame.position - frame.gap[0], _OTHER_WORD)
         one_context = np.full(k, first_row[i + 1] - 1)  # the frame's last row
         columns += [
-            (first_row[i] + frame.row, frame.place, group, frame.weight, frame.ids[frame.place]),
+            (
+                first_row[i] + frame.row,
+                frame.position,
+                group,
+                frame.weight,
+                frame.ids[frame.position],
+            ),
             (one_context, frame.gap, k + np.arange(k), np.ones(k), frame.ids[frame.gap]),
         ]
     row, position, group, weight, token = map(np.concatenate, zip(*columns, strict=True))
@@ -244,9 +250,9 @@ def _of_mixture(
     answers, at_masks = _mixture_answers(network, frame, used)
     # H of every pass that hides the whole word: these walks have only uncovered other words
     log_h = mixture.log_h(answers)
-    in_gap = np.isin(frame.place, frame.gap)
+    in_gap = np.isin(frame.position, frame.gap)
     row, weight, number = frame.row[in_gap], frame.weight[in_gap], frame.number[in_gap]
-    mask = frame.place[in_gap] - frame.gap[0]
+    mask = frame.position[in_gap] - frame.gap[0]
     arriving = log_h[mixture.source[number]] + mixture.log_step[number] - np.log(mixture.n_samples)
     bound = np.full(len(tokens), -np.inf)
     estimate = np.full(len(tokens), frame.weight[~in_gap] @ answers[frame.number[~in_gap]])
@@ -274,7 +280,7 @@ def _mixture_answers(
         with visible parts of it; log p of the used tokens, (n_passes, k, n_used), nats.
     """
     size, n_rows = len(frame.gap), len(frame.hidden)
-    outside_gap = np.flatnonzero(~np.isin(frame.place, frame.gap))
+    outside_gap = np.flatnonzero(~np.isin(frame.position, frame.gap))
     answers = np.full(len(frame.plan.row), -np.inf)
     at_masks = np.empty((n_rows * size, len(used)))
 
@@ -286,7 +292,7 @@ def _mixture_answers(
 
         about_other = questions < len(outside_gap)
         selected = outside_gap[questions[about_other]]
-        of_token = log_probs[there(spots[about_other]), there(frame.ids[frame.place[selected]])]
+        of_token = log_probs[there(spots[about_other]), there(frame.ids[frame.position[selected]])]
         answers[frame.number[selected]] = of_token.double().cpu().numpy()
         of_masks = log_probs[there(spots[~about_other])].index_select(1, there(used))
         at_masks[questions[~about_other] - len(outside_gap)] = of_masks.double().cpu().numpy()
@@ -295,7 +301,7 @@ def _mixture_answers(
     network.ask(
         list(np.where(frame.hidden, network.mask, frame.ids)),
         np.concatenate([frame.row[outside_gap], np.repeat(np.arange(n_rows), size)]),
-        np.concatenate([frame.place[outside_gap], np.tile(frame.gap, n_rows)]),
+        np.concatenate([frame.position[outside_gap], np.tile(frame.gap, n_rows)]),
         use,
     )
     return answers, at_masks.reshape(n_rows, size, len(used))

@@ -67,7 +67,7 @@ def test_what_was_acknowledged_is_kept_once_whenever_the_server_is_killed(
     server = CollectProcess(study, tmp_path / "study.sqlite")
     server.start()
     try:
-        run = RunSettings(server.url, PEOPLE, PEOPLE, pause=0.2, patience=60, known=known)
+        run = RunSettings(server.url, PEOPLE, PEOPLE, pause=0.2, patience=60, fields_of=known)
         found = under_kills(server, asked, run, KILLS, 3)
     finally:
         server.stop()

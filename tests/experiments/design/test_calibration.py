@@ -150,7 +150,7 @@ def test_people_of_a_pilot_are_predicted_by_all_models_as_there(
     for scope in (Scope.RANDOM, Scope.NATURAL, Scope.SYNTHETIC):
         (people,) = populations[scope]
         assert people.name == AS_MEASURED
-        for model, name in enumerate(study.every.models):
+        for model, name in enumerate(study.all_trials.models):
             accuracy, _ = shown(study, scope, people, 6, model)
             assert accuracy == pytest.approx(measured.kinds[scope].of_models[name], abs=0.03)
     power = design_power(made.trials, made.scores, measured=measured, simulations=1)

@@ -299,7 +299,9 @@ def test_roles_are_two_kinds_and_overall_is_all_trials() -> None:
         assert own.tolist() == expected
         kept = found.of_scope(scope)
         assert kept.evaluates.sum() == own.sum()
-        np.testing.assert_array_equal(kept.differences, found.every.differences[found.rows(scope)])
+        np.testing.assert_array_equal(
+            kept.differences, found.all_trials.differences[found.rows(scope)]
+        )
     both = found.evaluates[Scope.ACCEPT] | found.evaluates[Scope.REJECT]
     targeted = [t.condition == Condition.NATURAL_SYNTHETIC for t in trials]
     np.testing.assert_array_equal(both.sum(axis=1), 2 * np.array(targeted))

@@ -46,7 +46,7 @@ def test_trials_that_take_no_time_are_refused() -> None:
 
 def test_the_page_says_whom_catch_trials_leave_out() -> None:
     """By hand: of four trials three must be right; 1 - .99^4 - 4 (.01) .99^3 = .0006; 11 / 16."""
-    note = summarise(DESIGN, FREQUENCIES).told["catch"]
+    note = summarise(DESIGN, FREQUENCIES).notes["catch"]
     assert "fewer than 3 of 4 catch trials" in note
     assert "0.1% of the participants who guess in 2% of trials, and 68.8% of" in note
     assert note in summary_report(summarise(DESIGN, FREQUENCIES)).markdown()
