@@ -213,7 +213,7 @@ def searches(folder: Path, at_most: int | None) -> dict[str, Any]:
             tiny.build(name, Path())
         words = contstim.Vocabulary.from_sentences(text, min_count=12)
         words.save(Path("words.txt"))
-        known = [s for s in contstim.generate(2000, seed=11, words=7) if not words.missing(s)]
+        known = [s for s in contstim.generate(2000, seed=11, words=7) if not words.missing_words(s)]
         natural = [s.text for s in known if s.words[0] != "There"]
         grams = ("kenlm:2.arpa", "kenlm:3.arpa")
         cases = [

@@ -136,7 +136,7 @@ def measure_time(folder: Path, *, quick: bool) -> None:
     MinimalPairScores(tuple(pairs), models, scores).write(path)
     for _ in range(1 if quick else 3):
         started = process_time()
-        read = MinimalPairScores.read(path)
+        read = MinimalPairScores.from_file(path)
         then = process_time()
         selection = select_minimal_pairs(read)
         ended = process_time()
@@ -177,7 +177,7 @@ def scored(kinds: Sequence[str], folder: Path, sample: int) -> MinimalPairScores
         settings=MinimalPairSettings(sample=sample, method=(Method.FULL_SENTENCE,)),
     )
     step.run()
-    return MinimalPairScores.read(folder / "blimp" / "pairs.csv")
+    return MinimalPairScores.from_file(folder / "blimp" / "pairs.csv")
 
 
 def of_two(scores: MinimalPairScores, kind: str) -> MinimalPairScores:

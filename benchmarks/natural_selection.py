@@ -21,7 +21,7 @@ from time import perf_counter
 import numpy as np
 from inputs import STUDY
 
-from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.reviews import Decision, Review, undecided_items
 from contstim.items.scores import ScoreTable
 from contstim.optimization.selection.natural import select_natural
 from contstim.optimization.selection.question import NaturalQuestion
@@ -108,7 +108,7 @@ def with_texts(table: ScoreTable, words: Sequence[int]) -> ScoreTable:
 def after_a_review(table: ScoreTable, per_pair: int) -> None:
     named = with_texts(table, [8])
     before = select_natural(named, NaturalQuestion(per_pair=per_pair))
-    items = undecided(before.pairs, "benchmark")
+    items = undecided_items(before.pairs, "benchmark")
     review = Review(
         tuple(
             replace(item, decision=Decision.REJECT if not place % 18 else Decision.KEEP)

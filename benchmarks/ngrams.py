@@ -168,7 +168,7 @@ def replace(model: NgramModel, sentence: Sentence, words: tuple[str, ...], repea
 def search(accept: NgramModel, reject: NgramModel, naturals: list[Sentence]) -> None:
     """A triplet with the full vocabulary both models know."""
     words = accept.vocabulary(5)
-    usable = [s for s in naturals if not words.missing(s)]
+    usable = [s for s in naturals if not words.missing_words(s)]
     start = perf_counter()
     for seed, natural in enumerate(usable):
         synthesize_triplet(accept, reject, natural, words, seed=seed)

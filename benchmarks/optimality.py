@@ -74,7 +74,7 @@ def generated(folder: Path, n: int, seed: int, words: int | None = None) -> list
 def naturals(folder: Path, words: Vocabulary, length: int, n: int) -> list[Sentence]:
     """New sentences of these words without repetitions."""
     pool = generated(folder, 3_000 if n > 2 else 300, seed=1, words=length)
-    return [s for s in pool if not words.missing(s) and not repeats(s.words)][:n]
+    return [s for s in pool if not words.missing_words(s) and not repeats(s.words)][:n]
 
 
 def searched(

@@ -74,7 +74,7 @@ def naturals(vocabulary: Vocabulary, n: int, skip: int) -> list[Sentence]:
     """Sentences of the study's corpus without repeated words, in an order of their own."""
     path = STUDY / "resources" / "sentence_corpora" / CORPUS
     every = [Sentence.parse(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    usable = [s for s in every if not vocabulary.missing(s) and not repeats(s.words)]
+    usable = [s for s in every if not vocabulary.missing_words(s) and not repeats(s.words)]
     order = np.random.default_rng(SEED).permutation(len(usable))
     return [usable[i] for i in order[skip : skip + n].tolist()]
 

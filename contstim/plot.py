@@ -48,7 +48,7 @@ def agreement(scores: ScoreTable) -> list[Axes]:
     """Plot the share of sentence pairs that two models order in the same way, by pair of models.
 
     Args:
-        scores: scores from `score_sentences` or `ScoreTable.read`.
+        scores: scores from `score_sentences` or `ScoreTable.from_file`.
     """
     from contstim.reporting.heat_map import agreement_map
 

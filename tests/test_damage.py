@@ -388,10 +388,10 @@ READERS = {
         "s.csv",
         "csv",
         SCORES_CSV.encode(),
-        ScoreTable.read,
+        ScoreTable.from_file,
         harmless=TWICE | SIGNS | {"the last column missing": "a column is a model"},
     ),
-    "scores as arrays": Reader("s.npz", "binary", _npz, ScoreTable.read),
+    "scores as arrays": Reader("s.npz", "binary", _npz, ScoreTable.from_file),
     "a Parquet table": Reader(
         "t.parquet",
         "binary",

@@ -68,7 +68,7 @@ def test_every_triplet_is_what_it_says(found: Demo, out: Path) -> None:
 
 
 def test_pairs_of_all_models_pass_the_independent_verifier(found: Demo, out: Path) -> None:
-    scores = ScoreTable.read(out / "scores.csv")
+    scores = ScoreTable.from_file(out / "scores.csv")
     assert scores.models == NAMES
     pairs = read_pairs(out / "pairs.csv")
     facts = json.loads((out / "pairs.csv.certificate.json").read_text())

@@ -137,7 +137,7 @@ def show(
     from contstim.steps.review import flags_of
 
     stimuli = read_stimulus_table(table)
-    table_of_scores = None if scores is None else ScoreTable.read(scores)
+    table_of_scores = None if scores is None else ScoreTable.from_file(scores)
     sentences = (sentence for stimulus in stimuli for sentence in named_sentences(stimulus)[1])
     flagged = flags_of(stimuli) if stimuli and None not in sentences else None
     page = stimuli_report(title or table.name, stimuli, scores=table_of_scores, flagged=flagged)

@@ -12,7 +12,14 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.files.documents import shortened
-from contstim.files.tables import listed, needed_columns, number, parsed, parsed_columns, read_table
+from contstim.files.tables import (
+    join_names,
+    needed_columns,
+    number,
+    parsed,
+    parsed_columns,
+    read_table,
+)
 from contstim.files.tables import text as cell_text
 from contstim.wording import repeated
 from contstim.words.sentence import Sentence
@@ -96,7 +103,7 @@ class Judgements:
 
 def _refuse(problem: str, names: Iterable[str]) -> None:
     if all_names := list(names):
-        raise InputError(f"{problem}: {listed(all_names, _MAX_LISTED)}.")
+        raise InputError(f"{problem}: {join_names(all_names, _MAX_LISTED)}.")
 
 
 def read_judgements(data: Path | str, pairs: Path | str | None = None) -> Judgements:
@@ -185,7 +192,7 @@ def _rating_column(path: Path, table: Table) -> str:
     columns = [name for name in JUDGEMENT if name in table]
     if "judgement" not in columns and len(columns) > 1:
         raise InputError(
-            f"{path} has several columns of judgements: {listed(columns)}. Rename one to "
+            f"{path} has several columns of judgements: {join_names(columns)}. Rename one to "
             "`judgement`."
         )
     return next(iter(columns), "judgement")

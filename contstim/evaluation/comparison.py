@@ -55,7 +55,7 @@ def read_tables(paths: Iterable[Path]) -> dict[str, ScoreTable]:
     """Read tables of scores, named by the file's stem, or by its path if stems are repeated."""
     all_paths = list(paths)
     stems = Counter(path.stem for path in all_paths)
-    return {p.stem if stems[p.stem] == 1 else str(p): ScoreTable.read(p) for p in all_paths}
+    return {p.stem if stems[p.stem] == 1 else str(p): ScoreTable.from_file(p) for p in all_paths}
 
 
 def gather(
@@ -247,7 +247,7 @@ def contest_start(
         sentence = (table.sentences or ())[row]
         if (
             len(sentence) > 1
-            and not words.missing(sentence)
+            and not words.missing_words(sentence)
             and np.isfinite(table.log_probs[row]).all()
             and not repeats(sentence.words, words.repeatable)
         ):

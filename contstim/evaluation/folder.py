@@ -79,7 +79,7 @@ def write_findings(
     for name, columns in findings.tables.items():
         if columns:
             written.append(folder / f"{name}.csv")
-            cells = {name: [*map(filled, column)] for name, column in columns.items()}
+            cells = {name: [*map(blank_if_nan, column)] for name, column in columns.items()}
             write_table(written[-1], cells)
     pictures: list[Part] = []
     with styled():
@@ -133,7 +133,7 @@ def table_of(rows: Iterable[Mapping[str, Any]], header: Iterable[str] = ()) -> C
     return {name: [row.get(name, math.nan) for row in row_list] for name in names}
 
 
-def filled(value: Any) -> Any:
+def blank_if_nan(value: Any) -> Any:
     """Return the value of a cell, or an empty text for nan."""
     return "" if isinstance(value, float) and math.isnan(value) else value
 
@@ -167,7 +167,7 @@ def page_table(
 
 
 def _page_cell(columns: Columns, name: str, row: int) -> str:
-    value = filled(columns[name][row])
+    value = blank_if_nan(columns[name][row])
     if not isinstance(value, float):
         return value if isinstance(value, str) else f"{value:,}"
     limits = [columns[n][row] for n in (f"{name}: low", f"{name}: high") if n in columns]

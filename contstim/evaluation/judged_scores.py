@@ -14,7 +14,7 @@ from contstim.evaluation.acceptability import JUDGEMENT, is_missing, number_or_n
 from contstim.evaluation.scores import LeftOut, score_readable
 from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
 from contstim.files.documents import shortened
-from contstim.files.tables import listed, parsed, read_table
+from contstim.files.tables import join_names, parsed, read_table
 from contstim.items.scores import MOST_MODELS, ScoreTable
 from contstim.wording import repeated
 from contstim.words.sentence import Sentence, is_end, normalise_text
@@ -56,12 +56,12 @@ class JudgedScores:
 
     def __post_init__(self) -> None:
         if duplicates := sorted(repeated(self.models)):
-            raise ScoreError(f"Duplicate names of scores: {listed(duplicates)}. Rename them.")
+            raise ScoreError(f"Duplicate names of scores: {join_names(duplicates)}. Rename them.")
         if not self.models:
             raise ScoreError("There are no scores. Name models, or tables of scores.")
 
     @classmethod
-    def joined(cls, parts: Sequence[JudgedScores]) -> JudgedScores:
+    def join(cls, parts: Sequence[JudgedScores]) -> JudgedScores:
         """Join the columns of several sets of scores.
 
         Raises:
@@ -129,7 +129,7 @@ def published_scores(
         listed_names = ", ".join(map(repr, missing)) or "any name"
         raise ScoreError(
             f"{path} has no columns of scores named {listed_names}; its columns are "
-            f"{listed(table)}."
+            f"{join_names(table)}."
         )
     # A sentence may be in several rows of the table, and several times among the judged ones. So
     # rows are joined by a key, which is the identifier or the text
@@ -141,7 +141,7 @@ def published_scores(
         texts = list(dict.fromkeys(omission.sentence for omission in missing_scores))
         raise ScoreError(
             f"{path} lacks scores of {len(texts):,} of {len(judgements.texts):,} sentences: "
-            f"{listed(map(repr, texts), 5)}. To exclude them and their pairs, set "
+            f"{join_names(map(repr, texts), 5)}. To exclude them and their pairs, set "
             "`allow_missing`."
         )
     # -inf is not a missing score, but it cannot be standardized
@@ -172,7 +172,7 @@ def _omissions(
 def _read_columns(path: Path) -> Table:
     """Read the columns of a file, with a row for each sentence."""
     if path.suffix.lower() == ".npz":
-        return ScoreTable.read(path).columns
+        return ScoreTable.from_file(path).columns
     table = read_table(path)
     if not {"gramm_id", "ungramm_id"} <= table.keys():
         return table

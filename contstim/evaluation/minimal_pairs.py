@@ -15,7 +15,7 @@ from contstim.errors import InputError
 from contstim.evaluation.pair_columns import REMEDY, PairTable, find_pairs
 from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings
 from contstim.files.documents import read_json_lines
-from contstim.files.tables import cells_by_name, listed, number, parsed, read_csv, read_table
+from contstim.files.tables import cells_by_name, join_names, number, parsed, read_csv, read_table
 from contstim.files.tables import text as cell_text
 from contstim.items.minimal_pair_scores import PREFIX_FIELDS, SentencePair
 from contstim.items.stimuli import optional_text
@@ -190,7 +190,7 @@ def read_minimal_pairs(
         if not table.is_known:  # default identifiers contain the file's name, so duplicates differ
             _refuse_second_version(file, pairs[-len(table.rows) :], file_of_texts)
     if not pairs:
-        raise InputError(f"{listed(paths)} contains no pairs, because there are no rows.")
+        raise InputError(f"{join_names(paths)} contains no pairs, because there are no rows.")
     return sample_pairs(pairs, settings.sample, settings.seed) if settings.sample else pairs
 
 
@@ -210,7 +210,7 @@ def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
         f"{name} ({', '.join(filter(None, parts))})" for name, parts in COLLECTIONS.items()
     )
     raise InputError(
-        f"{file} has the columns {listed(rows[0], 50)}, which are those of "
+        f"{file} has the columns {join_names(rows[0], 50)}, which are those of "
         f"{' and '.join(fitting.values()) or 'no known collection'}. The known "
         f"collections have {'; '.join(collections)}. {REMEDY}."
     )
@@ -244,7 +244,9 @@ def _refuse_second_version(
 def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]) -> MinimalPair:
     """Parse the pair of a row, with a default paradigm and identifier."""
 
-    def read(field: str, as_value: Callable[[Any], Any] = lambda cell: str(cell).strip()) -> Any:
+    def parse_field(
+        field: str, as_value: Callable[[Any], Any] = lambda cell: str(cell).strip()
+    ) -> Any:
         cell = row.get(field)
         try:
             # null counts as empty, like blanks
@@ -253,7 +255,7 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
         except ValueError as error:
             raise InputError(f"{where}, field {field!r}: {str(error).rstrip('.')}.") from error
         problem = f"the field {field!r} is empty or missing"
-        raise InputError(f"{where}: {problem}; its fields are {listed(row)}.")
+        raise InputError(f"{where}: {problem}; its fields are {join_names(row)}.")
 
     def sides(method: Method) -> tuple[Continuation, Continuation] | None:
         name = method.replace("-", "_")
@@ -267,8 +269,10 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
             return None
 
         def after(prefix: str, words: str) -> Continuation:
-            prefix_words = read(prefix).split()
-            sentence = read(words, lambda cell: Sentence((*prefix_words, *str(cell).split())))
+            prefix_words = parse_field(prefix).split()
+            sentence = parse_field(
+                words, lambda cell: Sentence((*prefix_words, *str(cell).split()))
+            )
             return Continuation(sentence, len(prefix_words))
 
         good, bad = (after(*side) for side in fields)
@@ -276,15 +280,15 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
 
     good, bad, of_paradigm, of_phenomenon, of_pair = columns
     parts = [of_paradigm] if of_paradigm in row else filter(None, of_paradigm.split("+"))
-    paradigm = " ".join(map(read, parts)) or default[0]
+    paradigm = " ".join(map(parse_field, parts)) or default[0]
     # The file's term, which may differ from the paper's phenomenon
-    term = read(of_phenomenon) if of_phenomenon else paradigm
+    term = parse_field(of_phenomenon) if of_phenomenon else paradigm
     return MinimalPair(
         paradigm=paradigm,
         phenomenon=PHENOMENON_OF_TERM.get(term, term),
-        pair_id=read(of_pair) if of_pair else default[1],
-        good=read(good, Sentence.parse),
-        bad=read(bad, Sentence.parse),
+        pair_id=parse_field(of_pair) if of_pair else default[1],
+        good=parse_field(good, Sentence.parse),
+        bad=parse_field(bad, Sentence.parse),
         one_prefix=sides(Method.ONE_PREFIX),
         two_prefix=sides(Method.TWO_PREFIX),
     )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.evaluation.acceptability import is_missing, verdict
-from contstim.files.tables import listed
+from contstim.files.tables import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -145,7 +145,7 @@ def _join_rows(file: Path, rows: Sequence[Row], paradigm: str) -> tuple[Sequence
     if len(pairs) > 1:
         raise _ambiguous(file, "names of pairs", items)
     if not pairs:
-        columns = f"the columns {listed(items)}" if items else "no column of items"
+        columns = f"the columns {join_names(items)}" if items else "no column of items"
         raise InputError(
             f"{file} has {len(rows):,} rows of single sentences, and {columns} that pairs "
             f"each acceptable sentence with one other sentence by {label}. {REMEDY}."

@@ -93,7 +93,7 @@ def majority(probabilities: FloatArray) -> BoolArray:
     return decisions
 
 
-def spread(labels: BoolArray, probabilities: FloatArray) -> Row:
+def summarise_correlations(labels: BoolArray, probabilities: FloatArray) -> Row:
     """Mean, sample standard deviation, maximum and majority of Matthews correlations.
 
     The deviation of a single classifier is nan.
@@ -144,9 +144,12 @@ def restart_tables(sets: Sequence[JudgedSet], names: Sequence[str]) -> dict[str,
                 judged.sentences, majority(judged.probabilities), judged.probabilities, strict=True
             )
         ),
-        "summary": table_of({"set": s.name} | spread(s.labels, s.probabilities) for s in sets),
+        "summary": table_of(
+            {"set": s.name} | summarise_correlations(s.labels, s.probabilities) for s in sets
+        ),
         "features": table_of(
-            {"feature": feature} | spread(judged.labels[has], judged.probabilities[has])
+            {"feature": feature}
+            | summarise_correlations(judged.labels[has], judged.probabilities[has])
             for judged in sets
             for feature, has in judged.features.items()
             if has.any()

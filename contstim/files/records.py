@@ -141,7 +141,7 @@ class Record:
         return {**stored, **self.facts}
 
     @classmethod
-    def read(cls, path: Path) -> Record | None:
+    def from_file(cls, path: Path) -> Record | None:
         """Read a record; return None if it is missing or damaged.
 
         Raises:

@@ -160,7 +160,7 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
         InputError: if the file is missing, empty, not UTF-8 or UTF-16, truncated or ragged, names
             a column twice, has ambiguous decimal signs, or does not have the suffix of a table.
     """
-    return _read(Path(path), table_kind(path), may_be_empty)
+    return _read_columns(Path(path), table_kind(path), may_be_empty)
 
 
 def read_csv(
@@ -176,7 +176,7 @@ def read_csv(
     Raises:
         InputError: see `read_table`.
     """
-    return _read(Path(path), ".csv", may_be_empty, footer)
+    return _read_columns(Path(path), ".csv", may_be_empty, footer)
 
 
 def read_rows(
@@ -202,7 +202,7 @@ def read_rows(
     Raises:
         InputError: if the file cannot be read, lacks a column, or a cell cannot be parsed.
     """
-    columns = _read(Path(path), table_kind(path), may_be_empty)
+    columns = _read_columns(Path(path), table_kind(path), may_be_empty)
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in columns]
     if missing:
         rows = getattr(kind, "TABLE", _INNER_CAPITAL.sub(" ", kind.__name__).lower() + "s")
@@ -232,7 +232,7 @@ def needed_columns(
     column_names = list(names)
     if missing := [name for name in column_names if name not in table]:
         raise InputError(
-            f"{path} lacks the columns {', '.join(missing)}; its columns are {listed(table)}."
+            f"{path} lacks the columns {', '.join(missing)}; its columns are {join_names(table)}."
         )
     return [table[name] for name in column_names]
 
@@ -260,7 +260,7 @@ def cells_by_name(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
-def _read(
+def _read_columns(
     path: Path, kind: str, may_be_empty: bool, footer: str | None = None
 ) -> dict[str, list[Any]]:
     record = Path(f"{path}.meta.json")
@@ -344,7 +344,7 @@ def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, 
     if not header:
         raise InputError(f"{path} is empty. Use a table with a header and rows.")
     if duplicates := sorted(repeated(header)):
-        raise InputError(f"{path} names these columns twice: {listed(duplicates)}.")
+        raise InputError(f"{path} names these columns twice: {join_names(duplicates)}.")
     table = dict(zip(header, columns, strict=True))
     return table if delimiter == "," else _replace_commas(path, table, delimiter)
 
@@ -406,7 +406,7 @@ def _read_jsonl(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     return columns
 
 
-def listed(names: Iterable[object], max_names: int = 12) -> str:
+def join_names(names: Iterable[object], max_names: int = 12) -> str:
     """Join the first dozen names with commas, for messages."""
     texts = [str(name) for name in names]
     return ", ".join(texts[:max_names]) + (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.items.matching import MISFIT, changes_of, match
-from contstim.items.reviews import naturals_of, undecided
+from contstim.items.reviews import naturals_of, undecided_items
 from contstim.items.stimuli import CONTROVERSIAL, Condition, Pair, Trial, Triplet
 from contstim.wording import counted
 from contstim.words.frequencies import WordFrequencies
@@ -155,7 +155,7 @@ def flag_items(stimuli: Iterable[Stimulus], settings: FlagSettings | None = None
         InputError: if a pair has no texts.
     """
     stimuli_list, settings = list(stimuli), settings or FlagSettings()
-    items = undecided(stimuli_list)
+    items = undecided_items(stimuli_list)
     sentences = {
         item.item_id: item.sentences[:1] if item.condition == Condition.CATCH else item.sentences
         for item in items

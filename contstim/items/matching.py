@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from contstim.items.reviews import differing, named_sentences, naturals_of
+from contstim.items.reviews import changed_positions, named_sentences, naturals_of
 from contstim.items.stimuli import SYNTHETIC, Trial
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def match(natural: Sentence, synthetic: Sentence, table: TagTable) -> Match:
         synthetic: sentence made from it.
         table: table of tags.
     """
-    changed = differing(synthetic, natural)
+    changed = changed_positions(synthetic, natural)
     tags = table.tags(natural) if changed else ()
     return Match(
         changed,
@@ -101,7 +101,7 @@ def _describe_changes(
 ) -> dict[int, str]:
     if sentence is None or counterpart is None:
         return {}
-    positions = sorted(differing(sentence, counterpart))
+    positions = sorted(changed_positions(sentence, counterpart))
     if table is None:
         return dict.fromkeys(positions, "")
     sides = [

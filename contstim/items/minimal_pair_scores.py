@@ -110,7 +110,7 @@ class MinimalPairScores:
         write_table(path, self.columns())
 
     @staticmethod
-    def read(path: Path | str) -> MinimalPairScores:
+    def from_file(path: Path | str) -> MinimalPairScores:
         """Read pairs.csv of `contstim evaluate blimp`, or a table with the same columns.
 
         The columns are paradigm, pair_id, good, bad and, for each model, `MODEL: good` and

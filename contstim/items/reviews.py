@@ -185,7 +185,7 @@ class Review:
         """Return each item of a kind with its last row, by identifier."""
         return {item.item_id: item for item in self.decisions if item.kind is kind}
 
-    def kept(self, kind: ItemKind) -> list[dict[str, ReviewedItem]]:
+    def kept_items(self, kind: ItemKind) -> list[dict[str, ReviewedItem]]:
         """Return the items that are not rejected, by identifier, for each file, last file first.
 
         An item belongs to the last file that lists it. A trial counts as its source, too.
@@ -215,7 +215,7 @@ class Review:
 
     def about(self, stimuli: Iterable[Stimulus]) -> Review:
         """Keep only decisions about stimuli that still exist with the same sentences."""
-        now = {(item.kind, item.item_id, item.sentences) for item in undecided(stimuli)}
+        now = {(item.kind, item.item_id, item.sentences) for item in undecided_items(stimuli)}
         return Review(tuple(d for d in self.decisions if (d.kind, d.item_id, d.sentences) in now))
 
     def require_items_of(self, stimuli: Iterable[Stimulus], table: Path | str) -> None:
@@ -228,7 +228,7 @@ class Review:
         Raises:
             InputError: if a reviewed item is missing or has changed; names the first one.
         """
-        now = undecided(stimuli)
+        now = undecided_items(stimuli)
         if not now:
             return
         reviewed = self.of_kind(now[0].kind)
@@ -252,7 +252,7 @@ def _words(items: Iterable[ReviewedItem]) -> frozenset[tuple[str, ...]]:
     return frozenset(sentence.words for item in items for sentence in item.sentences)
 
 
-def undecided(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[ReviewedItem, ...]:
+def undecided_items(stimuli: Iterable[Stimulus], reviewer: str = "") -> tuple[ReviewedItem, ...]:
     """Convert stimuli to undecided items of a review.
 
     Raises:
@@ -314,7 +314,7 @@ def read_reviews(paths: Sequence[Path | str]) -> Review:
     return Review(tuple(decisions), tuple(first_rows))
 
 
-def differing(sentence: Sentence, counterpart: Sentence) -> frozenset[int]:
+def changed_positions(sentence: Sentence, counterpart: Sentence) -> frozenset[int]:
     """Return the positions, from 0, of words that differ; none if the lengths differ."""
     if len(sentence) != len(counterpart):
         return frozenset()

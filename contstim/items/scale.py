@@ -38,7 +38,7 @@ class Scale(StrEnum):
         return (self.answers[0] + self.answers[-1]) / 2
 
     @property
-    def sure(self) -> range:
+    def sentence_2_answers(self) -> range:
         """Answers that prefer sentence_2, in order of increasing confidence."""
         return range(int(self.middle) + 1, self.answers[-1] + 1)
 
@@ -50,7 +50,7 @@ class Scale(StrEnum):
     @property
     def is_graded(self) -> bool:
         """True if answers express confidence."""
-        return len(self.sure) > 1
+        return len(self.sentence_2_answers) > 1
 
     @property
     def answer_name(self) -> str:
@@ -72,9 +72,9 @@ class Scale(StrEnum):
         if self.buttons:
             return answers
         distance = answers - self.middle
-        degree = np.ceil(np.abs(distance) * DEGREES / len(self.sure))
+        degree = np.ceil(np.abs(distance) * DEGREES / len(self.sentence_2_answers))
         # Distances 1 to 16, 17 to 33, 34 to 50; the last one represents its group
-        farthest = np.floor(degree * len(self.sure) / DEGREES)
+        farthest = np.floor(degree * len(self.sentence_2_answers) / DEGREES)
         return self.middle + np.sign(distance) * farthest
 
 

@@ -18,7 +18,7 @@ from contstim.files.files import writing
 from contstim.files.tables import (
     ShownAsTable,
     frame_of,
-    listed,
+    join_names,
     number,
     parsed,
     read_table,
@@ -59,7 +59,7 @@ class ScoreTable(ShownAsTable):
 
     def __post_init__(self) -> None:
         if duplicates := sorted(repeated(self.models)):
-            raise ScoreError(f"Model names must be unique, got several: {listed(duplicates)}.")
+            raise ScoreError(f"Model names must be unique, got several: {join_names(duplicates)}.")
         if "sentence" in self.models:
             raise ScoreError(
                 "The name of a model must not be 'sentence', which is the column of texts. "
@@ -120,7 +120,7 @@ class ScoreTable(ShownAsTable):
         if missing:
             raise ScoreError(
                 f"The scores lack {len(missing):,} of {len(set(requested)):,} sentences: "
-                f"{listed(map(repr, missing), 5)}. Score them with 'contstim score'."
+                f"{join_names(map(repr, missing), 5)}. Score them with 'contstim score'."
             )
         return np.array([self.rows[sentence] for sentence in requested], dtype=np.int64)
 
@@ -131,7 +131,7 @@ class ScoreTable(ShownAsTable):
             ScoreError: if the table does not have the model (lists its models).
         """
         if model not in self.models:
-            raise ScoreError(f"The model must be one of {listed(self.models)}, got {model!r}.")
+            raise ScoreError(f"The model must be one of {join_names(self.models)}, got {model!r}.")
         return self.log_probs[:, self.models.index(model)]
 
     def doubled_ranks(self) -> IntArray:
@@ -167,7 +167,7 @@ class ScoreTable(ShownAsTable):
         return shares
 
     @classmethod
-    def read(cls, path: Path | str) -> ScoreTable:
+    def from_file(cls, path: Path | str) -> ScoreTable:
         """Read scores from CSV, Parquet or JSON lines (column `sentence`, one per model) or `.npz`.
 
         An `.npz` has one array per model and optionally an array `sentence`. `Sentence.parse` reads
@@ -189,7 +189,7 @@ class ScoreTable(ShownAsTable):
             sentences = columns.pop("sentence", None)
             if sentences is None and not is_npz:
                 raise ScoreError(
-                    f"{path} has no column 'sentence'; its columns are {listed(columns)}."
+                    f"{path} has no column 'sentence'; its columns are {join_names(columns)}."
                 )
             if not 0 < len(columns) <= MOST_MODELS:
                 raise ScoreError(
@@ -205,7 +205,7 @@ class ScoreTable(ShownAsTable):
             if len(set(lengths.values())) > 1:
                 raise ScoreError(
                     f"{path}: columns differ in length: "
-                    + listed(f"{name} {n:,}" for name, n in lengths.items())
+                    + join_names(f"{name} {n:,}" for name, n in lengths.items())
                     + ". Every model needs a score for every sentence."
                 )
             numbers = [_parse_scores(path, name, values) for name, values in columns.items()]

@@ -15,7 +15,7 @@ from contstim.files.documents import shortened
 from contstim.files.tables import (
     TABLE_KINDS,
     columns_of,
-    listed,
+    join_names,
     number,
     read_rows,
     read_table,
@@ -227,7 +227,7 @@ class Triplet:
         return _html_table(("", "sentence", self.model_1, self.model_2), *rows)
 
     @property
-    def alike(self) -> str:
+    def equality_note(self) -> str:
         """Statement about which of the three sentences are equal; empty if all differ."""
         searches = ((self.model_1, self.synthetic_1), (self.model_2, self.synthetic_2))
         notes = [
@@ -289,9 +289,9 @@ class Trial:
     paradigm: str = ""  # of a minimal pair
 
     @property
-    def shown(self) -> tuple[str, str]:
-        """Texts that participants see; see `Sentence.shown`."""
-        return self.sentence_1.shown, self.sentence_2.shown
+    def displayed_texts(self) -> tuple[str, str]:
+        """Texts that participants see; see `Sentence.displayed_text`."""
+        return self.sentence_1.displayed_text, self.sentence_2.displayed_text
 
     @property
     def bare(self) -> tuple[str, str]:
@@ -370,7 +370,7 @@ def read_stimuli(path: Path | str, notes: TextNotes | None = None) -> list[Sente
     if not columns:
         raise InputError(
             f"{path} has no column of sentences ({', '.join(SENTENCE_COLUMNS)}, or both good and "
-            f"bad); its columns are {listed(table)}."
+            f"bad); its columns are {join_names(table)}."
         )
     # Column by column, in order of first occurrence
     cells = list(chain.from_iterable(columns))
@@ -500,7 +500,7 @@ def read_stimulus_table(
         return read_pairs(path)
     raise InputError(
         f"{path} contains neither triplets (column triplet_id) nor trials (kind_1) nor pairs "
-        f"(row_1); its columns are {listed(columns)}."
+        f"(row_1); its columns are {join_names(columns)}."
     )
 
 

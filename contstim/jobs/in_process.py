@@ -50,8 +50,8 @@ class LocalExecutor(Executor):
     def end(self, worker: int) -> None:
         """See `Executor.end`."""
 
-    def close(self) -> None:
-        """See `Executor.close`."""
+    def shutdown(self) -> None:
+        """See `Executor.shutdown`."""
         self._context = WorkerContext()  # releases the models of the previous context
 
 
@@ -127,8 +127,8 @@ class InterleavedExecutor(Executor):
         """See `Executor.end`."""
         self._workers.pop(worker).end()
 
-    def close(self) -> None:
-        """See `Executor.close`."""
+    def shutdown(self) -> None:
+        """See `Executor.shutdown`."""
         for worker in self._workers.values():
             worker.end()
         self._workers.clear()

@@ -120,7 +120,7 @@ class Executor(ABC):
         """End a worker, idle or busy, and free its number."""
 
     @abstractmethod
-    def close(self) -> None:
+    def shutdown(self) -> None:
         """End all workers."""
 
 
@@ -150,7 +150,7 @@ def worker_pool(
             executor.spawn(worker)
         yield Pool(executor, say, inf if task_limit is None else task_limit)
     finally:
-        executor.close()
+        executor.shutdown()
 
 
 @dataclass

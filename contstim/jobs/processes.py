@@ -129,8 +129,8 @@ class ProcessExecutor(Executor):
         process.kill()  # also ends a suspended process
         process.join(_PATIENCE)
 
-    def close(self) -> None:
-        """See `Executor.close`."""
+    def shutdown(self) -> None:
+        """See `Executor.shutdown`."""
         for process in self._processes.values():
             process.kill()
         for number in [*self._processes]:

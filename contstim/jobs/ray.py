@@ -189,8 +189,8 @@ class RayExecutor(Executor):
         self._pending = {wait: number for wait, number in self._pending.items() if number != worker}
         self._beats.pop(worker, None)
 
-    def close(self) -> None:
-        """See `Executor.close`."""
+    def shutdown(self) -> None:
+        """See `Executor.shutdown`."""
         for actor in self._actors.values():
             self._ray.kill(actor)
         for mapping in (self._actors, self._pending, self._processes, self._beats):

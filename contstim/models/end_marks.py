@@ -43,24 +43,24 @@ class EndMarks:
         """Return the end marks, of all scripts, that are words of a model."""
         return cls(frozenset(filter(holds, ALL_END_MARKS)))
 
-    def read(self, sentence: Sentence) -> Sentence:
+    def with_mark(self, sentence: Sentence) -> Sentence:
         """Return the sentence with its end mark as the last word, if the model reads it."""
         mark = sentence.end[0]
         return Sentence((*sentence.words, mark), sentence.end) if mark in self.marks else sentence
 
-    def read_all(self, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
-        """Apply `read` to several sentences."""
-        return [self.read(sentence) for sentence in sentences] if self.marks else sentences
+    def with_marks(self, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
+        """Apply `with_mark` to several sentences."""
+        return [self.with_mark(sentence) for sentence in sentences] if self.marks else sentences
 
     def terms(self, sentence: Sentence, log_probs: Iterable[float]) -> list[TokenScore]:
         """Return the terms of a sentence's score: words, end mark if read, `</s>` if scored.
 
         Args:
             sentence: sentence without its end mark as a word.
-            log_probs: log-probabilities of the words of `read` and, if scored, of the end of the
-                sentence, nats.
+            log_probs: log-probabilities of the words of `with_mark` and, if scored, of the end of
+                the sentence, nats.
         """
-        tokens = (*self.read(sentence).words, "</s>")
+        tokens = (*self.with_mark(sentence).words, "</s>")
         n_words = len(sentence)
         return [
             TokenScore(position if position < n_words else -1, token, float(log_prob))

@@ -152,7 +152,7 @@ class WordList:
         write_table(path, {"word": self.words, "initial": self.initial, "inner": self.inner})
 
     @classmethod
-    def read(cls, path: Path) -> WordList:
+    def from_file(cls, path: Path) -> WordList:
         """Read the table of `write`.
 
         Raises:

@@ -39,7 +39,7 @@ _SYNTAX = re.compile(r"[\\*`#|+-]")
 _RUNS = re.compile(r"\*\*((?:\\.|[^\\*])+)\*\*|`((?:\\.|[^\\`])+)`|((?:\\.|[^\\*`])+)")
 
 
-def filled(package: str, name: str, **values: Any) -> Report:
+def fill_template(package: str, name: str, **values: Any) -> Report:
     """Fill a template in a package's folder with values; its first heading is the title.
 
     Raises:

@@ -11,7 +11,7 @@ from contstim.english.tags import tag_table
 from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.families import Correction, read_contrasts
-from contstim.experiments.analysis.figures import require_rivals, shown
+from contstim.experiments.analysis.figures import require_rivals, results_with_figures
 from contstim.experiments.analysis.measures import MEASURES
 from contstim.experiments.analysis.page import verdict_texts, write_analysis
 from contstim.experiments.analysis.ratings import TESTING, Ratings, gather
@@ -123,7 +123,7 @@ class OfAnswers(Step[Value], name=""):
         """The trials, the responses and the scores."""
         design = read_trials(self.trials)
         responses = read_responses(self.responses, design, scale=self.scale)
-        return design, responses, ScoreTable.read(self.scores)
+        return design, responses, ScoreTable.from_file(self.scores)
 
     def ratings_of(
         self,
@@ -211,7 +211,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
 
 def shown_of(analysis: Analysis) -> list[str | Table]:
     """How consistent each model is with people, for the terminal."""
-    results = shown(analysis)
+    results = results_with_figures(analysis)
     columns = [{row.model: row.value for row in result.models} for result in results]
     # A dash where the model is not judged on these trials; a space keeps digits aligned.
     rows = [

@@ -25,14 +25,14 @@ _LINES = 1_000  # of a text; a corpus may be large
 
 _READERS = {
     "attention": "contstim.steps.design:read_attention",
-    "minimal pair scores": "contstim.items.minimal_pair_scores:MinimalPairScores.read",
+    "minimal pair scores": "contstim.items.minimal_pair_scores:MinimalPairScores.from_file",
     "minimal pairs": "contstim.items.stimuli:read_controversial_minimal_pairs",
     "pair counts": "contstim.items.counts:read_pair_counts",
     "pairs": "contstim.items.stimuli:read_pairs",
     "practice": "contstim.experiments.platforms.jspsych.folder:check_practice",
     "questions": "contstim.experiments.responses.questionnaire:read_questions",
     "repeatable words": "contstim.words.vocabulary:read_repeatable",
-    "scores": "contstim.items.scores:ScoreTable.read",
+    "scores": "contstim.items.scores:ScoreTable.from_file",
     "sentences": "contstim.items.stimuli:read_stimuli",
     "stimuli": "contstim.items.stimuli:read_stimulus_table",
     "tags": "contstim.english.tags:tag_table",

@@ -160,7 +160,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
             report_sentences(self.data, sides, reporter)
             tell_unknown_words(models, sides, reporter)
             if self.scores:
-                table = ScoreTable.read(self.scores)
+                table = ScoreTable.from_file(self.scores)
                 scoring = pair_scores_from_table(table, pairs, self.settings.method)
             else:
                 methods, told = self.settings.method or Method, self.execution.progress
@@ -246,7 +246,7 @@ class EvaluateAcceptability(
                 progress = self.execution.progress(reporter, len(set(judgements.texts)))
                 with Store(self.store_path()) as store:
                     parts.append(model_scores(judgements, models, store=store, progress=progress))
-        scores = JudgedScores.joined(parts)
+        scores = JudgedScores.join(parts)
         _tell_left_out("sentence", {o.sentence for o in scores.left_out}, reporter)
         if not judgements.pairs:
             ratings = evaluate_ratings(judgements, scores)
@@ -409,7 +409,9 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
                 shown += [f"{each.model_1} rejects: {each.synthetic_1}"]
                 shown += [f"{each.model_2} rejects: {each.synthetic_2}"]
                 if not each.distinct:
-                    shown += [f"No sentence found from {each.natural.text!r}: {each.alike}."]
+                    shown += [
+                        f"No sentence found from {each.natural.text!r}: {each.equality_note}."
+                    ]
         about: dict[str, Any] = {"models": models, "data": data, "seed": self.seed}
         return written_findings(findings, findings, self.out, shown=shown, writes=writes, **about)
 

@@ -75,7 +75,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
         search, models = words_read(self.search), load_models(self.models, self.loading)
         given = [*dict.fromkeys(read_sentence_file(self.sentences, reporter))]
         words, n_dropped = words_offered(self.vocabulary, models, given, search, reporter)
-        usable = [each for each in given if len(each) > 1 and not words.missing(each)]
+        usable = [each for each in given if len(each) > 1 and not words.missing_words(each)]
         usable = [usable[row] for row in readable_by(models, usable)[0]]
         if n_over := len(given) - len(usable):
             why = "a single word, words outside the vocabulary, or too long for a model"

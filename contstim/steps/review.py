@@ -16,7 +16,7 @@ from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.table import read_responses
 from contstim.files.files import write_text
 from contstim.items.item_flags import FlagSettings, flag_items
-from contstim.items.reviews import Decision, Review, naturals_of, read_reviews, undecided
+from contstim.items.reviews import Decision, Review, naturals_of, read_reviews, undecided_items
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Pair, Trial, Triplet, read_stimulus_table
 from contstim.models.catalog import load_models
@@ -88,7 +88,7 @@ def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
         InputError: a pair has no texts, or a file cannot be read.
     """
     every = list(stimuli)
-    words = {w for item in undecided(every) for s in item.sentences for w in s.words}
+    words = {w for item in undecided_items(every) for s in item.sentences for w in s.words}
     if settings.get("tags") or not tag_table(None).fits(words):
         settings["language"] = "any"
     return flag_items(every, ReviewSettings(**settings).flags())
@@ -141,7 +141,7 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
         stimuli = read_stimulus_table(self.table)
         reviewer = " ".join(self.reviewer.split())
         review = read_reviews(self.review).about(stimuli) if self.review else None
-        scores = None if self.scores is None else ScoreTable.read(self.scores)
+        scores = None if self.scores is None else ScoreTable.from_file(self.scores)
         judge = self.settings.judge
         judged = {} if judge is None else _judged(stimuli, judge)
         settings = replace(self.settings.flags(), scores=scores, judged=judged)
@@ -168,7 +168,7 @@ def _judged(stimuli: Iterable[Stimulus], judge: str) -> dict[Sentence, list[floa
     """Log-probability of each word of the sentences under the judge, nats."""
     every = list(stimuli)
     # Trials of two synthetic sentences bring their natural one along, which stands in no item
-    shown = chain.from_iterable(item.sentences for item in undecided(every))
+    shown = chain.from_iterable(item.sentences for item in undecided_items(every))
     naturals = filter(None, chain.from_iterable(naturals_of(every).values()))
     terms = token_terms(load_models(judge)[0], [*dict.fromkeys((*shown, *naturals))])
     return {

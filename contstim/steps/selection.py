@@ -11,7 +11,7 @@ import numpy as np
 
 from contstim.english.tags import tag_table
 from contstim.errors import InputError
-from contstim.files.tables import columns_of, listed, write_table
+from contstim.files.tables import columns_of, join_names, write_table
 from contstim.items.counts import read_pair_counts, read_token_counts
 from contstim.items.matching import figures_of
 from contstim.items.minimal_pair_scores import MinimalPairScores
@@ -121,7 +121,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
             counts=_counts(settings.counts),
             repeatable=REPEATABLE_ENGLISH if exempt is None else read_repeatable(exempt),
         )
-        table = ScoreTable.read(self.scores)
+        table = ScoreTable.from_file(self.scores)
         selection = select_natural(
             table,
             question,
@@ -158,7 +158,7 @@ def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter
     if agreed:
         reporter.warn(
             f"in {len(agreed):,} {of_all} both models prefer the same sentence, so that people "
-            f"cannot tell them apart: {listed(agreed)}. Leave out `agreeing` to have none."
+            f"cannot tell them apart: {join_names(agreed)}. Leave out `agreeing` to have none."
         )
 
 
@@ -315,7 +315,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
 
     def work(self, reporter: Reporter) -> Outcome[MinimalPairSelection]:
         """Select the pairs, and write them with the verdicts and a certificate."""
-        scores = MinimalPairScores.read(self.pairs)
+        scores = MinimalPairScores.from_file(self.pairs)
         review = read_reviews(self.review) if self.review else None
         selection = select_minimal_pairs(scores, self.settings, review=review)
         write_table(self.out, columns_of(ControversialMinimalPair, selection.pairs))

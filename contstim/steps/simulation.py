@@ -134,7 +134,7 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
 
     def work(self, reporter: Reporter) -> Outcome[DesignPower]:
         """Simulate experiments, and write their power."""
-        settings, scores = self.settings, ScoreTable.read(self.scores)
+        settings, scores = self.settings, ScoreTable.from_file(self.scores)
         require_log_probabilities(self.scores, scores.models, "A simulation with noise in nats")
         power = design_power(
             read_trials(self.trials),
@@ -269,7 +269,7 @@ class SimulateResponses(
         # Noise and ceiling say the same in two ways: `people.noise` is the noise in nats
         people = artificial_participants(
             trials,
-            ScoreTable.read(self.scores),
+            ScoreTable.from_file(self.scores),
             self.model,
             noise=self.settings.noise,
             ceiling=self.settings.ceiling,

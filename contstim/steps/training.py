@@ -59,7 +59,7 @@ class TrainNgram(Step["Estimate"], name="train ngram", version=2):
         sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
         reporter.say(f"{self.out}: {' + '.join(sizes)} n-grams of order 1 to {self.order}.")
         # What the training itself recorded, for those who call it from Python
-        record = Record.read(record_path(self.out))
+        record = Record.from_file(record_path(self.out))
         return Outcome(trained, {} if record is None else record.facts)
 
 
@@ -98,7 +98,7 @@ class TrainNetwork(
             precision=self.precision,
             on_progress=partial(tell_training, reporter, "training"),
         )
-        done = Training.read(self.out)
+        done = Training.from_file(self.out)
         if already:
             reporter.say(f"{done.out} was trained before with this text and these settings.")
         is_recurrent = isinstance(self.network, settings.RecurrentSettings)

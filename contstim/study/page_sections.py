@@ -15,7 +15,7 @@ import numpy as np
 from contstim.experiments.platforms.jspsych import unfilled_warning
 from contstim.experiments.platforms.texts import BUTTONS
 from contstim.files.tables import read_table
-from contstim.items.reviews import differing
+from contstim.items.reviews import changed_positions
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, ControversialMinimalPair
 from contstim.models.specifications import without_context
@@ -32,7 +32,7 @@ from contstim.reporting.report import (
     code,
     strong,
 )
-from contstim.reporting.templates import filled
+from contstim.reporting.templates import fill_template
 from contstim.steps.analysis import AnalyzeResponses
 from contstim.steps.design import MakeDesign
 from contstim.steps.platforms import ExportTrials
@@ -200,7 +200,7 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
         yield Table(header, proofs, notes=1, is_wide=True)
     if facts.verdicts:
         title, room = "Minimal pairs by paradigm", "contstim.study.handing_on"
-        parts = filled(room, "verdicts.md.jinja", facts=facts, title=title).parts
+        parts = fill_template(room, "verdicts.md.jinja", facts=facts, title=title).parts
         yield Details(title, parts, is_open=True)
     if facts.found:
         means = {frozenset(row[:2]): f"{row[4]:.2f}" for row in facts.controversialities}
@@ -247,7 +247,7 @@ def _item_table(item: Any, scores: ScoreTable | None) -> Table:
     both, models = (item.good, item.bad), (item.model_1, item.model_2)
     values = [[getattr(item, f"log_prob_{s}_model_{n}") for n in (1, 2)] for s in ("good", "bad")]
     own = ScoreTable(both, models, np.array(values))
-    marked = (dict.fromkeys(differing(*each), "") for each in (both, both[::-1]))
+    marked = (dict.fromkeys(changed_positions(*each), "") for each in (both, both[::-1]))
     return stimuli_table([pair_trial(item)], own, {item.trial_id: tuple(marked)})
 
 
@@ -265,7 +265,7 @@ def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
 
 def _words_kept(triplet: Triplet) -> float:
     """Words that the synthetic sentences keep, as a negative number of new ones."""
-    return -sum(len(differing(made, triplet.natural)) for made in triplet.sentences[1:])
+    return -sum(len(changed_positions(made, triplet.natural)) for made in triplet.sentences[1:])
 
 
 def _rank_difference(pair: Pair) -> float:
@@ -340,7 +340,7 @@ def _participant(facts: StudyFacts) -> Iterator[Part]:
         buttons = [button(f"{n} {w}") for n, w in enumerate((*words, *reversed(words)), start=1)]
         yield Paragraph(("A trial of group 1. ", strong(labels["question"])))
         answers = (tuple(buttons[: len(words)]), tuple(buttons[len(words) :]))
-        yield Table(trial.shown, [answers] if words else [], texts=2, is_wide=True)
+        yield Table(trial.displayed_texts, [answers] if words else [], texts=2, is_wide=True)
     for export, folder in folders.items():
         runs: list[Any] = [f"{export.name}: "]
         for name in ("index.html", "consent.md", "instructions.md", "debrief.md", "README.md"):

@@ -223,7 +223,7 @@ def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
     names, pairs = study.names, study.step(SelectPairs)
     if pairs is None or len(names) < 2 or not pairs.scores.is_file():
         return ()
-    scores = ScoreTable.read(pairs.scores)
+    scores = ScoreTable.from_file(pairs.scores)
     if not {*names} <= {*scores.models}:
         return ()
     log_probs = np.stack([scores.column(name) for name in names], axis=1)

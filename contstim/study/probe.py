@@ -250,7 +250,7 @@ class _Searcher:
         for natural in self._sentences:
             if perf_counter() >= until or triplets == SURE:
                 return
-            if len(natural) < 2 or words.missing(natural):
+            if len(natural) < 2 or words.missing_words(natural):
                 continue
             task = searches.task(pair, natural)
             tally, began = ReportingTally(partial(_end_after, until)), perf_counter()

@@ -18,7 +18,7 @@ from contstim.errors import ContstimError
 from contstim.files.documents import read_json_object
 from contstim.files.files import checksum, files_of, lock_holder, path_inside
 from contstim.files.records import Record, path_from
-from contstim.files.tables import listed
+from contstim.files.tables import join_names
 from contstim.steps.step import fields_of
 from contstim.study.places import BEGUN, LOCK
 
@@ -106,7 +106,7 @@ def examine(stage: StudyStage) -> StageState:
         return state_of(stage, "interrupted", reasons, record)
     if record is None:
         path = stage.step.record_path()
-        damaged = path is not None and path.exists() and Record.read(path) is None
+        damaged = path is not None and path.exists() and Record.from_file(path) is None
         return state_of(stage, "not done", (f"{path} cannot be read",) if damaged else ())
     before = {
         "options": record.options,
@@ -148,7 +148,7 @@ def state_of(
 def record_of(stage: StudyStage) -> Record | None:
     """The record of a stage; None where there is none, or it is damaged, or of something else."""
     path = stage.step.record_path()
-    record = None if path is None else Record.read(path)
+    record = None if path is None else Record.from_file(path)
     return record if record is not None and record.step == stage.step.name else None
 
 
@@ -222,7 +222,7 @@ def _changes(stage: StudyStage, now: Mapping[str, Any], before: Mapping[str, Any
         ("no longer read", [name for name in old if name not in new]),
     ):
         if names:
-            yield f"{what}: {listed(names, 3)}"
+            yield f"{what}: {join_names(names, 3)}"
     if before["version"] != now["version"]:
         yield "this version of contstim computes other results"
     for name, commit in now["commits"].items():

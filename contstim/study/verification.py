@@ -23,7 +23,7 @@ from contstim.errors import ContstimError, InputError
 from contstim.files.documents import read_json_object
 from contstim.files.files import checksum, is_file, is_record, visible_files
 from contstim.files.records import Record, path_from
-from contstim.files.tables import listed
+from contstim.files.tables import join_names
 from contstim.models.specifications import hub_commit
 from contstim.reporter import SILENT, Reporter
 from contstim.study.handing_on.manifest import (
@@ -225,7 +225,7 @@ def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], li
         elif path.name.endswith(".meta.json"):
             output = path.with_name(path.name.removesuffix(".meta.json"))
             try:
-                content, record = read_json_object(path), Record.read(path)
+                content, record = read_json_object(path), Record.from_file(path)
             except ContstimError as error:
                 remark(path, FileState.UNREADABLE, f"the record cannot be read: {error}")
                 continue
@@ -289,7 +289,7 @@ class _Chain:
 
     def _outputs(self, records: Iterable[Record]) -> str:
         """The first files that commands wrote."""
-        return listed(dict.fromkeys(self._short(n) for r in records for n in r.outputs), 4)
+        return join_names(dict.fromkeys(self._short(n) for r in records for n in r.outputs), 4)
 
     def _state(self, name: str) -> tuple[FileState, str]:
         claims, made = self._claims[name], self._outputs(self._readers[name])
@@ -304,7 +304,7 @@ class _Chain:
             return FileState.EDITED, self._edited(name, claims[-1])
         if why := self._why_stale(name):
             return FileState.STALE, why
-        of = listed(map(self._short, maker.inputs), 6)
+        of = join_names(map(self._short, maker.inputs), 6)
         return FileState.HOLDS, f"made{f' of {of}' if of else ''} by {_when(maker)}."
 
     def _maker(self, name: str) -> Record | None:
@@ -383,7 +383,7 @@ def summary(check: FolderCheck) -> str:
     text = f"{looked_at if check.wrong else 'everything holds'} ({counts})."
     if others := [name for name, same in again.items() if not same]:
         text += f" Of {len(again):,} results done again these are not as in {ARCHIVED}: "
-        text += f"{listed(others)}."
+        text += f"{join_names(others)}."
     elif again:
         text += f" {counted(len(again), 'result')} done again and {ARCHIVED} agree."
     return text

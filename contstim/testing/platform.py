@@ -203,7 +203,7 @@ class ExportContract:
                     lists.setdefault(name, []).append(row)
         return lists
 
-    def shown(self, row: Mapping[str, str]) -> tuple[str, str]:
+    def displayed_texts(self, row: Mapping[str, str]) -> tuple[str, str]:
         """Return the texts that a participant reads on the left and on the right."""
         left_text, right_text = (row[column] for column in self.sentence_columns)
         if self.is_html:
@@ -231,8 +231,10 @@ class ExportContract:
             )
             for row in rows:
                 trial = by_id[row["trial_id"]]
-                texts = trial.shown
-                assert self.shown(row) == (texts if row[self.left_column] == "1" else texts[::-1])
+                texts = trial.displayed_texts
+                assert self.displayed_texts(row) == (
+                    texts if row[self.left_column] == "1" else texts[::-1]
+                )
 
     def test_what_is_shown_is_what_was_asked(self, tmp_path: Path) -> None:
         self.export(TRIALS, tmp_path / "out")
@@ -354,7 +356,7 @@ class ReadContract:
         people = dict(zip(names, lists, strict=False))
         return self.data(out / "out", out, answers, people), answers
 
-    def read(self, files: Sequence[Path], trials: Sequence[Trial], folder: Path) -> Imported:
+    def read_export(self, files: Sequence[Path], trials: Sequence[Trial], folder: Path) -> Imported:
         reader = self.platform.reader
         assert reader is not None
         kind = reader.settings
@@ -363,7 +365,7 @@ class ReadContract:
 
     def test_what_people_answered_comes_back_in_canonical_order(self, tmp_path: Path) -> None:
         files, answers = self.collect(tmp_path)
-        imported = self.read(files, TRIALS, tmp_path / "out")
+        imported = self.read_export(files, TRIALS, tmp_path / "out")
         assert list(imported.responses) == answers.responses
         assert imported.report.findings == ()
         assert {response.left for response in imported.responses} == {1, 2}
@@ -372,7 +374,7 @@ class ReadContract:
         files, answers = self.collect(tmp_path)
         absent = answers.responses[0].trial_id
         trials = [trial for trial in TRIALS if trial.trial_id != absent]
-        imported = self.read(files, trials, tmp_path / "out")
+        imported = self.read_export(files, trials, tmp_path / "out")
         remaining = [r for r in answers.responses if r.trial_id != absent]
         assert [r for r in imported.responses if r.trial_id != absent] == remaining
         unknown = imported.report.of(Problem.UNKNOWN_TRIAL)
@@ -387,7 +389,7 @@ class ReadContract:
         else:
             files[0].write_bytes(content)
         with pytest.raises(ContstimError, match=files[0].name):
-            self.read(files, TRIALS, tmp_path / "out")
+            self.read_export(files, TRIALS, tmp_path / "out")
 
 
 class PlatformContract(ExportContract, ReadContract):

@@ -86,7 +86,7 @@ def in_vocabulary(vocabulary: Vocabulary) -> SentenceRule:
     """Require that the vocabulary allows every word at its position."""
     return SentenceRule(
         "a word is not in the vocabulary",
-        lambda sentence: bool(vocabulary.missing(sentence)),
+        lambda sentence: bool(vocabulary.missing_words(sentence)),
         "a larger `vocabulary`",
     )
 

@@ -186,7 +186,7 @@ class Sentence:
         return self.bare + self.end
 
     @property
-    def shown(self) -> str:
+    def displayed_text(self) -> str:
         """The text as participants see it: without a full stop, with all other end marks."""
         return self.text if _SHOWN_MARKS.search(self._mark_name) else self.bare + self.end[1:]
 

@@ -90,7 +90,7 @@ class Vocabulary:
         """Return the words allowed at a 0-based position of a sentence."""
         return self.initial if position == 0 else self.inner
 
-    def missing(self, sentence: Sentence) -> tuple[str, ...]:
+    def missing_words(self, sentence: Sentence) -> tuple[str, ...]:
         """Return the words of a sentence that are not allowed at their positions, in order."""
         first, *later_words = sentence.words
         initial, inner = self._sets

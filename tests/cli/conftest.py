@@ -53,7 +53,7 @@ def folder(
     words = Vocabulary.from_sentences(english, min_count=5)
     words.save(tmp_path / "vocab.txt")
     # "There is …" has no other admissible words under n-grams: such searches find nothing
-    usual = [s for s in unseen if not words.missing(s) and s.words[0] != "There"]
+    usual = [s for s in unseen if not words.missing_words(s) and s.words[0] != "There"]
     (tmp_path / "natural.txt").write_text("".join(f"{s.text}\n" for s in usual[:20]))
     for n in (1, 2, 3):
         shutil.copy(trained / f"{n}gram.arpa", tmp_path / f"{n}.arpa")

@@ -76,7 +76,7 @@ def test_tables_alone(tmp_path: Path) -> None:
     shown = _run(["compare", *files, "--out", str(tmp_path / "out"), "--quiet"])
     assert "-1.000" in shown
     assert "synthesize" not in shown
-    assert ScoreTable.read(tmp_path / "out" / "scores.csv").models == ("one:gpt", "two:gpt")
+    assert ScoreTable.from_file(tmp_path / "out" / "scores.csv").models == ("one:gpt", "two:gpt")
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from contstim.files.tables import columns_of, write_table
-from contstim.items.reviews import Decision, Stimulus, undecided, write_review
+from contstim.items.reviews import Decision, Stimulus, undecided_items, write_review
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Pair, Triplet, read_pairs, read_trials, read_triplets
 from contstim.words.sentence import Sentence
@@ -145,7 +145,7 @@ def test_a_design_comes_with_a_summary_and_a_certificate(folder: Path) -> None:
 
 def reject(folder: Path, table: str, stimuli: Sequence[Stimulus], *places: int) -> None:
     """Write a review of stimuli that rejects those at some places."""
-    items = undecided(stimuli, "Ann")
+    items = undecided_items(stimuli, "Ann")
     write_review(
         folder / table,
         [

@@ -73,7 +73,7 @@ def test_from_scores_to_figures(folder: Path) -> None:
     names = [f"kenlm:{name}" for name in NAMES]
     given = [option for name in names for option in ("--model", name)]
     run("score --sentences natural.txt --out scores.csv", *given)
-    assert ScoreTable.read(folder / "scores.csv").models == tuple(names)
+    assert ScoreTable.from_file(folder / "scores.csv").models == tuple(names)
     run("select natural --scores scores.csv --per-pair 2 --out pairs.csv")
     few = "--groups 1 --random-per-group 2 --catch-per-group 2"
     run(f"design --pairs pairs.csv --sentences natural.txt {few} --out trials.csv")

@@ -12,7 +12,7 @@ def test_what_is_found_is_told(folder: Path) -> None:
     models = ("--model", "two=kenlm:2.arpa", "--model", "three=kenlm:3.arpa")
     arguments = ("near-pairs", *models, "--sentences", "natural.txt", "--out", "near.csv")
     shown = succeed(folder, *arguments, "--same-length", "2")
-    pairs = MinimalPairScores.read(folder / "near.csv")
+    pairs = MinimalPairScores.from_file(folder / "near.csv")
     assert all(abs(len(pair.good.text) - len(pair.bad.text)) <= 2 for pair in pairs.pairs)
     row = next(line for line in shown.splitlines() if "three" in line)
     assert f" {len(pairs.pairs)} " in row

@@ -21,7 +21,13 @@ import pytest
 from contstim.experiments.design.building import triplet_trials
 from contstim.experiments.responses.table import write_responses
 from contstim.files.tables import columns_of, write_table
-from contstim.items.reviews import Decision, ReviewedItem, read_reviews, undecided, write_review
+from contstim.items.reviews import (
+    Decision,
+    ReviewedItem,
+    read_reviews,
+    undecided_items,
+    write_review,
+)
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Pair, Triplet, trial_columns
 from tests.cli.running import run, succeed
@@ -42,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
     write_table(tmp_path / "pairs.parquet", columns_of(Pair, PAIRS))
     write_table(tmp_path / "trials.jsonl", trial_columns(TRIALS))
     sentences = dict.fromkeys(
-        sentence for item in undecided([*PAIRS, *TRIALS]) for sentence in item.sentences
+        sentence for item in undecided_items([*PAIRS, *TRIALS]) for sentence in item.sentences
     )
     models = ("ngram", "rnn", "bert", "gpt")
     log_probs = -np.add.outer(np.arange(len(sentences)), np.arange(4.0))
@@ -59,7 +65,7 @@ def facts(page: Path) -> dict[str, Any]:
 def review_of(path: Path, reviewer: str, *decisions: str) -> None:
     items: list[ReviewedItem] = [
         replace(item, decision=Decision(decision), reason="odd" * (decision == "reject"))
-        for item, decision in zip(undecided(TRIPLETS, reviewer), decisions, strict=True)
+        for item, decision in zip(undecided_items(TRIPLETS, reviewer), decisions, strict=True)
     ]
     write_review(path, items)
 

@@ -27,7 +27,7 @@ def words(tmp_path_factory: pytest.TempPathFactory, english: list[Sentence]) -> 
 @pytest.fixture(scope="module")
 def natural(unseen: list[Sentence], words: Path) -> Sentence:
     vocabulary = Vocabulary.load(words)
-    return next(s for s in unseen if not vocabulary.missing(s))
+    return next(s for s in unseen if not vocabulary.missing_words(s))
 
 
 def invoke(trained: Path, words: Path, natural: Sentence, *options: str) -> str:

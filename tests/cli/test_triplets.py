@@ -199,7 +199,7 @@ def test_natural_sentences_that_models_were_trained_on_are_said_to_be(
 ) -> None:
     """Witness: sentences taken from the training text itself."""
     words = Vocabulary.load(folder / "vocab.txt")
-    known = [s for s in dict.fromkeys(english) if not words.missing(s) and len(s) > 7][:9]
+    known = [s for s in dict.fromkeys(english) if not words.missing_words(s) and len(s) > 7][:9]
     (folder / "natural.txt").write_text("".join(f"{s.text}\n" for s in known))
     for n in (2, 3):
         name = f"{n}gram.arpa.sentences.npy"

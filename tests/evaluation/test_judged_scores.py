@@ -152,8 +152,8 @@ def test_bad_tables_say_what_is_wrong(judgements: Judgements, tmp_path: Path) ->
 def test_joined_scores_have_distinct_names() -> None:
     one = JudgedScores(("m",), np.zeros((2, 1)))
     other = JudgedScores(("n",), np.ones((2, 1)))
-    assert JudgedScores.joined([one, other]).values.tolist() == [[0, 1], [0, 1]]
+    assert JudgedScores.join([one, other]).values.tolist() == [[0, 1], [0, 1]]
     with pytest.raises(ScoreError, match="Duplicate names of scores: m"):
-        JudgedScores.joined([one, one])
+        JudgedScores.join([one, one])
     with pytest.raises(ScoreError, match="no scores"):
-        JudgedScores.joined([])
+        JudgedScores.join([])

@@ -77,10 +77,10 @@ def test_scores_of_prefixes_are_not_read_as_those_of_sentences(tmp_path: Path) -
         found = PairScores((pair,), ("m",), np.array([[[-1.0], [-2.0]]]), method=method)
         found.write(tmp_path / "pairs.csv")
         if method is Method.FULL_SENTENCE:
-            assert (PairScores.read(tmp_path / "pairs.csv").log_probs == found.log_probs).all()
+            assert (PairScores.from_file(tmp_path / "pairs.csv").log_probs == found.log_probs).all()
         else:
             with pytest.raises(InputError, match="no pair of sentences"):
-                PairScores.read(tmp_path / "pairs.csv")
+                PairScores.from_file(tmp_path / "pairs.csv")
 
 
 def test_models_that_do_not_read_on_say_so_and_are_left_out(

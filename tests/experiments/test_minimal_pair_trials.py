@@ -112,7 +112,7 @@ def test_agreement_with_the_grammar_and_models_is_counted_by_paradigm(design: De
     rivals = analysis.rivals_of(scope)
     assert rivals is not None
     assert GRAMMAR in {row.model for row in rivals.models}
-    assert not gather(design.trials, answers, scores()).missing
+    assert not gather(design.trials, answers, scores()).n_missing
 
 
 def test_a_damaged_table_is_named(tmp_path: Path) -> None:

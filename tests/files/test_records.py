@@ -117,7 +117,7 @@ def test_another_format_is_refused_by_name_wherever_it_stands(tmp_path: Path) ->
     record.write_text(json.dumps(content | {"format": FORMAT + 1}))
     told = f"has the format {FORMAT + 1}, but this version of contstim reads {FORMAT}"
     readers: list[tuple[Path, Callable[[Path], Any]]] = [
-        (record, Record.read),
+        (record, Record.from_file),
         (table, read_pairs),
     ]
     for path, read in readers:

@@ -34,7 +34,7 @@ SCORES = MinimalPairScores(
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     SCORES.write(tmp_path / "pairs.csv")
-    read = MinimalPairScores.read(tmp_path / "pairs.csv")
+    read = MinimalPairScores.from_file(tmp_path / "pairs.csv")
     assert (read.log_probs == SCORES.log_probs).all()
     assert vars(read) | {"log_probs": 0} == vars(SCORES) | {"log_probs": 0}
     # By hand: -1 - -3, -2 - -1.5; both impossible is a tie
@@ -68,7 +68,7 @@ def test_damage_is_named(tmp_path: Path, name: str, cells: list[str] | None, mes
         table[name] = cells
     write_table(tmp_path / "damaged.csv", table)
     with pytest.raises(InputError, match=message):
-        MinimalPairScores.read(tmp_path / "damaged.csv")
+        MinimalPairScores.from_file(tmp_path / "damaged.csv")
 
 
 def test_near_pairs_call_no_sentence_unacceptable(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_near_pairs_call_no_sentence_unacceptable(tmp_path: Path) -> None:
     table = read_table(tmp_path / "near.csv")
     assert {"natural", "changed", "a: natural", "b: changed"} <= table.keys()
     assert not {"good", "bad"} & table.keys()
-    read = MinimalPairScores.read(tmp_path / "near.csv")
+    read = MinimalPairScores.from_file(tmp_path / "near.csv")
     assert read.near
     pairs = select_minimal_pairs(
         replace(read, log_probs=np.array([[[-1.0, -2], [-3, -1]], [[-4.0, -2], [-3, -5]]])),

@@ -16,9 +16,9 @@ from contstim.items.reviews import (
     ItemKind,
     Review,
     Stimulus,
-    differing,
+    changed_positions,
     read_reviews,
-    undecided,
+    undecided_items,
     write_review,
 )
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
@@ -44,7 +44,7 @@ TRIPLETS = [triplet(number) for number in range(4)]
 def decided(reviewer: str, *decisions: str) -> tuple[ReviewedItem, ...]:
     return tuple(
         replace(item, decision=Decision(decision), reason="odd" if decision == "reject" else "")
-        for item, decision in zip(undecided(TRIPLETS, reviewer), decisions, strict=True)
+        for item, decision in zip(undecided_items(TRIPLETS, reviewer), decisions, strict=True)
     )
 
 
@@ -75,7 +75,9 @@ def test_reviewers_merge_and_disagreements_are_known(tmp_path: Path) -> None:
 
 
 def test_a_rejected_trial_rejects_the_triplet_that_it_was_made_of() -> None:
-    trials = undecided(replace(trial, group=1) for trial in triplet_trials(TRIPLETS[2], twins=True))
+    trials = undecided_items(
+        replace(trial, group=1) for trial in triplet_trials(TRIPLETS[2], twins=True)
+    )
     review = Review((replace(trials[0], decision=Decision.REJECT), *trials[1:]))
     assert review.rejected == {trials[0].item_id, "triplet-2"}
     of_synthetic = Review((*trials[:2], replace(trials[2], decision=Decision.REJECT)))
@@ -88,7 +90,7 @@ def test_a_pair_may_be_reviewed_itself_and_as_a_trial() -> None:
     words = (Sentence.parse("It stands"), Sentence.parse("She stands"))
     pair = Pair("pair-1", "a", "b", *words, 0, 1, 0.1, 0.9, 0.9, 0.1)
     trial = replace(pair_trial(pair), group=2)
-    review = Review((*undecided([pair], "Ann"), *undecided([trial], "Bea")))
+    review = Review((*undecided_items([pair], "Ann"), *undecided_items([trial], "Bea")))
     assert review.of_kind(ItemKind.PAIR)["pair-1"].group == 0
     assert review.of_kind(ItemKind.TRIAL)["pair-1"].group == 2
 
@@ -152,22 +154,28 @@ def test_the_last_decision_of_a_reviewer_counts_then_one_rejection_suffices(
 
 
 def test_kept_items_belong_to_the_last_file_that_lists_them() -> None:
-    trials = undecided(replace(trial, group=1) for trial in triplet_trials(TRIPLETS[3], twins=True))
-    rows = (*decided("Ann", "keep", "", "reject", "")[:3], *undecided(TRIPLETS[:1], "Bea"), *trials)
+    trials = undecided_items(
+        replace(trial, group=1) for trial in triplet_trials(TRIPLETS[3], twins=True)
+    )
+    rows = (
+        *decided("Ann", "keep", "", "reject", "")[:3],
+        *undecided_items(TRIPLETS[:1], "Bea"),
+        *trials,
+    )
     review = Review(rows, (0, 3, 4))
-    assert [[*items] for items in review.kept(ItemKind.TRIPLET)] == [
+    assert [[*items] for items in review.kept_items(ItemKind.TRIPLET)] == [
         ["triplet-3"],
         ["triplet-0"],
         ["triplet-1"],
     ]
-    assert [*review.kept(ItemKind.TRIAL)[0]] == [trial.item_id for trial in trials]
+    assert [*review.kept_items(ItemKind.TRIAL)[0]] == [trial.item_id for trial in trials]
     assert review.shown_words == {s.words for s in TRIPLETS[3].sentences}
 
 
 def test_items_that_differ_between_reviewers_are_named() -> None:
     other = replace(TRIPLETS[0], natural=Sentence.parse("It is another sentence"))
     with pytest.raises(InputError, match="triplet-0 has different sentences in two reviews"):
-        Review((*undecided(TRIPLETS, "Ann"), *undecided([other], "Bea")))
+        Review((*undecided_items(TRIPLETS, "Ann"), *undecided_items([other], "Bea")))
 
 
 def test_a_review_of_another_set_or_of_changed_items_is_refused() -> None:
@@ -193,8 +201,8 @@ def places_of(stimuli: Iterable[Stimulus]) -> dict[str, Places]:
 
 
 def test_sentences_of_different_lengths_are_not_compared_word_by_word() -> None:
-    assert differing(Sentence.parse("A b c"), Sentence.parse("A x c!")) == {1}
-    assert differing(Sentence.parse("A b"), Sentence.parse("C d e")) == set()
+    assert changed_positions(Sentence.parse("A b c"), Sentence.parse("A x c!")) == {1}
+    assert changed_positions(Sentence.parse("A b"), Sentence.parse("C d e")) == set()
 
 
 def test_triplets_are_compared_with_their_natural_sentence() -> None:

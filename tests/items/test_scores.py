@@ -47,7 +47,7 @@ def test_files_give_back_every_bit(suffix: str, table: ScoreTable) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"scores{suffix}"
         table.write(path)
-        again = ScoreTable.read(path)
+        again = ScoreTable.from_file(path)
     assert again.models == table.models
     assert again.sentences == table.sentences
     assert bits(again) == bits(table)
@@ -56,7 +56,7 @@ def test_files_give_back_every_bit(suffix: str, table: ScoreTable) -> None:
 def test_npz_may_leave_the_sentences_out(tmp_path: Path) -> None:
     table = ScoreTable(None, ("a", "b"), np.array([[-1.0, -np.inf], [-2.0, -3.0]]))
     table.write(tmp_path / "scores.npz")
-    again = ScoreTable.read(tmp_path / "scores.npz")
+    again = ScoreTable.from_file(tmp_path / "scores.npz")
     assert again.sentences is None
     assert bits(again) == bits(table)
     with pytest.raises(ScoreError, match=r"must end in \.npz"):
@@ -101,7 +101,7 @@ def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
 def test_arrays_of_more_dimensions_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "scores.npz", rnn=np.zeros((3, 2)))
     with pytest.raises(ScoreError, match=r"rnn has shape \(3, 2\)"):
-        ScoreTable.read(tmp_path / "scores.npz")
+        ScoreTable.from_file(tmp_path / "scores.npz")
 
 
 @pytest.mark.parametrize(
@@ -144,14 +144,14 @@ def test_unusable_files_name_the_culprit(
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=message):
-        ScoreTable.read(tmp_path / name)
+        ScoreTable.from_file(tmp_path / name)
 
 
 def test_texts_are_read_as_sentences_and_written_as_they_are_called(tmp_path: Path) -> None:
     """By hand: a text without an end mark, one with further spaces, one in canonical form."""
     path = tmp_path / "s.csv"
     path.write_text("sentence,rnn\nCats purr,-1\n  Dogs   bark !,-2\nOwls hoot.,-3\n")
-    table = ScoreTable.read(path)
+    table = ScoreTable.from_file(path)
     assert list(map(str, table.sentences or ())) == ["Cats purr.", "Dogs bark!", "Owls hoot."]
     table.write(path)
     assert path.read_text() == (
@@ -181,7 +181,7 @@ def test_a_table_becomes_one_of_pandas() -> None:
 def test_a_sentence_may_stand_twice_with_the_same_scores(tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     path.write_text("sentence,rnn\nA b.,-inf\nA b.,-inf\n")
-    assert len(ScoreTable.read(path).log_probs) == 2
+    assert len(ScoreTable.from_file(path).log_probs) == 2
 
 
 def test_a_table_of_a_hundred_thousand_columns_is_refused_at_once(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_table_of_a_hundred_thousand_columns_is_refused_at_once(tmp_path: Path
     path, names = tmp_path / "wide.csv", [f"m{n}" for n in range(100_000)]
     path.write_text(f"sentence,{','.join(names)}\nA b.{',-1' * len(names)}\n")
     with pytest.raises(ScoreError, match=r"wide\.csv has 100,000 columns of scores"):
-        ScoreTable.read(path)
+        ScoreTable.from_file(path)
 
 
 @given(

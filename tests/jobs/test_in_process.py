@@ -72,7 +72,7 @@ class TestInterleaved(ExecutorContract):
                 fresh.receive()
         finally:
             signal.signal(signal.SIGINT, handler)
-        fresh.executor.close()
+        fresh.executor.shutdown()
         assert tried == ["began", "ended"]
         assert threading.active_count() == threads - fresh.executor.size
 

@@ -74,7 +74,7 @@ def test_a_cluster_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
     executor = RayExecutor(2, address="127.0.0.1:1")
     with pytest.raises(WorkerError, match=r"Cannot reach or start Ray at 127\.0\.0\.1:1 .*refused"):
         executor.start(WorkerContext(folder=tmp_path))
-    executor.close()
+    executor.shutdown()
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from contstim.english import generate
-from contstim.items.reviews import Decision, undecided, write_review
+from contstim.items.reviews import Decision, undecided_items, write_review
 from contstim.items.stimuli import Condition, Trial, read_pairs, read_trials, read_triplets
 from contstim.testing.platform import PlantedAnswers, PlatformContract
 from tests.cli.running import succeed
@@ -92,8 +92,8 @@ def _write_other_files(folder: Path) -> None:
     write_reviews(folder, folder / "triplets.csv")
     # of both kinds of stimuli, in one file
     items = [
-        *undecided(read_pairs(folder / "pairs.csv")),
-        *undecided(read_triplets(folder / "triplets.csv")),
+        *undecided_items(read_pairs(folder / "pairs.csv")),
+        *undecided_items(read_triplets(folder / "triplets.csv")),
     ]
     keep = [replace(item, decision=Decision.KEEP) for item in items]
     write_review(folder / "review.csv", [replace(keep[0], decision=Decision.REJECT), *keep[1:]])
@@ -128,7 +128,9 @@ def write_reviews(folder: Path, table: Path) -> None:
     """Each of two reviewers rejects a triplet and keeps all others."""
     triplets = read_triplets(table)
     for reviewer, rejected in (("Ann", 0), ("Bea", 1)):
-        items = [replace(item, decision=Decision.KEEP) for item in undecided(triplets, reviewer)]
+        items = [
+            replace(item, decision=Decision.KEEP) for item in undecided_items(triplets, reviewer)
+        ]
         items[rejected] = replace(items[rejected], decision=Decision.REJECT, reason="debris")
         write_review(folder / f"review-{reviewer}.csv", items)
 

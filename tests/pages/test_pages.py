@@ -240,7 +240,7 @@ def participate(reader: Reader) -> None:
     """People come to the server that the page has started last."""
     people = artificial_participants(
         read_trials(reader.folder / "trials.csv"),
-        ScoreTable.read(reader.folder / "trial-scores.csv"),
+        ScoreTable.from_file(reader.folder / "trial-scores.csv"),
         "kenlm:trigram.arpa",
     )
     run = RunSettings(

@@ -31,7 +31,7 @@ from contstim.experiments.reproduce.published import (
     read_stimulus_scores,
     read_triplets,
 )
-from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.reviews import Decision, Review, undecided_items
 from contstim.items.stimuli import Condition, Pair, Trial, Triplet
 from contstim.words.sentence import Sentence
 from tests.published.readers import (
@@ -93,7 +93,7 @@ def test_twenty_rejected_trials_leave_all_others_in_their_groups(
     """Rejected pairs and triplets are replaced by made-up ones of the same models."""
     pairs, triplets, natural = stimuli
     before = build_design(*stimuli, **MIXTURE)
-    items = list(undecided(before.trials, "Ann"))
+    items = list(undecided_items(before.trials, "Ann"))
     for place in np.random.default_rng(0).permutation(len(items))[:20]:
         items[place] = replace(items[place], decision=Decision.REJECT)
     review = Review(tuple(items))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from contstim.files.tables import read_table
-from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.reviews import Decision, Review, undecided_items
 from contstim.items.scores import ScoreTable
 from contstim.optimization.selection.natural import select_natural
 from contstim.words.sentence import Sentence
@@ -63,7 +63,7 @@ def test_twenty_rejections_leave_all_else_and_meet_the_bound(table: ScoreTable) 
     named = replace(table, sentences=texts)
     before = select_natural(named)
     assert before.certificate.objective == 12_030_241 / (2 * 231_725)
-    items = undecided(before.pairs, "Ann")
+    items = undecided_items(before.pairs, "Ann")
     rejected = {items[place].item_id for place in np.random.default_rng(0).permutation(360)[:20]}
     review = Review(
         tuple(

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from contstim.experiments.reproduce.published import read_triplets
-from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.reviews import Decision, Review, undecided_items
 from contstim.items.stimuli import Triplet
 from contstim.optimization.selection.question import TripletQuestion
 from contstim.optimization.selection.triplet_rules import (
@@ -88,7 +88,7 @@ def test_twenty_rejections_keep_as_many_as_can_stay(
 ) -> None:
     question = TripletQuestion(**rules)
     before = select_triplets(triplets, question)
-    items = undecided(before.triplets, "Ann")
+    items = undecided_items(before.triplets, "Ann")
     rejected = {items[place].item_id for place in np.random.default_rng(0).permutation(360)[:20]}
     review = Review(
         tuple(

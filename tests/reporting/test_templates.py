@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from contstim.reporting.report import Bullets, Paragraph, Report, Table, code, strong
-from contstim.reporting.templates import filled
+from contstim.reporting.templates import fill_template
 
 _SIGNS = st.text(st.sampled_from("\\*`#|-+{}<&a "))
 
@@ -17,7 +17,7 @@ _SIGNS = st.text(st.sampled_from("\\*`#|-+{}<&a "))
 def test_a_value_is_text_and_nothing_else(value: str) -> None:
     """Witness: the parts that a reader of the template expects, written down by hand."""
     shown = " ".join(value.split("\n")) if "\n\n" not in value else "# heading - item | cell |"
-    report = filled("tests.reporting", "values.md.jinja", value=value)
+    report = fill_template("tests.reporting", "values.md.jinja", value=value)
     assert report == Report(
         shown,
         [
@@ -36,4 +36,4 @@ def test_a_value_is_text_and_nothing_else(value: str) -> None:
 
 def test_a_value_that_is_lacking_is_an_error() -> None:
     with pytest.raises(UndefinedError):
-        filled("tests.reporting", "values.md.jinja")
+        fill_template("tests.reporting", "values.md.jinja")

@@ -37,7 +37,7 @@ def test_few_changes_of_the_same_part_of_speech(
     models = (f"bi=kenlm:{trained}/2gram.arpa", f"tri=kenlm:{trained}/3gram.arpa")
     frequent = Vocabulary.from_sentences(english, min_count=5)
     frequent.save(tmp_path / "words.txt")
-    usual = [sentence.text for sentence in unseen if not frequent.missing(sentence)]
+    usual = [sentence.text for sentence in unseen if not frequent.missing_words(sentence)]
     (tmp_path / "natural.txt").write_text("\n".join(usual[:20]))
     search = SearchTriplets(
         models=models,
@@ -96,7 +96,7 @@ def test_triplets_are_searched(
     frequent = Vocabulary.from_sentences(english, min_count=5)
     frequent.save(words)
     # "There is …" has no other admissible words under n-grams
-    usual = [s for s in unseen if not frequent.missing(s) and s.words[0] != "There"]
+    usual = [s for s in unseen if not frequent.missing_words(s) and s.words[0] != "There"]
     sentences.write_text("".join(f"{sentence.text}\n" for sentence in usual[:20]))
     without.write_text("email\n")
     out = tmp_path / "t.csv"
@@ -130,7 +130,7 @@ def test_near_pairs_of_natural_sentences(
     models = tuple(f"{n}=kenlm:{trained}/{n}gram.arpa" for n in (1, 2, 3))
     words = Vocabulary.from_sentences(english, min_count=5)
     words.save(tmp_path / "words.txt")
-    usual = [sentence.text for sentence in unseen if not words.missing(sentence)]
+    usual = [sentence.text for sentence in unseen if not words.missing_words(sentence)]
     lines = ["Stop.", "The xylophone sleeps.", *usual[:6], usual[0]]
     (tmp_path / "natural.txt").write_text("\n".join(lines))
     step = FindNearPairs(
@@ -141,7 +141,7 @@ def test_near_pairs_of_natural_sentences(
         search=SentenceSearchSettings(exclude=("dog",)),
     )
     pairs = step.run()
-    read = MinimalPairScores.read(tmp_path / "near.csv")
+    read = MinimalPairScores.from_file(tmp_path / "near.csv")
     assert read.pairs == pairs.pairs
     assert pairs.models == ("1", "2", "3")
     for row, pair in enumerate(pairs.pairs):

@@ -18,7 +18,7 @@ from contstim.errors import InputError
 from contstim.experiments.design.building import pair_trial
 from contstim.files.tables import columns_of, write_table
 from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair
-from contstim.items.reviews import Decision, undecided, write_review
+from contstim.items.reviews import Decision, undecided_items, write_review
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import (
     Condition,
@@ -215,7 +215,7 @@ def test_one_rejection_changes_the_trials_that_showed_the_item(tmp_path: Path) -
             reviews = (*reviews, tmp_path / f"review-{len(reviews)}.csv")
             rows = (
                 replace(item, decision=Decision("reject" if item.item_id == first.trial_id else ""))
-                for item in undecided(before, "Ann")
+                for item in undecided_items(before, "Ann")
             )
             write_review(reviews[-1], rows)
         for step in steps:
@@ -263,7 +263,7 @@ def test_minimal_pairs_are_selected_with_their_verdicts(tmp_path: Path) -> None:
     assert list(table.rows) == [("a", "b", 80, *alone, 0)]
     assert "only model 1 prefers the acceptable one" in table.header
     trials = [replace(pair_trial(pair), group=1) for pair in selection.pairs]
-    first = replace(undecided(trials)[0], decision=Decision.REJECT, reviewer="r")
+    first = replace(undecided_items(trials)[0], decision=Decision.REJECT, reviewer="r")
     write_review(tmp_path / "review.csv", [first])
     again = replace(step, review=(tmp_path / "review.csv",)).run(told)
     assert selection.pairs[0] not in again.pairs

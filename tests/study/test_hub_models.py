@@ -64,7 +64,7 @@ def test_a_new_commit_does_again_what_loads_the_model(
 
 def _check_contexts(folder: Path) -> None:
     """Three models that differ in rule and context: scores, record and text of the methods."""
-    table = ScoreTable.read(folder / "results" / "scores.csv")
+    table = ScoreTable.from_file(folder / "results" / "scores.csv")
     columns = [table.column(name) for name in ("small", "prompted", "again")]
     assert all((first != second).any() for first, second in combinations(columns, 2))
     record = json.loads((folder / "results" / "scores.csv.meta.json").read_text("utf-8"))

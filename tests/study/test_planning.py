@@ -187,7 +187,7 @@ def told_apart(log_probs: np.ndarray) -> tuple[tuple[str, str, int], ...]:
 
 def test_sentences_that_tell_models_apart_are_counted_in_the_scores(study: Path) -> None:
     assert plan(study, measure=False).admissible == ()
-    scores = ScoreTable.read(study / "results" / "scores.csv").log_probs
+    scores = ScoreTable.from_file(study / "results" / "scores.csv").log_probs
     change(study, ("per_pair = 3\n[triplets]", "per_pair = 90\n[triplets]"))
     planned = plan(study, measure=False)
     assert planned.admissible == told_apart(scores)

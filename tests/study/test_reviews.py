@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contstim.items.reviews import Decision, undecided, write_review
+from contstim.items.reviews import Decision, undecided_items, write_review
 from contstim.items.stimuli import Condition, Trial, read_trials
 from tests.study.small import change, run
 
@@ -22,7 +22,7 @@ def reject(folder: Path, condition: Condition, rounds: int) -> Trial:
     rejected = next(trial for trial in trials if trial.condition is condition)
     rows = (
         replace(item, decision=Decision("reject" if item.item_id == rejected.trial_id else ""))
-        for item in undecided(trials, "Ann")
+        for item in undecided_items(trials, "Ann")
     )
     write_review(folder / f"{rounds}.csv", rows)
     names = ", ".join(f'"{number}.csv"' for number in range(1, rounds + 1))

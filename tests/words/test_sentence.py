@@ -26,7 +26,7 @@ def test_people_read_a_question_mark_but_no_full_stop() -> None:
     """By hand; a stop that belongs to the last word stays."""
     texts = ("Is it so?", "Run!", "It is so.", "It is so", "It is so etc..")
     shown = ["Is it so?", "Run!", "It is so", "It is so", "It is so etc."]
-    assert [Sentence.parse(text).shown for text in texts] == shown
+    assert [Sentence.parse(text).displayed_text for text in texts] == shown
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,11 @@ def test_people_read_a_question_mark_but_no_full_stop() -> None:
 def test_end_marks_of_all_scripts(text: str, end: str, shown: str, is_question: bool) -> None:
     """By hand: Unicode's property Sentence_Terminal, and the closing signs behind the mark."""
     sentence = Sentence.parse(text)
-    assert (sentence.end, sentence.shown, sentence.is_question) == (end, shown, is_question)
+    assert (sentence.end, sentence.displayed_text, sentence.is_question) == (
+        end,
+        shown,
+        is_question,
+    )
     assert Sentence.parse(sentence.text) == Sentence(sentence.words, end) == sentence
 
 

@@ -48,8 +48,8 @@ def test_counts_by_where_words_stand() -> None:
     assert words.initial == ("The",)
     assert set(words.inner) == {"dog", "sees", "cat"}
     assert words.repeatable == frozenset({"the"})
-    assert words.missing(Sentence.parse("The cat sees a dog")) == ("a",)
-    assert words.missing(Sentence.parse("Dog sees dog")) == ("Dog",)
+    assert words.missing_words(Sentence.parse("The cat sees a dog")) == ("a",)
+    assert words.missing_words(Sentence.parse("Dog sees dog")) == ("Dog",)
 
 
 @given(st.lists(WORDS.filter(bool).map(Sentence), min_size=1), st.integers(1, 3))

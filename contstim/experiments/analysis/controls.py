@@ -15,7 +15,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.families import with_family
 from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
 from contstim.experiments.analysis.measures import known_mean
-from contstim.files.tables import listed, number, parsed, read_table
+from contstim.files.tables import join_names, number, parsed, read_table
 from contstim.items.stimuli import CONTROVERSIAL, Condition
 from contstim.wording import counted
 from contstim.words.sentence import Sentence
@@ -56,7 +56,7 @@ def read_features(path: Path | str) -> dict[str, dict[str, float]]:
     if "sentence" not in table or len(table) < 2:
         raise InputError(
             f"{path} must have a column `sentence` and one for each feature; its columns are "
-            f"{listed(table)}."
+            f"{join_names(table)}."
         )
     if len(table) > MOST_FEATURES:
         raise InputError(

@@ -47,7 +47,7 @@ def drawings(
     """
     names, random = names_in_figures(analysis), Condition.RANDOM_NATURAL
     models = [*names.values()]
-    for result in shown(analysis):
+    for result in results_with_figures(analysis):
         rivals = analysis.rivals_of(result)
         figure = consistency_figure(result, analysis.sampling.units, names, rivals)
         yield f"{result.measure.name}-{result.scope}", figure
@@ -89,7 +89,7 @@ def names_in_figures(analysis: Analysis) -> dict[str, str]:
     return dict(zip(models, short_names(models), strict=True))
 
 
-def shown(analysis: Analysis) -> list[Result]:
+def results_with_figures(analysis: Analysis) -> list[Result]:
     """Return the main result of all trials, then accuracy by condition."""
     by_condition = [result for result in analysis.results if result.scope is not Scope.OVERALL]
     return [analysis.main, *(result for result in by_condition if result.measure is ACCURACY)]

@@ -82,7 +82,7 @@ def report(
         limits = counted(len(cautions), "limit of these results", "limits of these results")
         parts.append(Details(limits, [Bullets(cautions)], is_open=len(cautions) <= _MAX_UNFOLDED))
     parts.append(Heading("In detail"))
-    for result in figures.shown(analysis):
+    for result in figures.results_with_figures(analysis):
         about = DESCRIPTIONS[result.scope].capitalize()
         parts.append(Details(about, [*_scope(result, analysis, images)]))
     for kind in ("agreement", "dominance", "roles", "ranks"):
@@ -415,7 +415,7 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         primary=analysis.primary.name if analysis.primary else "",
         sampling=sampling,
         scale=ratings.scale,
-        missing=counted(ratings.missing, "answer") if ratings.missing else "",
+        missing=counted(ratings.n_missing, "answer") if ratings.n_missing else "",
         people=counted(len(ratings.participants), "participant"),
         kept=len(ratings.participants),
         left_out=len(analysis.admission.excluded),

@@ -14,7 +14,7 @@ from contstim.errors import InputError
 from contstim.experiments.analysis.measures import log_ratios
 from contstim.experiments.responses.checks import check_responses
 from contstim.experiments.responses.table import UNRATED
-from contstim.files.tables import listed
+from contstim.files.tables import join_names
 from contstim.items.stimuli import Condition, Kind
 from contstim.wording import counted
 
@@ -111,7 +111,7 @@ class Ratings:
         return sum(int(np.isfinite(group.ratings).sum()) for group in self.groups)
 
     @property
-    def missing(self) -> int:
+    def n_missing(self) -> int:
         """Number of trials that were shown but not rated in time."""
         return sum(group.ratings.size for group in self.groups) - self.size
 
@@ -222,7 +222,7 @@ def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
     if missing:
         number, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
         raise InputError(
-            f"{number} of the trials {have} no scores: {listed(map(repr, missing), _NAMED)}. "
+            f"{number} of the trials {have} no scores: {join_names(map(repr, missing), _NAMED)}. "
             "Score the trials first (contstim score --sentences trials.csv), under every "
             "model of the comparison."
         )

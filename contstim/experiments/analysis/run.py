@@ -262,7 +262,7 @@ def _results(
 def _empty_answers(ratings: Ratings) -> Iterator[str]:
     """Yield cautions about ratings and models without any preference, which are not informative."""
     values = np.unique(np.concatenate([group.ratings.ravel() for group in ratings.groups]))
-    if len(values) == 1 and not ratings.missing:
+    if len(values) == 1 and not ratings.n_missing:
         yield (
             f"Every rating is {values[0]:g}: results reflect the positions of the sentences, "
             "not preferences of people."

@@ -81,7 +81,7 @@ class ArtificialParticipants:
         noise = self.noise * ndtri((np.arange(99) + 1) / 100)
         sizes = np.abs(self.differences[rated][:, None] + noise)
         finite = np.minimum(sizes, np.finfo(np.float64).max)  # quantiles of inf are nan
-        n = len(self.scale.sure)
+        n = len(self.scale.sentence_2_answers)
         shares = np.arange(1, n) / n
         return np.quantile(finite, shares) if finite.size else np.zeros(n - 1)
 
@@ -96,7 +96,9 @@ class ArtificialParticipants:
         # Confidence 0 to 2 gives ratings 4 to 6 for sentence_2, and 3 down to 1 for sentence_1; a
         # choice has one degree.
         answers = self.scale.answers
-        sure = np.array(self.scale.sure)[np.searchsorted(self.thresholds, np.abs(sums))]
+        sure = np.array(self.scale.sentence_2_answers)[
+            np.searchsorted(self.thresholds, np.abs(sums))
+        ]
         rated = np.where(second, sure, answers[0] + answers[-1] - sure)
         for row, trial in enumerate(self.trials):
             if trial.condition == Condition.CATCH:

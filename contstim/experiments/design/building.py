@@ -267,7 +267,7 @@ def _kept_trials(review: Review, trials: Sequence[Trial]) -> list[dict[str, Revi
             for i, item in items.items()
             if sentences_of.get(i, item.sentences) == item.sentences
         }
-        for items in review.kept(ItemKind.TRIAL)
+        for items in review.kept_items(ItemKind.TRIAL)
     ]
 
 

@@ -82,7 +82,7 @@ def _names(trials: Iterable[Trial], groups: int) -> Iterator[str]:
 def _instructions(trials: Sequence[Trial], groups: int) -> Iterator[str]:
     """Yield attention trials that are not once in every group."""
     counts = Counter(
-        (trial.group, trial.shown) for trial in trials if trial.kind_1 is Kind.INSTRUCTION
+        (trial.group, trial.displayed_texts) for trial in trials if trial.kind_1 is Kind.INSTRUCTION
     )
     for instruction in {sentences: None for _, sentences in counts}:
         for group in range(1, groups + 1):

@@ -33,7 +33,7 @@ from contstim.experiments.responses.alignment import (
     import_files,
     recorded_or_unreadable,
 )
-from contstim.files.tables import cells_by_name, listed, read_csv
+from contstim.files.tables import cells_by_name, join_names, read_csv
 from contstim.options import Help, Seed
 from contstim.wording import counted
 
@@ -236,7 +236,9 @@ def _columns_of(path: Path, header: Iterable[str], names: Sequence[str]) -> list
     for name in names:
         if columns := [column for column in plain if name in (column, plain[column])]:
             return columns
-    raise InputError(f"{path} has no column {' or '.join(names)}; its columns are {listed(plain)}.")
+    raise InputError(
+        f"{path} has no column {' or '.join(names)}; its columns are {join_names(plain)}."
+    )
 
 
 def _one_value(row: Row, columns: Sequence[str]) -> str:

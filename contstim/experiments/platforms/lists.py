@@ -127,7 +127,7 @@ def stimulus_lists(
 
 def sides(shown_trial: Shown) -> tuple[str, str]:
     """Return the texts displayed on the left and on the right."""
-    first, second = shown_trial.trial.shown
+    first, second = shown_trial.trial.displayed_texts
     return (first, second) if shown_trial.left == 1 else (second, first)
 
 

@@ -30,7 +30,7 @@ from contstim.experiments.responses.table import (
     read_responses,
     response_columns,
 )
-from contstim.files.tables import listed
+from contstim.files.tables import join_names
 from contstim.items.scale import Scale
 from contstim.items.scores import ScoreTable
 from contstim.options import AnswerScale, Help
@@ -108,7 +108,7 @@ def export_psych_ds(
         out,
         settings,
         () if responses is None else read_responses(responses, trials, scale=settings.scale),
-        None if scores is None else ScoreTable.read(scores),
+        None if scores is None else ScoreTable.from_file(scores),
     )
 
 
@@ -235,7 +235,7 @@ def _check_origin(
     stray = sorted({response.trial_id for response in responses} - trial_ids)
     if stray:
         raise InputError(
-            f"Responses to trials that are not in the table of trials: {listed(stray, 5)}."
+            f"Responses to trials that are not in the table of trials: {join_names(stray, 5)}."
         )
     origin = origin_of(responses)
     if origin.warning and not simulated:

@@ -46,7 +46,7 @@ from contstim.experiments.responses.alignment import (
 )
 from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.files.documents import shortened
-from contstim.files.tables import listed
+from contstim.files.tables import join_names
 from contstim.options import Help
 from contstim.wording import counted
 
@@ -122,7 +122,7 @@ def export_psychopy(
 
 def _find_problems(trial: Trial) -> Iterator[str]:
     name = trial.trial_id
-    for text in trial.shown:
+    for text in trial.displayed_texts:
         if problem := unquotable(text):
             yield f"  {name}: {text[:60]!r}: {problem}"
     if problem := unquotable(name):
@@ -260,7 +260,7 @@ def _find_columns(path: Path, columns: Sequence[str], component: str) -> tuple[s
     rating = next((name for name in ratings if name in columns), None)
     if rating is None:
         raise InputError(
-            f"{path} has no column {' or '.join(ratings)}; its columns are {listed(columns)}."
+            f"{path} has no column {' or '.join(ratings)}; its columns are {join_names(columns)}."
         )
     return rating, next((name for name in times if name in columns), "")
 

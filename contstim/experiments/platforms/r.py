@@ -77,7 +77,7 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     folder = ExportFolder(out, "r")
     responses = read_responses(settings.responses, trials, scale=settings.scale)
     admission = admit(trials, responses, exclusions=settings)
-    scores = ScoreTable.read(settings.scores)
+    scores = ScoreTable.from_file(settings.scores)
     ratings = gather(trials, admission.responses, scores)
     answers = admission.responses if settings.keep_names else numbered(admission.responses)
     rows = _rating_rows(ratings, answers)

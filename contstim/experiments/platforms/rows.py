@@ -18,7 +18,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.alignment import UnreadableRow
 from contstim.files.documents import parse_json, read_text
 from contstim.files.files import reading
-from contstim.files.tables import listed
+from contstim.files.tables import join_names
 from contstim.wording import counted, repeated
 
 if TYPE_CHECKING:
@@ -109,13 +109,13 @@ def table_rows(
         elif not header or _is_header(cells, header):
             header, run = cells, run + 1
             if twice := sorted({*repeated(header)} - {""}):
-                raise InputError(f"{path} names these columns twice: {listed(twice)}.")
+                raise InputError(f"{path} names these columns twice: {join_names(twice)}.")
         else:
             rows.append(Row(where, dict(zip(header, cells, strict=False)), run))
     if not header:
         raise InputError(f"{path} is empty. Use a file with a header and rows.")
     if not any(isinstance(row, Row) for row in rows):
-        example = f": {listed(rows, 1)}" if rows else "."
+        example = f": {join_names(rows, 1)}" if rows else "."
         raise InputError(f"{path} has a header and no rows{example}")
     return rows if delimiter == "," else _with_points(rows, delimiter)
 

@@ -57,7 +57,7 @@ def reproduce_adc(data: Path | str) -> tuple[AcceptabilityEvaluation, dict[str, 
     columns = AcceptabilitySettings(column=tuple(f"{name}_zscores" for name in models))
     published = published_scores(judgements, masked, columns)
     largest = np.abs(z_scores(parts[0].values) - published.values).max(axis=0)
-    evaluation = evaluate_acceptability(judgements, JudgedScores.joined(parts))
+    evaluation = evaluate_acceptability(judgements, JudgedScores.join(parts))
     return evaluation, dict(zip(models, largest.tolist(), strict=True))
 
 

@@ -20,7 +20,7 @@ from contstim.experiments.responses.checks import (
 )
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.files.documents import shortened
-from contstim.files.tables import listed, whole_number
+from contstim.files.tables import join_names, whole_number
 from contstim.wording import counted
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ def kept_columns(imported: Imported, names: Iterable[str]) -> list[QuestionAnswe
         if name not in columns:
             raise InputError(
                 f"`keep` must name columns of the answers, got {name}. The columns are "
-                f"{listed(columns)}."
+                f"{join_names(columns)}."
             )
         for participant, row in imported.rows:
             value = str("" if row.get(name) is None else row[name]).strip()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from contstim.errors import InputError
 from contstim.experiments.responses.table import unescape_formula
-from contstim.files.tables import listed, needed_columns, read_table
+from contstim.files.tables import join_names, needed_columns, read_table
 from contstim.options import Help
 from contstim.wording import repeated
 
@@ -116,7 +116,8 @@ def _find_listed(path: Path, answers: Answers) -> dict[str, str]:
     )
     if unknown := [name for name in reasons if name not in answers]:
         raise InputError(
-            f"{path} names participants without answers: {listed(unknown, 5)}. Correct the names."
+            f"{path} names participants without answers: {join_names(unknown, 5)}. Correct the "
+            "names."
         )
     return {name: reason or f"named in {path.name}" for name, reason in reasons.items()}
 
@@ -190,6 +191,6 @@ def _cell_by_participant(
     names = [*map(_cell, participants)]
     if duplicates := repeated(names):
         raise InputError(
-            f"{path} has several rows of {listed(duplicates, 5)}. Keep one row of each."
+            f"{path} has several rows of {join_names(duplicates, 5)}. Keep one row of each."
         )
     return dict(zip(names, map(_cell, cells), strict=True))

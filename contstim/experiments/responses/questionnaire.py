@@ -54,12 +54,12 @@ def _choice_parser(*allowed: str) -> Callable[[Any], str]:
 
 
 def _pattern_parser(pattern: str) -> Callable[[Any], str]:
-    def read(cell: Any) -> str:
+    def parse_cell(cell: Any) -> str:
         if not re.fullmatch(pattern, cell.strip()):
             raise ValueError(cell)
         return str(cell.strip())
 
-    return read
+    return parse_cell
 
 
 _READERS: dict[str, Reader] = {
@@ -126,9 +126,9 @@ def _parse_question(cells: Mapping[str, str], language: str) -> Question:
         _CellError: if a cell is invalid.
     """
     values: dict[str, Any] = {}
-    for column, (read, description) in _READERS.items():
+    for column, (parse_cell, description) in _READERS.items():
         try:
-            values[column] = read(cells.get(column, ""))
+            values[column] = parse_cell(cells.get(column, ""))
         except ValueError:
             raise _CellError(column, f"{cells.get(column, '')!r} is not a {description}.") from None
     filled = {name: cell.strip() for name, cell in cells.items() if cell.strip()}

@@ -21,7 +21,7 @@ from contstim.files.documents import read_json_object, shortened
 from contstim.files.records import record_path
 from contstim.files.tables import (
     FORMULA_SIGNS,
-    listed,
+    join_names,
     number,
     read_table,
     text,
@@ -285,7 +285,7 @@ def read_responses(
     ]
     if foreign:
         warnings.warn(
-            f"{path} has other columns, which are not used: {listed(foreign)}.",
+            f"{path} has other columns, which are not used: {join_names(foreign)}.",
             stacklevel=1,  # same location for all callers, so that Python shows it once
         )
     names = [name for name in required_by_name if name in columns]

@@ -99,7 +99,7 @@ class NgramModel(LanguageModel):
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        return self._query.totals(self._end_marks.read_all(sentences), end=True) * _NATS
+        return self._query.totals(self._end_marks.with_marks(sentences), end=True) * _NATS
 
     @property
     def order(self) -> int:
@@ -113,7 +113,9 @@ class NgramModel(LanguageModel):
         """See `LanguageModel.token_log_probs`: one term for each word and for `</s>`."""
         marks, log10_probs = self._end_marks, self._query.log10_probs
         return [
-            marks.terms(sentence, (value * _NATS for value in log10_probs(marks.read(sentence))))
+            marks.terms(
+                sentence, (value * _NATS for value in log10_probs(marks.with_mark(sentence)))
+            )
             for sentence in sentences
         ]
 
@@ -138,7 +140,7 @@ class NgramModel(LanguageModel):
         if self.tables is None:
             return super().replacement_log_probs(sentence, position, words)
         sentence.check_position(position)
-        scored_words = self._end_marks.read(sentence).words
+        scored_words = self._end_marks.with_mark(sentence).words
         scores = self._scores_by_word(scored_words, position, as_tuple(words))
         scores *= _NATS
         return scores
@@ -173,7 +175,7 @@ class NgramModel(LanguageModel):
                 f"{self.path} has no file of word counts ({path.name}). Name a vocabulary "
                 "that 'contstim vocabulary' wrote."
             )
-        return WordList.read(path).vocabulary(min_count)
+        return WordList.from_file(path).vocabulary(min_count)
 
 
 def _require_file(path: Path) -> None:

@@ -95,12 +95,12 @@ class RecurrentModel(LanguageModel):
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        totals = [terms.sum() for terms in self._terms(self._end_marks.read_all(sentences))]
+        totals = [terms.sum() for terms in self._terms(self._end_marks.with_marks(sentences))]
         return np.array(totals, np.float64)
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`: one term per word, and `</s>` if it is scored."""
-        terms = self._terms(self._end_marks.read_all(sentences))
+        terms = self._terms(self._end_marks.with_marks(sentences))
         return [*map(self._end_marks.terms, sentences, terms)]
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
@@ -181,7 +181,7 @@ class RecurrentModel(LanguageModel):
     def _around(self, sentence: Sentence, position: int) -> tuple[Words, Words]:
         """Return the words before and after a position, with the end mark if it is a word."""
         sentence.check_position(position)
-        ids = tuple(self._words.numbers(self._end_marks.read(sentence).words).tolist())
+        ids = tuple(self._words.numbers(self._end_marks.with_mark(sentence).words).tolist())
         return ids[:position], ids[position + 1 :]
 
     def _terms(self, sentences: Sequence[Sentence]) -> list[FloatArray]:
@@ -232,7 +232,7 @@ class LeftToRightModel(RecurrentModel):
             targets = suffix.expand(len(batch), -1)
             # State j has read the candidate and j words after it, and predicts target j
             ids = torch.cat([candidates, targets[:, :-1]], dim=1)
-            states, _last = network.read(ids, for_rows(state, len(batch)))
+            states, _last = network.run(ids, for_rows(state, len(batch)))
             terms = network.log_probs(states.flatten(0, 1), targets.flatten())
             out[batch] = terms.view(targets.shape).double().sum(1).cpu().numpy()
 
@@ -245,7 +245,7 @@ class LeftToRightModel(RecurrentModel):
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
             count(1, len(words))
-            states, last = self._network.read(ids, backwards=backwards)
+            states, last = self._network.run(ids, backwards=backwards)
             terms = self._network.log_probs(states[0, :-1], ids[0, 1:])
             next_log_probs = self._network.distributions(states[0, -1:])[0].double().cpu().numpy()
         return float(terms.double().sum()), next_log_probs, last
@@ -325,7 +325,7 @@ class BothSidesModel(RecurrentModel):
         beyond = torch.tensor([words], device=self._device).expand(len(candidates), -1)  # (b, m)
         ids = torch.cat([candidates, beyond[:, :-1]], dim=1)
         state = for_rows(near, len(candidates))
-        near_states, _ = self._network.read(ids, state, backwards=backwards)  # (b, m, hidden)
+        near_states, _ = self._network.run(ids, state, backwards=backwards)  # (b, m, hidden)
         # On the far side, the last of the m + 1 states has read all m words and predicts the
         # candidate. The state for word 0 (the nearest) has read m - 1 words, that for word m - 1
         # none. After the flip, state j has read the words beyond word j
@@ -340,5 +340,5 @@ class BothSidesModel(RecurrentModel):
         with computing():
             ids = torch.tensor([[BOUNDARY, *words]], device=self._device)
             count(1, len(words))
-            states, last = self._network.read(ids, backwards=backwards)
+            states, last = self._network.run(ids, backwards=backwards)
         return states[0], last

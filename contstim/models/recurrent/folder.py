@@ -93,7 +93,7 @@ def read_folder(folder: Path | str) -> tuple[RecurrentNetwork, WordList]:
     """
     folder = Path(folder)
     shape = _read_shape(folder)
-    words = WordList.read(folder / _WORDS)
+    words = WordList.from_file(folder / _WORDS)
     if len(words) != shape.words:
         raise ModelError(
             f"{folder} is damaged: its network reads {shape.words:,} words and {_WORDS} "

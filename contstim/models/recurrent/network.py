@@ -111,13 +111,13 @@ class RecurrentNetwork(nn.Module):
         """
         if self.shape.reads_both_sides:
             return self.log_probs(self._around(ids, present)[present], ids[present])
-        states, _ = self.read(_shifted(ids, extend=True))
+        states, _ = self.run(_shifted(ids, extend=True))
         # Padding after the last word becomes the boundary, which the network predicts there
         targets = nn.functional.pad(ids.masked_fill(~present, BOUNDARY), (0, 1), value=BOUNDARY)
         scored = nn.functional.pad(present, (1, 0), value=True)
         return self.log_probs(states[scored], targets[scored])
 
-    def read(
+    def run(
         self, ids: Tensor, state: State = None, *, backwards: bool = False
     ) -> tuple[Tensor, State]:
         """Return states (b, l, hidden) after each number (b, l), and the final state."""
@@ -150,12 +150,12 @@ class RecurrentNetwork(nn.Module):
 
     def _around(self, ids: Tensor, present: Tensor) -> Tensor:
         """Return states (b, l, 2 * hidden) from the words before and after each word."""
-        states_before, _ = self.read(_shifted(ids))
+        states_before, _ = self.run(_shifted(ids))
         # Position i of n words is mirrored to n-1-i; padding goes to 0 and is never scored. The
         # same indices reverse the words for reading and return the states to sentence order
         positions = torch.arange(ids.shape[1], device=ids.device)
         mirrored = (present.sum(1, keepdim=True) - 1 - positions).clamp(min=0)  # (b, l)
-        states_after, _ = self.read(_shifted(ids.gather(1, mirrored)), backwards=True)
+        states_after, _ = self.run(_shifted(ids.gather(1, mirrored)), backwards=True)
         states_after = states_after.gather(
             1, mirrored[:, :, None].expand(-1, -1, states_after.shape[2])
         )

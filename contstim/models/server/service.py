@@ -105,13 +105,13 @@ def _checks_format(reads: Callable[_Given, _Told]) -> Callable[_Given, _Told]:
     """Decorate a reader so that requests are repeated after a response of another format."""
 
     @wraps(reads)
-    def read(*args: _Given.args, **kwargs: _Given.kwargs) -> _Told:
+    def read_response(*args: _Given.args, **kwargs: _Given.kwargs) -> _Told:
         try:
             return reads(*args, **kwargs)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             raise PassingError("an answer has an unexpected form.", few=True) from None
 
-    return read
+    return read_response
 
 
 @_checks_format
@@ -322,7 +322,7 @@ class ScoringService:
         """
         dialect = self.dialect
 
-        def read(_: int, answer: Any) -> dict[int, float]:
+        def parse_alternatives(_: int, answer: Any) -> dict[int, float]:
             likeliest = dialect.reads_alternatives(answer)
             for value in likeliest.values():
                 self._check_value(value, "A returned token")
@@ -334,7 +334,7 @@ class ScoringService:
             fields = dialect.asks_ids | {dialect.asks_alternatives: self.cap}
             bodies = [dialect.request(self.address.model, [row], 1) | fields for row in prefixes]
             try:
-                return self.client.ask_all(self.url(dialect.url), bodies, read)
+                return self.client.ask_all(self.url(dialect.url), bodies, parse_alternatives)
             except ServerFaultError as error:
                 # A server refuses requests for more alternatives than its maximum
                 if error.status not in _BAD_REQUEST or self.cap == _CAPS[-1]:

@@ -93,7 +93,7 @@ class Training:
         write_json(self.out / RECORD, record)
 
     @classmethod
-    def read(cls, out: Path) -> Training:
+    def from_file(cls, out: Path) -> Training:
         """Read the record of a finished training from its folder.
 
         Raises:
@@ -178,7 +178,7 @@ def is_begun(folder: Path, identity: Identity) -> bool:
     if (folder / CHECKPOINT).is_file():
         then = _read_run(folder / CHECKPOINT)["settings"]
     elif (folder / RECORD).is_file():
-        then = Training.read(folder).facts["settings"]
+        then = Training.from_file(folder).facts["settings"]
     elif any(not path.name.startswith(".") for path in folder.iterdir()):
         raise InputError(
             f"{folder} is not empty and contains no training of this command. Name another folder."

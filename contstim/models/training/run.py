@@ -153,7 +153,7 @@ def train_task(
         identity["validation_sha256"] = _digest(validation)
     begun = record.is_begun(out, identity)
     if begun and not (out / record.CHECKPOINT).is_file():  # finished
-        return record.Training.read(out)
+        return record.Training.from_file(out)
     training, held_out = sentences, validation
     if held_out is None:
         training, held_out = split_sentences(sentences, settings)

@@ -117,7 +117,7 @@ def reference_sentences(
     by_length: defaultdict[int, list[Sentence]] = defaultdict(list)
     for sentence in sorted(dict.fromkeys(sentences), key=random_key):
         chosen = by_length[len(sentence)]
-        if len(chosen) < MAX_REFERENCE_SENTENCES and not (words and words.missing(sentence)):
+        if len(chosen) < MAX_REFERENCE_SENTENCES and not (words and words.missing_words(sentence)):
             chosen.append(sentence)
     return tuple(s for _, chosen in sorted(by_length.items()) for s in chosen)
 

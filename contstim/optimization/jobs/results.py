@@ -67,7 +67,7 @@ class TripletResults:
             and result.triplet.natural == triplet.natural
             and (result.model_1, result.model_2) == models
         )
-        return next(reasons, "") or triplet.alike
+        return next(reasons, "") or triplet.equality_note
 
     @property
     def shortages(self) -> Iterator[str]:

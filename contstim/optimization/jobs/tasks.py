@@ -254,7 +254,7 @@ class TripletTask(WorkerTask[SearchContext]):
                 if model.log_probs([self.natural])[0] == -np.inf:
                     return Outcome("inadmissible", f"{model.name} gives it probability zero")
             raise
-        reason, few_changes = triplet.alike, self.question.few_changes
+        reason, few_changes = triplet.equality_note, self.question.few_changes
         if few_changes is not None and not triplet.distinct:
             most = {s.reject: max((p.drop for p in s.frontier), default=0.0) for s in syntheses}
             nats = ", ".join(f"{drop:.1f} where {name} rejects" for name, drop in most.items())

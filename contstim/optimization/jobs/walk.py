@@ -53,7 +53,7 @@ def natural_walk(
         return hashlib.sha256("\x1f".join(parts).encode()).digest()
 
     for sentence in sorted(dict.fromkeys(sentences), key=random_key):
-        if len(sentence) > 1 and not words.missing(sentence):
+        if len(sentence) > 1 and not words.missing_words(sentence):
             yield sentence
 
 

@@ -330,7 +330,7 @@ class Candidates:
 
     def broken(self, sentence: Sentence) -> list[str]:
         """Return the violated constraints of a sentence, vocabulary included, as messages."""
-        missing = self.vocabulary.missing(sentence)
+        missing = self.vocabulary.missing_words(sentence)
         faults = [f"words outside the vocabulary: {', '.join(missing)}"] if missing else []
         for index, (old, new) in enumerate(zip(self.natural.words, sentence.words, strict=True)):
             words = self.vocabulary.at(index)

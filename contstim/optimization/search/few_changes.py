@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.items.reviews import differing
+from contstim.items.reviews import changed_positions
 from contstim.optimization.search.climb import Climb, Step, climb
 from contstim.optimization.search.constraints import Candidates, max_changes
 from contstim.optimization.search.objectives import Objective, ScoredSentence
@@ -171,7 +171,7 @@ def climb_by_changes(
     visits = n_seen = 0
     for steps, visits in levels:
         for step in steps[n_seen:]:
-            changed = len(differing(natural, step.sentence))
+            changed = len(changed_positions(natural, step.sentence))
             if likeliest.feasible(step.log_probs[:, None])[0] and (
                 changed not in best or step.loss < best[changed].loss
             ):

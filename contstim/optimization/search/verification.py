@@ -137,7 +137,7 @@ def _make_candidates(
             f"{natural.text!r} has one word; a search needs two or more, so that something of the "
             f"natural sentence can stay."
         )
-    missing = vocabulary.missing(natural)
+    missing = vocabulary.missing_words(natural)
     if missing:
         raise VocabularyError(
             f"{natural.text!r} has words that are not in the vocabulary shared by the models where "

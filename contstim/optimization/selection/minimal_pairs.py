@@ -23,7 +23,7 @@ import numpy as np
 
 from contstim.english.tags import tag_table
 from contstim.errors import InfeasibleError, InputError
-from contstim.files.tables import listed
+from contstim.files.tables import join_names
 from contstim.items.reviews import ItemKind
 from contstim.items.scores import doubled_ranks
 from contstim.items.stimuli import ControversialMinimalPair, Kind, content_id
@@ -164,7 +164,9 @@ class _Candidates:
 
     def _kept_places(self, differ: BoolArray) -> dict[str, tuple[int, int]]:
         """Find row and half of each kept item on which the models differ; sets `lost`."""
-        self._all_kept = [] if self._review is None else self._review.kept(ItemKind.MINIMAL_PAIR)
+        self._all_kept = (
+            [] if self._review is None else self._review.kept_items(ItemKind.MINIMAL_PAIR)
+        )
         items = {name: item for kept in self._all_kept for name, item in kept.items()}
         pairs = self._scores.pairs if items else ()
         rows = {(pair.good, pair.bad): row for row, pair in enumerate(pairs)}
@@ -324,7 +326,7 @@ class _Candidates:
             raise self.infeasible(
                 f"for every two models {need:,} are needed on which only the first prefers the "
                 f"{self._scores.good_name} one, and as many on which only the second does; "
-                f"{listed(lacking)}"
+                f"{join_names(lacking)}"
             )
         most: IntArray = tries[(can >= need).argmax(axis=1)]
         return most

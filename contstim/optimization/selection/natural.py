@@ -89,7 +89,7 @@ def select_natural(
             "A review identifies sentences by their texts, and this table has scores only: add the "
             "column 'sentence'."
         )
-    kept = [] if review is None else review.kept(ItemKind.PAIR)
+    kept = [] if review is None else review.kept_items(ItemKind.PAIR)
     parts = [_Part(part, review, kept) for part in strata(table, question, excluded)]
     solutions = [solve(part.program) for part in parts]
     if None in solutions:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InfeasibleError
-from contstim.files.tables import listed
+from contstim.files.tables import join_names
 from contstim.items.reviews import ItemKind
 from contstim.optimization.selection import triplet_rules
 from contstim.optimization.selection.question import (
@@ -74,7 +74,7 @@ def select_triplets(
     kept: list[dict[str, ReviewedItem]] = []
     shows = np.zeros(len(triplets), dtype=np.bool_)
     if review is not None:
-        kept = review.kept(ItemKind.TRIPLET)
+        kept = review.kept_items(ItemKind.TRIPLET)
         rejected = [number for name, number in index.items() if name in review.rejected]
         rules.append(LinearRule("a triplet was rejected", rejected, [1] * len(rejected), 0, 0))
         words = review.shown_words
@@ -111,7 +111,7 @@ def _infeasible(
     worst_first = sorted(broken.items(), key=lambda item: -item[1])[:10]
     named = "; ".join(f"{program.names[rule]} ({by})" for rule, by in worst_first)
     keys = dict.fromkeys(f"`{program.keys[rule]}`" for rule, _ in worst_first if program.keys[rule])
-    loosen = f", or loosen {listed([*keys])}" if keys else ""
+    loosen = f", or loosen {join_names([*keys])}" if keys else ""
     message = (
         f"No set of triplets satisfies all rules. The nearest one breaks {len(broken):,} of them, "
         f"each by the number in brackets: {named}. Give more triplets, ask for fewer{loosen}."
@@ -122,7 +122,7 @@ def _infeasible(
     total = Counter((t.model_1, t.model_2) for t in triplets)
     if enough := [f"{'-'.join(p)} {able[p]} of {n}" for p, n in total.items() if able[p] < n]:
         message += (
-            f" Triplets with {question.floor:g} nats or more on each side: {listed(enough)}. "
+            f" Triplets with {question.floor:g} nats or more on each side: {join_names(enough)}. "
             "Lower `enough` where these are too few."
         )
     return InfeasibleError(message)

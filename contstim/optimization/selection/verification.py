@@ -330,7 +330,7 @@ def _check_review(
     """
     if review is None:
         return
-    kept = {item_id for items in review.kept(kind) for item_id in items}
+    kept = {item_id for items in review.kept_items(kind) for item_id in items}
     for item_id, sentences in words.items():
         _require(item_id not in review.rejected, f"{item_id} was rejected")
         shows = item_id not in kept and not sentences.isdisjoint(review.rejected_words)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from contstim.errors import InputError
 from contstim.items.item_flags import FlagKind, flag_items
 from contstim.items.matching import changes_of
-from contstim.items.reviews import ReviewedItem, undecided
+from contstim.items.reviews import ReviewedItem, undecided_items
 from contstim.items.stimuli import Condition, Pair, Triplet
 from contstim.reporting.names import short_names
 from contstim.reporting.report import page_template
@@ -75,7 +75,7 @@ class ReviewPage:
     @cached_property
     def items(self) -> tuple[ReviewedItem, ...]:
         """Undecided items of the review, in the order of the table."""
-        return undecided(self.stimuli, self.reviewer)
+        return undecided_items(self.stimuli, self.reviewer)
 
     @cached_property
     def flagged(self) -> FlaggedItems:

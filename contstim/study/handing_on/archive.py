@@ -221,7 +221,7 @@ def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
     records = [stage.step.record_path() for stage in stages]
     written = {*records, *(path for stage in stages for path in stage.writes)}
     # Of a report all files, not only its pages
-    for record in filter(None, map(Record.read, filter(None, records))):
+    for record in filter(None, map(Record.from_file, filter(None, records))):
         written |= {Path(name) for name in from_here(record, record.outputs)}
     results, astray = {}, []
     for path in visible_files(RESULTS):
@@ -254,7 +254,7 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
             simulated=any(facts.participants.values()),
         ),
         facts.responses,
-        ScoreTable.read(scores) if scores and scores.is_file() else None,
+        ScoreTable.from_file(scores) if scores and scores.is_file() else None,
     )
     return {
         f"{PSYCH_DS}/{path.relative_to(out).as_posix()}": path

@@ -330,7 +330,7 @@ class StudyFacts:
     def scores(self) -> ScoreTable | None:
         """Scores of the natural sentences; None where there are none yet."""
         path = self.path("scores")
-        return ScoreTable.read(path) if path and path.is_file() else None
+        return ScoreTable.from_file(path) if path and path.is_file() else None
 
     @cached_property
     def found(self) -> Sequence[Triplet]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from contstim.errors import InputError
 from contstim.files.files import visible_files
 from contstim.files.records import record_path
-from contstim.files.tables import listed
+from contstim.files.tables import join_names
 from contstim.models.catalog import with_neighbours
 from contstim.study.handing_on.manifest import ARCHIVED_RESULTS, is_taken
 
@@ -113,8 +113,8 @@ def _rewritten(text: str, moved: Mapping[str, str]) -> str:
     changed = _STRING.sub(replaced, text)
     if unnamed:
         raise InputError(
-            f"{listed(sorted(unnamed))}: not in the study's folder, and the study file names it "
-            "in a way that an archive cannot change. Put it into the folder of the study file."
+            f"{join_names(sorted(unnamed))}: not in the study's folder, and the study file names "
+            "it in a way that an archive cannot change. Put it into the folder of the study file."
         )
     return changed
 

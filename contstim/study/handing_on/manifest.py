@@ -13,7 +13,7 @@ from zipfile import ZipFile
 from contstim.errors import ContstimError, InputError
 from contstim.files.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.files.files import checksum, decoding, path_inside
-from contstim.files.tables import listed
+from contstim.files.tables import join_names
 from contstim.study.places import ARCHIVED
 from contstim.wording import repeated
 
@@ -119,7 +119,9 @@ def unpacked(path: Path) -> Iterator[Path]:
             # An archive is one folder, named for the zip; macOS adds a folder of its own
             roots = {name.partition("/")[0] for name in names} - {"__MACOSX"}
             if len(roots) > 1 and any(f"{root}/{MANIFEST}" in names for root in roots):
-                raise InputError(f"an archive is one folder, but it has {listed(sorted(roots))}")
+                raise InputError(
+                    f"an archive is one folder, but it has {join_names(sorted(roots))}"
+                )
             archive.extractall(scratch)
         (root,) = roots if len(roots) == 1 else ("",)
         inside = Path(scratch) / root

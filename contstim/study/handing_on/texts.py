@@ -21,7 +21,7 @@ from contstim.items.matching import ENOUGH
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.reporting.references import works_in
 from contstim.reporting.report import Bullets, Heading, Report
-from contstim.reporting.templates import filled
+from contstim.reporting.templates import fill_template
 from contstim.steps.design import MakeDesign
 from contstim.steps.evaluation import EvaluateMinimalPairs
 from contstim.steps.platforms import ExportTrials
@@ -111,7 +111,7 @@ def _filled(name: str, facts: StudyFacts, **more: Any) -> Report:
     search, minimal = facts.record(SearchTriplets), facts.study.step(EvaluateMinimalPairs)
     settings = {**dict.fromkeys(_SEARCH), **search}
     settings["allow_unknown"] = search.get("options", {}).get("allow_unknown", False)
-    report = filled(
+    report = fill_template(
         "contstim.study.handing_on",
         f"{name}.md.jinja",
         facts=facts,

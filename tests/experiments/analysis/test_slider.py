@@ -57,7 +57,7 @@ def test_who_prefers_neither_counts_one_half_and_has_no_rank(rating: int) -> Non
     """Witness: the formulas of both measures, written out for the person of the answer."""
     ratings = rated([replace(SLID[0], rating=rating), *SLID[1:]])
     group = ratings.groups[0]
-    assert ratings.missing == (rating == UNRATED)
+    assert ratings.n_missing == (rating == UNRATED)
     person, place = 0, [t.trial_id for t in group.trials].index(SLID[0].trial_id)
     ratios, given = group.ratios[0], np.array(group.ratings[person])
     given[place] = 50
@@ -88,7 +88,7 @@ def test_what_was_not_rated_in_time_is_left_out_of_means_and_models() -> None:
         assert mean == pytest.approx(np.mean(given))
     model = ratings.models[0]
     few = Exclusions(max_missing=0.2)
-    assert analyze(MADE.trials, late, MADE.scores, exclusions=few).ratings.missing
+    assert analyze(MADE.trials, late, MADE.scores, exclusions=few).ratings.n_missing
     with pytest.raises(InputError, match=r"No participant remains: g1p0: rated \d+ of 48 trials"):
         analyze(MADE.trials, late, MADE.scores)
     assert (

@@ -18,7 +18,7 @@ from contstim.experiments.collection.reviewing import (
     review_application,
     review_file,
 )
-from contstim.items.reviews import Decision, Review, read_reviews, undecided, write_review
+from contstim.items.reviews import Decision, Review, read_reviews, undecided_items, write_review
 from contstim.items.stimuli import Pair
 from contstim.reporting.review import ReviewPage
 from contstim.words.sentence import Sentence
@@ -156,7 +156,9 @@ def test_a_folder_that_is_gone_is_told_and_tried_again(served: Served) -> None:
 
 def test_reviews_of_others_and_of_other_sets_are_not_overwritten(tmp_path: Path) -> None:
     def refused(stimuli: Any, message: str, reviewer: str = "Bea") -> None:
-        decided = [replace(item, decision=Decision.KEEP) for item in undecided(stimuli, reviewer)]
+        decided = [
+            replace(item, decision=Decision.KEEP) for item in undecided_items(stimuli, reviewer)
+        ]
         write_review(tmp_path / "review.csv", decided)
         before = (tmp_path / "review.csv").read_bytes()
         with pytest.raises(InputError, match=f"is not overwritten. {message}"):

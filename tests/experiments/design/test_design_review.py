@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.experiments.design.building import Design, build_design
 from contstim.experiments.design.verification import verify_design
-from contstim.items.reviews import Decision, ItemKind, Review, ReviewedItem, undecided
+from contstim.items.reviews import Decision, ItemKind, Review, ReviewedItem, undecided_items
 from contstim.items.stimuli import Condition, Pair, Trial, Triplet
 from contstim.words.sentence import Sentence
 from tests.examples import examples
@@ -65,7 +65,7 @@ def reviewed(trials: Iterable[Trial], rejected: set[str]) -> Review:
     return Review(
         tuple(
             replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.KEEP)
-            for item in undecided(trials, "Ann")
+            for item in undecided_items(trials, "Ann")
         )
     )
 
@@ -229,7 +229,7 @@ def test_three_rounds_change_what_was_rejected_only() -> None:
 def test_rejected_stimuli_are_refused_with_what_to_do_first() -> None:
     for stimulus, command in ((PAIRS[0], "select natural"), (TRIPLETS[3], "select triplets")):
         review = Review(
-            tuple(replace(i, decision=Decision.REJECT) for i in undecided([stimulus], "Ann"))
+            tuple(replace(i, decision=Decision.REJECT) for i in undecided_items([stimulus], "Ann"))
         )
         with pytest.raises(InputError, match=f"were rejected.*Run 'contstim {command} --review"):
             design(review=review)
@@ -297,7 +297,9 @@ def test_the_second_account_knows_what_stood_before(forge: Any, message: str) ->
 def test_sentences_of_rejected_pairs_are_not_drawn_as_fillers() -> None:
     """Whatever their end mark: only these and enough others could be drawn."""
     pair = PAIRS[0]
-    review = Review(tuple(replace(i, decision=Decision.REJECT) for i in undecided([pair], "Ann")))
+    review = Review(
+        tuple(replace(i, decision=Decision.REJECT) for i in undecided_items([pair], "Ann"))
+    )
     assert pair.sentence_1 is not None
     given = [Sentence(pair.sentence_1.words, "!"), *NATURAL[:18]]
     after = design([pair.trial_id], natural=given, review=review)

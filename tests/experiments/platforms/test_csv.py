@@ -30,7 +30,7 @@ def test_every_participant_sees_what_presentation_says(tmp_path: Path) -> None:
             for row, shown in zip(theirs, expected, strict=True):
                 assert row["trial_id"] == shown.trial.trial_id
                 assert (row["left"], row["position"]) == (str(shown.left), str(shown.position))
-                texts = [*shown.trial.shown]
+                texts = [*shown.trial.displayed_texts]
                 written = [row["left_sentence"], row["right_sentence"]]
                 assert [text.removeprefix(NO_BREAK_SPACE) for text in written] == (
                     texts if shown.left == 1 else texts[::-1]

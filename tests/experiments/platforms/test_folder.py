@@ -77,7 +77,7 @@ def test_the_study_has_every_trial_once_as_people_see_it(tmp_path: Path) -> None
     assert shown == {
         t.trial_id: (
             t.group,
-            *t.shown,
+            *t.displayed_texts,
         )
         for t in trials
     }

@@ -32,7 +32,7 @@ COLUMNS = {  # that name the participant
 def test_columns_about_people_are_kept_on_request(module: ModuleType, tmp_path: Path) -> None:
     contract, column = module.TestContract(), COLUMNS[module]
     files, _ = contract.collect(tmp_path)
-    imported = contract.read(files, TRIALS, tmp_path / "out")
+    imported = contract.read_export(files, TRIALS, tmp_path / "out")
     people = dict.fromkeys(response.participant for response in imported.responses)
     assert len(people) > 1
     assert kept_columns(imported, [column]) == [

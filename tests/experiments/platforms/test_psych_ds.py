@@ -89,8 +89,10 @@ class TestContract(ExportContract):
             lists.setdefault(row["group"], []).append({**row, "left": "1"})
         return lists
 
-    def shown(self, row: Mapping[str, str]) -> tuple[str, str]:
-        return Sentence.parse(row["sentence_1"]).shown, Sentence.parse(row["sentence_2"]).shown
+    def displayed_texts(self, row: Mapping[str, str]) -> tuple[str, str]:
+        return Sentence.parse(row["sentence_1"]).displayed_text, Sentence.parse(
+            row["sentence_2"]
+        ).displayed_text
 
 
 def test_what_was_not_recorded_is_empty_and_names_may_be_kept(tmp_path: Path) -> None:

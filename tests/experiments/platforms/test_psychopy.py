@@ -57,7 +57,7 @@ def test_conditions_are_as_psychopy_wants_them(folder: Path) -> None:
         assert set(read["left"]) == {1, 2}
         for cells in read.to_dict("records"):
             trial = by_id[cells["trial_id"]]
-            texts = [*trial.shown]
+            texts = [*trial.displayed_texts]
             shown = [cells["left_sentence"], cells["right_sentence"]]
             assert [text.removeprefix(NO_BREAK_SPACE) for text in shown] == (
                 texts if cells["left"] == 1 else texts[::-1]

@@ -79,7 +79,7 @@ def test_the_survey_holds_a_block_for_each_list_and_a_page_for_each_trial(folder
     for question in asked:
         row = key[question["id"][0]]
         trial = by_id[row["trial_id"]]
-        texts = trial.shown
+        texts = trial.displayed_texts
         left, right = texts if row["left"] == "1" else texts[::-1]
         (markup,) = question["text"]
         read, tags = read_html(markup)

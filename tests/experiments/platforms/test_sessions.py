@@ -215,7 +215,7 @@ def test_a_session_from_consent_to_the_code_is_kept_as_it_went(
     for position, (row, (pair, given)) in enumerate(
         zip(imported.responses, answers, strict=True), start=1
     ):
-        first, second = (text.rstrip(".") for text in by_id[row.trial_id].shown)
+        first, second = (text.rstrip(".") for text in by_id[row.trial_id].displayed_texts)
         assert pair == ((first, second) if row.left == 1 else (second, first))
         assert row.rating == (given if row.left == 1 else scale.mirrored(given))
         assert (row.position, row.input, row.scale) == (position, by, scale)

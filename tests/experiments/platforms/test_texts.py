@@ -36,7 +36,7 @@ TEXTS = st.one_of(
 
 def shown(text: str) -> str:
     try:
-        return Sentence.parse(text).shown
+        return Sentence.parse(text).displayed_text
     except SentenceError:
         assume(False)
         raise

@@ -20,7 +20,7 @@ def words(english: list[Sentence]) -> Vocabulary:
 @pytest.fixture(scope="session")
 def naturals(words: Vocabulary, unseen: list[Sentence]) -> tuple[Sentence, ...]:
     """Sentences from which searches find something: not from a frame with few words that fit."""
-    return tuple(s for s in unseen if not words.missing(s) and s.words[0] != "There")
+    return tuple(s for s in unseen if not words.missing_words(s) and s.words[0] != "There")
 
 
 @pytest.fixture(scope="session")

@@ -178,7 +178,7 @@ def found(task: TripletTask) -> Outcome:
         }
         for reject, accept in (task.models, task.models[::-1])
     )
-    return Outcome("found", triplet.alike, triplet, trails)
+    return Outcome("found", triplet.equality_note, triplet, trails)
 
 
 def seed_of(seed: int, models: Sequence[LanguageModel], natural: Sentence) -> int:

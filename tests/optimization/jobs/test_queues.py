@@ -69,7 +69,7 @@ def outcome(task: TripletTask) -> Outcome:
     if not is_unsuccessful(task.natural):
         return Outcome("found")
     triplet = Triplet("t", *task.models, *(task.natural,) * 3, *(0.0,) * 7)
-    return Outcome("found", triplet.alike, triplet)
+    return Outcome("found", triplet.equality_note, triplet)
 
 
 def work(queue: TripletQueue, chance: random.Random, workers: int, stop: float) -> int:

@@ -127,7 +127,7 @@ def test_rounds_from_perturbed_sentences_only_ever_improve_the_result(
 ) -> None:
     """Property on scores computed afresh; a round's steps start below no better sentence."""
     vocabulary = Vocabulary.from_sentences(english, min_count=3)
-    naturals = [s for s in english if len(s) == 8 and not vocabulary.missing(s)]
+    naturals = [s for s in english if len(s) == 8 and not vocabulary.missing_words(s)]
     naturals = [s for s in naturals if not repeats(s.words, vocabulary.repeatable)]
     improved = 0
     for seed, start in enumerate(naturals[:8]):

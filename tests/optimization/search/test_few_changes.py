@@ -12,7 +12,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.files.arrays import FloatArray
-from contstim.items.reviews import differing
+from contstim.items.reviews import changed_positions
 from contstim.models.ngram.adapter import NgramModel
 from contstim.optimization.jobs.question import SearchQuestion
 from contstim.optimization.search.climb import Step
@@ -27,7 +27,7 @@ from tests.optimization.search.toys import NATURAL, WORDS, TableModel
 @pytest.fixture(scope="module")
 def naturals(unseen: list[Sentence], few_words: Vocabulary) -> list[Sentence]:
     """Sentences of the words of the searches."""
-    return [s for s in unseen if not few_words.missing(s) and not repeats(s.words)][:3]
+    return [s for s in unseen if not few_words.missing_words(s) and not repeats(s.words)][:3]
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_result_reaches_enough_with_the_fewest_words_and_is_the_likeliest(
         if not result.changed:
             assert all(point.drop < 3.0 for point in result.frontier)
             continue
-        changed = len(differing(natural, result.synthetic))
+        changed = len(changed_positions(natural, result.synthetic))
         drop = result.natural_log_probs[1] - result.log_probs[1]
         assert drop >= 3.0
         assert result.log_probs[0] >= result.natural_log_probs[0]
@@ -189,7 +189,7 @@ def test_other_models_find_the_best_changes(kind: str, judged: bool, most: int) 
             assert point.drop == pytest.approx(drops([point.sentence])[0], abs=1e-6)
         # no sentence on the way was worth more with as few new words
         for step in result.climb.steps:
-            changed = len(differing(NATURAL, step.sentence))
+            changed = len(changed_positions(NATURAL, step.sentence))
             worth = max((nats for n, nats in points.items() if n <= changed), default=0.0)
             assert max(0.0, drops([step.sentence])[0]) <= worth + 1e-6
         drop = max(points.values(), default=0.0)

@@ -35,7 +35,7 @@ def problems(
     """Sentences, and the words by the constraints of studies."""
     words = Vocabulary.from_sentences(english, min_count=5)
     rules = [*filter(None, [no_repeats(words.repeatable), capitals(words)]), *limits]
-    for natural in [sentence for sentence in unseen if not words.missing(sentence)][:n]:
+    for natural in [sentence for sentence in unseen if not words.missing_words(sentence)][:n]:
         constraints = SearchSettings().constraints(natural, every_fix=False)
         yield Candidates(words, natural, (*rules, *constraints))
 

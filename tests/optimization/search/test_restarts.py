@@ -179,7 +179,7 @@ def test_the_default_is_to_restart_where_searching_is_cheap(
     assert found.end_of_searches == DRY
     assert found.in_vain == 5
     words = Vocabulary.from_sentences(english, min_count=20)
-    natural = next(s for s in unseen if not words.missing(s))
+    natural = next(s for s in unseen if not words.missing_words(s))
     trigram, bigram = (NgramModel(trained / f"{n}gram.arpa") for n in (3, 2))
     assert synthesize(trigram, bigram, natural, words, seed=1).budget == SINGLE
     published = synthesize(trigram, bigram, natural, words, recipe=RECIPES["golan2023"])

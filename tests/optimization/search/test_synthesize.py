@@ -76,7 +76,7 @@ def words(english: list[Sentence]) -> Vocabulary:
 
 @pytest.fixture
 def naturals(unseen: list[Sentence], words: Vocabulary) -> list[Sentence]:
-    return [s for s in unseen if not words.missing(s)]
+    return [s for s in unseen if not words.missing_words(s)]
 
 
 @pytest.fixture
@@ -294,7 +294,7 @@ def test_further_seeds_are_tried_where_a_search_finds_nothing() -> None:
     assert [one.changed for one in alone] == [False, True]
     without, _, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS)
     assert without.synthetic_1 == natural
-    assert "table 697 exact should reject is the natural sentence" in without.alike
+    assert "table 697 exact should reject is the natural sentence" in without.equality_note
     triplet, first, _ = synthesize_triplet(reject, accept, natural, FEW_WORDS, seeds=3)
     assert triplet.synthetic_1 == alone[1].synthetic
     for name, cost in first.costs.items():
@@ -322,9 +322,9 @@ def test_both_directions_do_not_end_in_the_same_sentence(monkeypatch: pytest.Mon
     triplet, _, _ = synthesize_triplet(*models, natural, FEW_WORDS, seed=5, seeds=3)
     assert asked == [(models[1].name, 5), (models[0].name, 5), (models[0].name, 6)]
     assert (triplet.synthetic_1, triplet.synthetic_2) == (same, other)
-    assert triplet.alike == ""
+    assert triplet.equality_note == ""
     again, _, _ = synthesize_triplet(*models, natural, FEW_WORDS, seed=5)
-    assert again.alike == "both models should reject the same sentence"
+    assert again.equality_note == "both models should reject the same sentence"
 
 
 def test_sentences_and_scores_of_one_direction_are_read_back() -> None:
@@ -347,7 +347,7 @@ def test_models_and_the_sentence_may_be_given_as_texts(
 ) -> None:
     """Witness: the same search between models that were loaded."""
     words = Vocabulary.from_sentences(english, min_count=8)
-    text = next(s.text for s in english if not words.missing(s))
+    text = next(s.text for s in english if not words.missing_words(s))
     one, two = (f"kenlm:{trained}/{n}gram.arpa" for n in (2, 3))
     found = synthesize(one, two, text, words, recipe=RECIPES["golan2023"])
     accept, reject = (NgramModel(trained / f"{n}gram.arpa") for n in (2, 3))

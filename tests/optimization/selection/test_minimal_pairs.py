@@ -19,7 +19,7 @@ from contstim.english.tags import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.experiments.design.building import pair_trial
 from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair
-from contstim.items.reviews import Decision, Review, ReviewedItem, undecided
+from contstim.items.reviews import Decision, Review, ReviewedItem, undecided_items
 from contstim.items.stimuli import ControversialMinimalPair
 from contstim.optimization.selection import solver
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
@@ -370,7 +370,7 @@ def test_too_few_disagreements_name_the_models() -> None:
 
 def reviewed(selection: MinimalPairSelection, rejected: set[str]) -> tuple[ReviewedItem, ...]:
     """A review of the trials of minimal pairs."""
-    items = undecided([replace(pair_trial(pair), group=1) for pair in selection.pairs], "Ann")
+    items = undecided_items([replace(pair_trial(pair), group=1) for pair in selection.pairs], "Ann")
     decisions = (Decision.REJECT if i.item_id in rejected else Decision.NONE for i in items)
     return tuple(replace(i, decision=d) for i, d in zip(items, decisions, strict=True))
 

@@ -137,7 +137,7 @@ def test_objective_does_not_depend_on_the_order_of_rows_or_models() -> None:
 def test_scores_without_sentences_are_matched_by_row(tmp_path: Path) -> None:
     table = random_table()
     ScoreTable(None, table.models, table.log_probs).write(tmp_path / "scores.npz")
-    selection = choose(ScoreTable.read(tmp_path / "scores.npz"), per_pair=4)
+    selection = choose(ScoreTable.from_file(tmp_path / "scores.npz"), per_pair=4)
     assert {text for p in selection.pairs for text in (p.sentence_1, p.sentence_2)} == {None}
     for start in range(0, len(selection.pairs), 4):
         rows = [pair.row_2 for pair in selection.pairs[start : start + 4]]

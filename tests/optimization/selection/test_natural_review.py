@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError
-from contstim.items.reviews import Decision, Review, undecided
+from contstim.items.reviews import Decision, Review, undecided_items
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Pair, Trial
 from contstim.optimization.selection.question import NaturalSelection
@@ -62,7 +62,7 @@ def reviewed(selection: NaturalSelection, rejected: set[str]) -> Review:
     return Review(
         tuple(
             replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.KEEP)
-            for item in undecided(selection.pairs, "Ann")
+            for item in undecided_items(selection.pairs, "Ann")
         )
     )
 
@@ -191,7 +191,7 @@ def test_a_review_of_trials_is_one_of_their_pairs() -> None:
     rejected = {before.pairs[3].trial_id}
     items = [
         replace(i, decision=Decision("reject" if i.item_id in rejected else ""))
-        for i in undecided(trials, "Ann")
+        for i in undecided_items(trials, "Ann")
     ]
     by_trials = choose(table, per_pair=4, review=Review(tuple(items)))
     by_pairs = choose(table, per_pair=4, review=reviewed(before, rejected))
@@ -296,7 +296,7 @@ def test_sentences_of_trials_that_stay_are_avoided_if_possible() -> None:
     trial = Trial(
         *("trial-x", 1, Condition.RANDOM_NATURAL, "", "", *texts, Kind.NATURAL, Kind.NATURAL, "")
     )
-    shown = Review((*review.decisions, *undecided([trial])))
+    shown = Review((*review.decisions, *undecided_items([trial])))
     after = choose(table, per_pair=4, review=shown)
     assert not {s for p in after.pairs for s in (p.sentence_1, p.sentence_2)} & {*texts}
     # If there are no others, they are used

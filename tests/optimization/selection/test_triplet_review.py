@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from contstim.errors import InfeasibleError
 from contstim.experiments.design.building import triplet_trials
-from contstim.items.reviews import Decision, Review, ReviewedItem, undecided
+from contstim.items.reviews import Decision, Review, ReviewedItem, undecided_items
 from contstim.items.stimuli import Triplet
 from contstim.optimization.selection.question import TripletQuestion
 from contstim.optimization.selection.triplets import select_triplets
@@ -31,7 +31,7 @@ def reviewed(triplets: tuple[Triplet, ...], rejected: set[str]) -> Review:
     return Review(
         tuple(
             replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.NONE)
-            for item in undecided(triplets, "Ann")
+            for item in undecided_items(triplets, "Ann")
         )
     )
 
@@ -93,7 +93,7 @@ def test_a_review_of_trials_is_one_of_their_triplets() -> None:
         replace(t, group=1) for each in before.triplets for t in triplet_trials(each, twins=True)
     ]
     rejected = before.triplets[2].triplet_id
-    items = undecided(trials, "Ann")
+    items = undecided_items(trials, "Ann")
     place = next(i for i, item in enumerate(items) if item.source_id == rejected)
     items = (
         *items[:place],

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from contstim.errors import VerificationError
-from contstim.items.reviews import Decision, Review, Stimulus, undecided
+from contstim.items.reviews import Decision, Review, Stimulus, undecided_items
 from contstim.items.stimuli import Pair
 from contstim.optimization.selection.question import NaturalSelection, TripletSelection
 from contstim.optimization.selection.verification import verify_natural, verify_triplets
@@ -78,7 +78,7 @@ def reviewed(stimuli: Sequence[Stimulus], rejected: Collection[str]) -> Review:
     return Review(
         tuple(
             replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.KEEP)
-            for item in undecided(stimuli, "Ann")
+            for item in undecided_items(stimuli, "Ann")
         )
     )
 

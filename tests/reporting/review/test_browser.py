@@ -16,7 +16,7 @@ from contstim.items.reviews import (
     Decision,
     ReviewedItem,
     read_reviews,
-    undecided,
+    undecided_items,
     write_review,
 )
 from contstim.items.stimuli import Condition, Kind, Trial, Triplet
@@ -98,7 +98,7 @@ def decided(
 ) -> list[ReviewedItem]:
     return [
         replace(item, decision=Decision(decision), reason=reason)
-        for item in undecided(stimuli, reviewer)
+        for item in undecided_items(stimuli, reviewer)
         for decision, reason in [decisions.get(item.item_id, ("", ""))]
     ]
 

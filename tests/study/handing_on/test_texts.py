@@ -535,7 +535,7 @@ def test_participants_and_answers_of_the_methods_add_up(study: Path) -> None:
             if r.participant not in (first, second) or r.position < 4
         ]
         rules = Exclusions(partial=True, max_missing=0.9, min_catch=0)
-        scores = ScoreTable.read("results/trial-scores.csv")
+        scores = ScoreTable.from_file("results/trial-scores.csv")
         sampling = Sampling()
         analysis = analyze(
             read_trials("results/trials.csv"),

@@ -356,8 +356,8 @@ def build_study(
         groups.setdefault(str(trial.group), []).append(
             PageTrial(
                 trial_id=trial.trial_id,
-                sentence_1=trial.sentence_1.shown,
-                sentence_2=trial.sentence_2.shown,
+                sentence_1=trial.sentence_1.displayed_text,
+                sentence_2=trial.sentence_2.displayed_text,
                 stratum=_STRATA[trial.condition],
             )
         )
