@@ -73,7 +73,8 @@ def _new(folder: Path, like: Path) -> Path:
     for name in ("corpus.txt", "more.txt"):
         shutil.copy(like / name, folder)
     network = 'net = { train = "rnn", hidden = 8, embedding = 8, epochs = 2 }\n[vocabulary]'
-    text = small.STUDY.replace("[vocabulary]", network)
+    # Enough triplets to select from, as each natural sentence serves one pair of models only
+    text = small.STUDY.replace("[vocabulary]", network).replace("per_pair = 4", "per_pair = 8")
     (folder / "study.toml").write_text(text, encoding="utf-8")
     return folder
 
