@@ -166,6 +166,7 @@ class _Wiring:
             "natural text": study.texts.natural_text,
             "questions": QUESTIONS if study.questions else None,
             "planned participants": _count_planned_participants(sections),
+            "twins": any(s.key == ("design",) and s.values.get("twins") for s in sections) or None,
         }
         self.drafts = [_draft(section) for section in sections if not _list_alternatives(section)]
         for section in sections:

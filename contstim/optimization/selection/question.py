@@ -119,7 +119,13 @@ class TripletRules:
             at_least=0,
         ),
     ] = 10
-    natural_once: Annotated[bool, Help("Use a natural sentence only once.")] = False
+    natural_once: Annotated[
+        bool,
+        Help(
+            "Use a natural sentence only once; the default in a study whose trials show it (twins).",
+            kind="twins",
+        ),
+    ] = False
     word_cap: Annotated[int | None, Help("Maximum number of uses of a word.", at_least=1)] = None
     token_balance: Annotated[
         float | None,
