@@ -38,7 +38,7 @@ from contstim.steps.review import flags_of
 from contstim.steps.training import tell_training
 from contstim.store import Store
 from contstim.version import __version__
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.corpus import read_sentences
 from contstim.words.filters import distinct_words, filter_sentences, in_vocabulary, not_in
 
@@ -152,7 +152,7 @@ def run_demo(
     out, scale = Path(out), scale or Scale()
     searches = [asdict(search.few_changes) if search.few_changes else {} for search in _SEARCHES]
     _claim_folder(out, {"contstim": __version__, "seed": seed, "searches": searches, **vars(scale)})
-    reporter.say(f"Writing {counted(scale.training, 'sentence')} of the embedded English …")
+    reporter.say(f"Writing {quantity(scale.training, 'sentence')} of the embedded English …")
     text = _read_or_write(out / "text.txt", lambda: generate(scale.training, seed=seed))
     models: dict[str, LanguageModel] = {}
 
@@ -175,7 +175,7 @@ def run_demo(
         out / "natural.txt",
         lambda: filter_sentences(generate(scale.natural, seed=seed + 1, words=_WORDS), rules),
     )
-    reporter.say(f"Training: a judge model, on {counted(scale.judging, 'other sentence')} …")
+    reporter.say(f"Training: a judge model, on {quantity(scale.judging, 'other sentence')} …")
     judge_text = _read_or_write(out / "judge.txt", lambda: generate(scale.judging, seed=seed + 2))
     judge = train("judge", judge_text, out, seed=seed)
     judged = judge.log_probs(natural)
@@ -211,7 +211,7 @@ def run_demo(
     loaded = model_files(model.specification for model in models.values())
     write_table(path, columns_of(Triplet, triplets))
     write_record(path, [out / "natural.txt", out / "vocab.txt", *loaded], **facts)
-    reporter.say(f"Scoring {counted(len(natural), 'new sentence')} and selecting natural pairs …")
+    reporter.say(f"Scoring {quantity(len(natural), 'new sentence')} and selecting natural pairs …")
     with Store(out / "scores.sqlite") as store:
         to_score = list(filter_sentences(natural, [in_vocabulary(vocabulary)]))
         scores = score_sentences([*models.values()], to_score, store=store)

@@ -14,7 +14,7 @@ _Value = TypeVar("_Value")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
+def quantity(number: int, noun: str, plural: str = "") -> str:
     """Format a number with its noun: `1 group`, `1,200 groups`, `2 matrices`.
 
     Args:
@@ -62,6 +62,6 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 9.95 else f"{seconds:.1f} s"
 
 
-def repeated(values: Iterable[_Value]) -> list[_Value]:
+def find_duplicates(values: Iterable[_Value]) -> list[_Value]:
     """Return values that occur more than once, in order of their first occurrence."""
     return [value for value, times in Counter(values).items() if times > 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contstim.wording import counted, p_text
+from contstim.wording import p_text, quantity
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from contstim.wording import counted, p_text
     ],
 )
 def test_one_is_singular_and_nothing_else_is(given: tuple[int, str], said: str) -> None:
-    assert counted(*given) == said
+    assert quantity(*given) == said
 
 
 @pytest.mark.parametrize(

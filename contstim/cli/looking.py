@@ -14,7 +14,7 @@ from contstim.models.families import families, family_named
 from contstim.models.loading import Device, Loading
 from contstim.models.specifications import CATALOGUE, parse_model, parse_models, with_contexts
 from contstim.steps.step import ChangedSentences
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from contstim.items.stimuli import Triplet
@@ -84,7 +84,7 @@ def _print_overview(scorer: Scorer) -> None:
         ("rule", convention.rule),
         ("context", context or "none"),
         (f"mean score, {unit}", f"{facts.mean:.2f}"),
-        ("better than shuffled", f"{facts.n_better} of {counted(n, 'sentence')}"),
+        ("better than shuffled", f"{facts.n_better} of {quantity(n, 'sentence')}"),
         (
             "unknown words",
             f"{len(facts.unknown)} of {facts.n_words}" + (f": {unknown}" if unknown else ""),

@@ -14,7 +14,7 @@ from contstim.cli.commands import parameter
 from contstim.cli.output import Quiet, remark, warn
 from contstim.errors import InputError, needing
 from contstim.steps.review import WriteReviewPage
-from contstim.wording import counted
+from contstim.wording import quantity
 
 
 def collect(
@@ -243,7 +243,7 @@ def review(step: WriteReviewPage, *, quiet: bool, serve: bool, port: int) -> boo
         print(url, flush=True)
         done = sum(bool(item.decision) for item in file.decisions.values())
         remark(
-            f"{content.flagged.text} {counted(done, 'decision')} from earlier sessions. Open "
+            f"{content.flagged.text} {quantity(done, 'decision')} from earlier sessions. Open "
             f"the address in a browser of this machine; each decision is saved in {path}. "
             "Ctrl-C stops the server.",
             quiet=quiet,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contstim.cli.output import INCOMPLETE, ProgressBars, Quiet, print_rows, remark, warn
-from contstim.wording import counted, duration_range, printable
+from contstim.wording import duration_range, printable, quantity
 
 if TYPE_CHECKING:
     from contstim.files.records import Record
@@ -89,7 +89,7 @@ def run(
     for name in done.edited:
         warn(f"{name} was changed by hand; later stages use the changed file.")
     remark(
-        f"{counted(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged.", quiet=quiet
+        f"{quantity(len(done.done), 'stage')} done, {len(done.unchanged):,} unchanged.", quiet=quiet
     )
     for name, warnings in done.incomplete.items():
         for text in warnings:  # repeated, because they may be far above or from an earlier run
@@ -145,7 +145,7 @@ def _print_plan(planned: StudyPlan) -> None:
     numbers = planned.numbers
     if numbers.groups:
         print(
-            f"{numbers.trials:,} trials for {counted(numbers.groups, 'group')}: "
+            f"{numbers.trials:,} trials for {quantity(numbers.groups, 'group')}: "
             f"{numbers.trials_each:,} for each participant, about {numbers.minutes:.0f} min."
         )
     if numbers.needs is not None:
@@ -172,7 +172,7 @@ def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
     fewer = ", or fewer if a model does not know all words" if supply.may_be_fewer else ""
     print(
         printable(
-            f"{supply.place} has {counted(supply.number, 'natural sentence')}{fewer}: {enough}."
+            f"{supply.place} has {quantity(supply.number, 'natural sentence')}{fewer}: {enough}."
         )
     )
     if supply.found is not None:
@@ -284,7 +284,7 @@ def archive(
     packed = " before packing" * (out.suffix == ".zip")
     size = sum(file.size for file in manifest.files) / 1e6
     remark(
-        f"{out}: {counted(len(manifest.files), 'file')}, {size:,.1f} MB{packed}. "
-        f"{counted(questions, 'question')} in its texts are for you to answer (To fill in).",
+        f"{out}: {quantity(len(manifest.files), 'file')}, {size:,.1f} MB{packed}. "
+        f"{quantity(questions, 'question')} in its texts are for you to answer (To fill in).",
         quiet=quiet,
     )

@@ -32,7 +32,7 @@ from contstim.english.sampling import CONTENT, PATIENCE, Derivation, Sampler, is
 from contstim.errors import InputError
 from contstim.files.files import write_text
 from contstim.items.minimal_pair_scores import PREFIX_FIELDS
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -286,7 +286,7 @@ def generate_pairs(
             n pairs.
     """
     selected = shipped_paradigms() if paradigms is None else list(paradigms)
-    if twice := sorted(repeated(paradigm.uid for paradigm in selected)):
+    if twice := sorted(find_duplicates(paradigm.uid for paradigm in selected)):
         raise InputError(
             f"Several paradigms have the name {', '.join(twice)}. Rename them, so that their "
             "files have different names."

@@ -35,7 +35,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from contstim.errors import InputError
 from contstim.files.documents import read_toml
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -258,7 +258,7 @@ def _parse_items(text: str, which: str) -> list[Item]:
 
 
 def _require_distinct_names(items: list[Item]) -> list[Item]:
-    if twice := sorted(repeated(item.name for item in items)):
+    if twice := sorted(find_duplicates(item.name for item in items)):
         raise ValueError(
             f"Several items have the name {', '.join(twice)}. Name them, as in a:NP b:NP."
         )

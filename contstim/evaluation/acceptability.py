@@ -21,7 +21,7 @@ from contstim.files.tables import (
     read_table,
 )
 from contstim.files.tables import text as cell_text
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Judgements:
 
     def __post_init__(self) -> None:
         both = [(pair.acceptable, pair.unacceptable) for pair in self.pairs]
-        _refuse("Duplicate pairs", map(" / ".join, repeated(both)))
+        _refuse("Duplicate pairs", map(" / ".join, find_duplicates(both)))
         unknown = {name for pair in both for name in pair} - set(self.sentences)
         _refuse("Pairs name sentences that do not exist", sorted(unknown))
 
@@ -203,7 +203,7 @@ def _read_sentences(
 ) -> tuple[dict[str, Sentence], FloatArray]:
     texts, cells = needed_columns(path, table, ("sentence", column))
     ids = parsed(path, "id", table.get("id", range(len(texts))), cell_text, "text")
-    _refuse(f"{path}: duplicate identifiers of sentences", repeated(ids))
+    _refuse(f"{path}: duplicate identifiers of sentences", find_duplicates(ids))
     sentences = parsed(path, "sentence", texts, Sentence.parse, "sentence")
     values = np.array(parsed(path, column, cells, number_or_nan, "number"))
     if infinite := np.flatnonzero(np.isinf(values)).tolist():

@@ -22,7 +22,7 @@ from contstim.reporting.canvas import BLUE, ORANGE, panels, widest
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Heading, Paragraph, Table
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -132,13 +132,13 @@ def _parts(
     evaluation: AcceptabilityEvaluation, counts: Mapping[str, int], tables: Mapping[str, Columns]
 ) -> Iterator[Part]:
     yield Paragraph(
-        f"{counts['pairs_evaluated']:,} of {counted(counts['pairs'], 'minimal pair')}; "
-        f"{counted(counts['sentences'], 'sentence')}, "
+        f"{counts['pairs_evaluated']:,} of {quantity(counts['pairs'], 'minimal pair')}; "
+        f"{quantity(counts['sentences'], 'sentence')}, "
         f"{counts['sentences_without_judgement']:,} of them without a judgement and "
         f"{counts['sentences_without_score']:,} without a score. Not evaluated: "
         + ", ".join(f"{n:,} ({why})" for why, n in evaluation.excluded_for().items())
         + (
-            f". In {counted(counts['pairs_disputed'], 'evaluated pair')} participants do not "
+            f". In {quantity(counts['pairs_disputed'], 'evaluated pair')} participants do not "
             "prefer the sentence that experts accept."
         )
     )

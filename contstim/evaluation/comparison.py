@@ -26,7 +26,7 @@ from contstim.reporting.canvas import BLUE, GREY, panels, widest
 from contstim.reporting.heat_map import agreement_map
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Bullets, Heading, Paragraph, code, emphasis
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.sentence import Sentence, repeats
 from contstim.words.vocabulary import Vocabulary
 
@@ -347,7 +347,7 @@ def _parts(
     left_out: Mapping[str, str],
     commands: Sequence[str],
 ) -> Iterator[Part]:
-    sentences = f"{counted(len(table.log_probs), 'sentence')}. "
+    sentences = f"{quantity(len(table.log_probs), 'sentence')}. "
     meaning = (
         ": the proportion of all pairs of sentences that both models order in the same way "
         "(a tie counts one half)."
@@ -361,7 +361,7 @@ def _parts(
         line = "{sentence} ({rank_1:.2f} against {rank_2:.2f})"
         yield Bullets([line.format(**row) for row in islice(rows, _SHOWN)])
     if left_out:
-        yield Paragraph(f"Excluded: {counted(len(left_out), 'sentence')} (left_out.csv).")
+        yield Paragraph(f"Excluded: {quantity(len(left_out), 'sentence')} (left_out.csv).")
     if commands:
         yield Heading("Select controversial sentences")
         yield Bullets([(code(command),) for command in commands])

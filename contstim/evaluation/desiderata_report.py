@@ -11,7 +11,7 @@ from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.reporting.canvas import BLACK, BLUE, ORANGE, panels, widest
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Bullets, Heading, Paragraph, Table, code, emphasis
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,9 +102,9 @@ def _tables(desiderata: Desiderata) -> dict[str, Columns]:
 
 def _parts(desiderata: Desiderata, summary: Table, claims: Columns) -> Iterator[Part]:
     carriers = [part for carrier in desiderata.carriers for part in ("; ", code(carrier))]
-    sentences = counted(len(desiderata.scores.log_probs), "sentence")
-    words = counted(len(desiderata.words), "word")
-    n_carriers = counted(len(desiderata.carriers), "carrier")
+    sentences = quantity(len(desiderata.scores.log_probs), "sentence")
+    words = quantity(len(desiderata.words), "word")
+    n_carriers = quantity(len(desiderata.carriers), "carrier")
     yield Paragraph((f"{sentences}, {words} in {n_carriers}: ", *carriers[1:], "."))
     yield Bullets(
         [
@@ -124,7 +124,7 @@ def _parts(desiderata: Desiderata, summary: Table, claims: Columns) -> Iterator[
     n_sentences = len({omission.sentence for omission in desiderata.left_out})
     n_words = len(desiderata.words_left_out)
     if n_sentences or n_words:
-        left_out = f"{counted(n_sentences, 'sentence')} and {counted(n_words, 'word')}"
+        left_out = f"{quantity(n_sentences, 'sentence')} and {quantity(n_words, 'word')}"
         yield Paragraph(f"Excluded: {left_out} (reasons in left_out.csv).")
 
 

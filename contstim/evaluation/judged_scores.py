@@ -16,7 +16,7 @@ from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
 from contstim.files.documents import shortened
 from contstim.files.tables import join_names, parsed, read_table
 from contstim.items.scores import MOST_MODELS, ScoreTable
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 from contstim.words.sentence import Sentence, is_end, normalise_text
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class JudgedScores:
     files: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
-        if duplicates := sorted(repeated(self.models)):
+        if duplicates := sorted(find_duplicates(self.models)):
             raise ScoreError(f"Duplicate names of scores: {join_names(duplicates)}. Rename them.")
         if not self.models:
             raise ScoreError("There are no scores. Name models, or tables of scores.")

@@ -17,7 +17,7 @@ from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, panels, plain_l
 from contstim.reporting.heat_map import heat_map
 from contstim.reporting.names import short_names, shortened
 from contstim.reporting.report import Details, Heading, Paragraph, Table
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -149,16 +149,16 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
     if evaluation.scoring.refusals:
         yield page_table(tables["refusals"])
     for method, accuracies in evaluation.accuracies.items():
-        paradigms = counted(len(accuracies.paradigms), "paradigm")
+        paradigms = quantity(len(accuracies.paradigms), "paradigm")
         yield Heading(f"Accuracy, {method}")
-        yield Paragraph(f"{counted(accuracies.pairs_of(), 'pair')} of {paradigms}.")
+        yield Paragraph(f"{quantity(accuracies.pairs_of(), 'pair')} of {paradigms}.")
         names = {"phenomenon": "", "pairs": "pairs", **{name: name for name in accuracies.columns}}
         yield page_table(tables["phenomena"], names, method=method.value)
     if tables["ties"]["paradigm"]:
         yield Heading("Ties")
         yield Details("By paradigm", [page_table(tables["ties"])])
     if left_out:
-        sentences = counted(len({omission.sentence for omission in left_out}), "sentence")
+        sentences = quantity(len({omission.sentence for omission in left_out}), "sentence")
         yield Heading("Left out")
         yield Paragraph(f"Not all models can score {sentences} (left_out.csv).")
         yield page_table(tables["left_out"], max_rows=_SHOWN)
@@ -167,10 +167,10 @@ def _parts(evaluation: MinimalPairEvaluation, tables: Mapping[str, Columns]) -> 
         people = [evaluation.people[paradigm] for paradigm in sorted(judged_paradigms)]
         individual = float(np.mean([paradigm["individual"] for paradigm in people]))
         majorities = sum(paradigm["majorities"] for paradigm in people)
-        items = counted(sum(paradigm["items"] for paradigm in people), "pair")
+        items = quantity(sum(paradigm["items"] for paradigm in people), "pair")
         yield Heading("People")
         yield Paragraph(
-            f"In {counted(len(people), 'paradigm')} single participants agree with the "
+            f"In {quantity(len(people), 'paradigm')} single participants agree with the "
             f"labels in a proportion of {individual:.6f} of the choices, and the majority in "
             f"{majorities:,} of {items}."
         )
@@ -187,7 +187,7 @@ def minimal_pair_figures(evaluation: MinimalPairEvaluation) -> dict[str, Figure]
     full = evaluation.full
     figures = {
         f"phenomena-{method}": phenomena_figure(
-            accuracies, f"Accuracy (%), {method}, {counted(accuracies.pairs_of(), 'pair')}"
+            accuracies, f"Accuracy (%), {method}, {quantity(accuracies.pairs_of(), 'pair')}"
         )
         for method, accuracies in evaluation.accuracies.items()
     }

@@ -20,7 +20,7 @@ from contstim.files.tables import text as cell_text
 from contstim.items.minimal_pair_scores import PREFIX_FIELDS, SentencePair
 from contstim.items.stimuli import optional_text
 from contstim.models.base import Continuation
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _refuse_second_version(
     earlier = [file_of_texts[both] for both in texts if both in file_of_texts]
     if 2 * len(earlier) > len(texts):
         raise InputError(
-            f"{file}: {len(earlier):,} of {counted(len(texts), 'pair')} are also in "
+            f"{file}: {len(earlier):,} of {quantity(len(texts), 'pair')} are also in "
             f"{earlier[0]}. Use one version of a collection."
         )
     file_of_texts.update(dict.fromkeys(texts, file))

@@ -16,7 +16,7 @@ from contstim.evaluation.scores import LeftOut
 from contstim.files.tables import columns_of, frame_of
 from contstim.items.correlation import pearson, spearman
 from contstim.reporting.report import Paragraph
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +124,7 @@ def evaluate_ratings(judgements: Judgements, scores: JudgedScores) -> RatingEval
     n = int(evaluation.compared.sum())
     if n < 3:
         raise InputError(
-            f"{counted(n, 'sentence')} of {len(judgements.sentences):,} have a rating and a score "
+            f"{quantity(n, 'sentence')} of {len(judgements.sentences):,} have a rating and a score "
             "under every model; a correlation needs 3. Rate more sentences in `data`."
         )
     return evaluation
@@ -169,7 +169,7 @@ def rating_findings(evaluation: RatingEvaluation) -> Findings:
 def _paragraphs(n_sentences: int, n_compared: int) -> Iterator[Paragraph]:
     methods = "; ".join(f"{name}: {method}" for name, method in INTERVALS.items())
     yield Paragraph(
-        f"{n_compared:,} of {counted(n_sentences, 'sentence')} have a rating and a score "
+        f"{n_compared:,} of {quantity(n_sentences, 'sentence')} have a rating and a score "
         "under every model. Brackets contain 95 % intervals, which generalise to other "
         f"sentences of the same kind: {methods}."
     )

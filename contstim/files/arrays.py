@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contstim.files.files import decoding
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
     from zipfile import ZipInfo
@@ -48,7 +48,7 @@ def read_npz(path: Path | str) -> dict[str, npt.NDArray[Any]]:
     """
     with decoding(path, "an .npz of plain arrays"), ZipFile(path) as archive:
         members = archive.infolist()
-        if duplicates := repeated(member.filename for member in members):
+        if duplicates := find_duplicates(member.filename for member in members):
             raise ValueError(f"it contains {duplicates[0]} twice")
         return {
             member.filename.removesuffix(_ENDING): _read_member(archive, member, path)

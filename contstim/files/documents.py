@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.files.files import reading, refuse_device, write_text
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -228,7 +228,7 @@ def _parse_finite(text: str) -> float:
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        duplicates = repeated(name for name, _ in pairs)
+        duplicates = find_duplicates(name for name, _ in pairs)
         raise ValueError(f"one object has the name {shortened(duplicates[0])} twice")
     return value
 

@@ -28,7 +28,7 @@ from contstim.files.documents import (
     shortened,
 )
 from contstim.files.files import is_file, reading, writing
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -343,7 +343,7 @@ def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, 
         ) from error
     if not header:
         raise InputError(f"{path} is empty. Use a table with a header and rows.")
-    if duplicates := sorted(repeated(header)):
+    if duplicates := sorted(find_duplicates(header)):
         raise InputError(f"{path} names these columns twice: {join_names(duplicates)}.")
     table = dict(zip(header, columns, strict=True))
     return table if delimiter == "," else _replace_commas(path, table, delimiter)

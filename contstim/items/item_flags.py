@@ -19,7 +19,7 @@ import numpy as np
 from contstim.items.matching import MISFIT, changes_of, match
 from contstim.items.reviews import naturals_of, undecided_items
 from contstim.items.stimuli import CONTROVERSIAL, Condition, Pair, Trial, Triplet
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.frequencies import WordFrequencies
 from contstim.words.sentence import all_but_one
 from contstim.words.tags import SELDOM
@@ -133,7 +133,7 @@ class FlaggedItems:
         items = Counter(kind for kind, _ in {(f.kind, f.item_id) for f in self.flags})
         kinds = ", ".join(f"{kind} {items[kind]:,}" for kind in FlagKind if items[kind])
         return (
-            f"{len(self.by_item):,} of {counted(self.n_items, 'item')} ({self.share:.0%}) have "
+            f"{len(self.by_item):,} of {quantity(self.n_items, 'item')} ({self.share:.0%}) have "
             f"flags{': ' * bool(kinds)}{kinds}."
         )
 
@@ -197,7 +197,7 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
     """Explain the kinds of flags that need neither a text nor a table."""
     return {
         FlagKind.BLOCKED: "A word is on the list of blocked words "
-        f"({counted(len(settings.rules.blocked), 'word')}).",
+        f"({quantity(len(settings.rules.blocked), 'word')}).",
         FlagKind.DEBRIS: (
             "A string is not spelled like a word: it contains a digit or another sign, or is "
             "a single letter, an abbreviation or a fragment."
@@ -207,7 +207,7 @@ def _explanations(often: int, settings: FlagSettings) -> dict[FlagKind, str]:
             "may repeat are flagged only if they are adjacent."
         ),
         FlagKind.FREQUENT: (
-            f"A word occurs in more than {counted(often, 'item')}. In synthetic sentences "
+            f"A word occurs in more than {quantity(often, 'item')}. In synthetic sentences "
             "only new words count. Function words do not count."
         ),
         FlagKind.SIMILAR: (

@@ -12,7 +12,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.files.tables import columns_of, number, parsed_columns, read_table, text, write_table
 from contstim.items.stimuli import CELL_READERS
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,7 +138,7 @@ class MinimalPairScores:
         pairs = tuple(map(SentencePair, *columns[:4]))
         if not pairs:
             raise InputError(f"{path} has no pair of sentences.")
-        if duplicates := repeated((pair.paradigm, pair.pair_id) for pair in pairs):
+        if duplicates := find_duplicates((pair.paradigm, pair.pair_id) for pair in pairs):
             raise InputError(f"{path} has the pair {duplicates[0][1]} of {duplicates[0][0]} twice.")
         log_probs = np.array(columns[4:], np.float64).reshape(len(models), 2, -1).transpose(2, 1, 0)
         if (log_probs == np.inf).any():

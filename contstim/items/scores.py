@@ -24,7 +24,7 @@ from contstim.files.tables import (
     read_table,
     write_table,
 )
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class ScoreTable(ShownAsTable):
     log_probs: FloatArray
 
     def __post_init__(self) -> None:
-        if duplicates := sorted(repeated(self.models)):
+        if duplicates := sorted(find_duplicates(self.models)):
             raise ScoreError(f"Model names must be unique, got several: {join_names(duplicates)}.")
         if "sentence" in self.models:
             raise ScoreError(

@@ -23,7 +23,7 @@ from contstim.files.tables import (
     whole_number,
 )
 from contstim.items.scale import Scale
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 from contstim.words.corpus import read_lines
 from contstim.words.sentence import Sentence
 
@@ -528,7 +528,7 @@ def _check_ids(path: Path | str, stimuli: Sequence[_Named], name: str) -> None:
     ids = [getattr(stimulus, name) for stimulus in stimuli]
     if "" in ids:
         raise InputError(f"{path}, row {ids.index('')}: the {name} is empty.")
-    if repeats := repeated(ids):
+    if repeats := find_duplicates(ids):
         rows = [row for row, identifier in enumerate(ids) if identifier == repeats[0]]
         raise InputError(
             f"{path} has the {name} {shortened(repeats[0])} in rows {rows[0]} and {rows[1]}; "

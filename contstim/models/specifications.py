@@ -22,7 +22,7 @@ from contstim.errors import ModelError
 from contstim.files.documents import read_json_object, shortened
 from contstim.files.files import is_file
 from contstim.models.families import FAMILIES, family_named
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 
 RECURRENT_CONFIGURATION = "recurrent.json"
 """Configuration file of a folder with a recurrent model."""
@@ -266,7 +266,7 @@ def parse_models(specifications: Models) -> list[Specification]:
     if isinstance(specifications, str | Specification) or not isinstance(specifications, Iterable):
         specifications = [specifications]
     models = [parse_model(model) for model in specifications]
-    if twice := sorted(repeated(model.name for model in models)):
+    if twice := sorted(find_duplicates(model.name for model in models)):
         raise ModelError(
             "Each model must have a different name, got several models named "
             f"{', '.join(twice)}. Remove one, or name them as NAME=MODEL."

@@ -2,7 +2,7 @@
 
     ## Trials
 
-    {{ counted(trials, "trial") }} in {{ groups }} groups. **To fill in: who took part?**
+    {{ quantity(trials, "trial") }} in {{ groups }} groups. **To fill in: who took part?**
 
     | condition | trials |
     | --- | ---: |
@@ -26,7 +26,7 @@ from contstim.reporting.report import (
     Table,
     make_environment,
 )
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ def _render(package: str, name: str, values: Mapping[str, Any]) -> str:
 def _environment(package: str) -> Environment:
     # autoescape distinguishes the output of macros from values
     environment = make_environment(package, finalize=_escape, trim_blocks=True, lstrip_blocks=True)
-    environment.globals |= {"counted": counted, "in_a_row": in_a_row}
+    environment.globals |= {"quantity": quantity, "in_a_row": in_a_row}
     return environment
 
 

@@ -30,7 +30,7 @@ from contstim.steps.fields import Reviews
 from contstim.steps.review import flags_of, report_changes
 from contstim.steps.step import Outcome, Step
 from contstim.steps.texts import read_sentence_file
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.frequencies import WordFrequencies, read_frequencies
 from contstim.words.sentence import Sentence
 
@@ -182,9 +182,9 @@ class MakeDesign(Step[Design], name="design", version=5):
             reporter.warn(caution)
         minutes = max(1, round(max(summary.minutes)))
         reporter.say(
-            f"{self.out}: {counted(certificate.trials, 'trial')} for "
-            f"{counted(settings.groups, 'group')}, {certificate.trials_per_group:,} for each "
-            f"participant, about {counted(minutes, 'minute')}; {certificate.status}. "
+            f"{self.out}: {quantity(certificate.trials, 'trial')} for "
+            f"{quantity(settings.groups, 'group')}, {certificate.trials_per_group:,} for each "
+            f"participant, about {quantity(minutes, 'minute')}; {certificate.status}. "
             f"Read {self.out}.summary.md before you preregister."
         )
         if changed := report_changes(design.changed, "trial", reporter):

@@ -48,7 +48,7 @@ from contstim.steps.fields import (
 from contstim.steps.step import Outcome, Shown, Step, Value
 from contstim.steps.texts import read_sentence_file, report_sentences
 from contstim.store import Store
-from contstim.wording import counted, duration
+from contstim.wording import duration, quantity
 from contstim.words.corpus import read_lines
 from contstim.words.frequencies import frequency_file, read_frequencies
 
@@ -180,7 +180,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
         _tell_left_out("sentence", {o.sentence for o in scoring.left_out}, reporter)
         for scores in scoring.by_method:
             if scores.identical:
-                number, example = counted(len(scores.identical), "pair"), scores.identical[0]
+                number, example = quantity(len(scores.identical), "pair"), scores.identical[0]
                 reporter.say(
                     f"Excluded ({scores.method}): {number} with two equal sides, such as "
                     f"{example.good.text!r} ({example.paradigm}, {example.pair_id})."
@@ -256,7 +256,7 @@ class EvaluateAcceptability(
         evaluation = evaluate_acceptability(judgements, scores, self.settings)
         for reason, number in evaluation.excluded_for().items():
             if number:
-                reporter.say(f"Not evaluated: {counted(number, 'pair')}, {reason}.")
+                reporter.say(f"Not evaluated: {quantity(number, 'pair')}, {reason}.")
         findings = acceptability_findings(evaluation)
         return written_findings(
             evaluation, findings, self.out, models=models, data=evaluation.files
@@ -418,7 +418,7 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
 
 def _tell_left_out(what: str, names: Collection[object], reporter: Reporter) -> None:
     if names:
-        reporter.say(f"Without a score: {counted(len(names), what)}; see left_out.csv.")
+        reporter.say(f"Without a score: {quantity(len(names), what)}; see left_out.csv.")
 
 
 def _tell_slow(

@@ -12,7 +12,7 @@ from contstim.english.paradigm import choose_paradigms, read_paradigms, shipped_
 from contstim.files.files import write_text
 from contstim.options import Help, Reads, Seed, Writes
 from contstim.steps.step import Outcome, Step
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
@@ -39,7 +39,7 @@ class GenerateSentences(Step[None], name="generate sentences"):
     def work(self, reporter: Reporter) -> Outcome[None]:
         """Write the sentences."""
         write_text(self.out, "".join(f"{sentence.text}\n" for sentence in self.sentences()))
-        reporter.say(f"{self.out}: {counted(self.number, 'sentence')} of the embedded English.")
+        reporter.say(f"{self.out}: {quantity(self.number, 'sentence')} of the embedded English.")
         return Outcome(None, {"sentences": self.number, "words": self.words, "seed": self.seed})
 
 
@@ -76,8 +76,8 @@ class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
         write_pairs(self.out, pairs)
         phenomena = {paradigm.phenomenon for paradigm in chosen}
         reporter.say(
-            f"{self.out}: {counted(len(pairs), 'pair')} of {counted(len(chosen), 'paradigm')} "
-            f"({counted(len(phenomena), 'phenomenon', 'phenomena')})."
+            f"{self.out}: {quantity(len(pairs), 'pair')} of {quantity(len(chosen), 'paradigm')} "
+            f"({quantity(len(phenomena), 'phenomenon', 'phenomena')})."
         )
         facts = {"seed": self.seed, "per_paradigm": self.per_paradigm, "paradigms": names}
         return Outcome(None, facts)

@@ -30,7 +30,7 @@ from contstim.options import Help, Models, Reads, Writes
 from contstim.steps.analysis import OfAnswers
 from contstim.steps.fields import ModelContexts, TrustRemoteCode
 from contstim.steps.step import Outcome
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.frequencies import read_frequencies
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
         rated = analysis.empty.rated
         if settings.people != "none" and rated.sided < rated.size:
             reporter.warn(
-                f"{counted(rated.size - rated.sided, 'rating')} of {rated.size:,} have no "
+                f"{quantity(rated.size - rated.sided, 'rating')} of {rated.size:,} have no "
                 f"position of sentences (column left of {self.responses}): the preference of "
                 "participants for a side cannot be estimated from them."
             )
@@ -109,7 +109,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
             reporter.warn(f"{model} is excluded. {reason}")
         for row in (row for fit in analysis.fits for row in fit.coefficients if row["capped"]):
             reporter.warn(
-                f"{row['model']}: {counted(row['capped'], 'infinite ratio')} counted as "
+                f"{row['model']}: {quantity(row['capped'], 'infinite ratio')} counted as "
                 f"{row['cap']:.1f} nats, the largest finite one."
             )
         facts = {
@@ -120,9 +120,9 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
             **_facts_of_people(admission, unfinished=True),
         }
         shown: list[str | Table] = [
-            f"{counted(rated.size, 'rating')}, "
-            f"{counted(len(rated.participants), 'participant')}, "
-            f"{counted(rated.n_trials, 'trial')}; differences of log-likelihoods in nats, "
+            f"{quantity(rated.size, 'rating')}, "
+            f"{quantity(len(rated.participants), 'participant')}, "
+            f"{quantity(rated.n_trials, 'trial')}; differences of log-likelihoods in nats, "
             "and p-values adjusted over all of them (Benjamini & Hochberg 1995):",
             page_table(tables["fits"], _FITS),
             *([page_table(tables["comparisons"], _COMPARISONS)] if tables["comparisons"] else []),

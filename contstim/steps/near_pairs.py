@@ -33,7 +33,7 @@ from contstim.steps.fields import (
 from contstim.steps.step import Outcome, Step
 from contstim.steps.synthesis import words_offered
 from contstim.steps.texts import read_sentence_file
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from contstim.reporter import Reporter
@@ -79,7 +79,7 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
         usable = [usable[row] for row in readable_by(models, usable)[0]]
         if n_over := len(given) - len(usable):
             why = "a single word, words outside the vocabulary, or too long for a model"
-            reporter.say(f"{counted(n_over, 'sentence')} skipped: {why}.")
+            reporter.say(f"{quantity(n_over, 'sentence')} skipped: {why}.")
         rules = [*filter(None, [no_repeats(words.repeatable), capitals(words)])]
         tags, names = tag_table(search.tags), tuple(model.name for model in models)
         found: list[SentencePair] = []

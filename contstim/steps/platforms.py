@@ -22,7 +22,7 @@ from contstim.files.tables import write_table
 from contstim.items.stimuli import on_scale, read_trials, trial_columns
 from contstim.options import AnswerScale, Help, Reads, Writes, WritesTable
 from contstim.steps.step import Outcome, Step, page_of, variant
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,7 +74,7 @@ class WriteQuestions(Step[None], name="questions"):
         columns = dict.fromkeys((*COLUMNS, *(name for row in self.questions for name in row)))
         cells = {name: [row.get(name, "") for row in self.questions] for name in columns}
         write_table(self.out, cells)
-        reporter.say(f"{counted(len(self.questions), 'question')} in {self.out}.")
+        reporter.say(f"{quantity(len(self.questions), 'question')} in {self.out}.")
         return Outcome(None, {"questions_asked": len(self.questions)})
 
 
@@ -208,7 +208,7 @@ def _unreadable_warning(imported: Imported) -> str:
         return ""
     rows = imported.unreadable
     further = [f"… and {len(rows) - _SHOWN:,} more (see the record)"] if len(rows) > _SHOWN else []
-    head = f"{counted(len(rows), 'unreadable row')} skipped:"
+    head = f"{quantity(len(rows), 'unreadable row')} skipped:"
     return "\n  ".join([head, *map(str, rows[:_SHOWN]), *further])
 
 

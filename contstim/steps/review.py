@@ -25,7 +25,7 @@ from contstim.options import AnswerScale, Help, Models, Reads, Writes
 from contstim.reporting.review import ReviewPage
 from contstim.steps.fields import Blocked, Language, language_rules
 from contstim.steps.step import Outcome, Step
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.frequencies import read_frequencies
 from contstim.words.vocabulary import REPEATABLE_ENGLISH
 
@@ -183,7 +183,7 @@ def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
     for name in dict.fromkeys(item.reviewer for item in review.decisions):
         own = [item.decision for item in last if item.reviewer == name]
         rejected = own.count(Decision.REJECT)
-        yield f"{name}: {len(own):,} of {counted(n_items, kind)} decided, {rejected:,} rejected"
+        yield f"{name}: {len(own):,} of {quantity(n_items, kind)} decided, {rejected:,} rejected"
     yield (
         f"rejected by anybody: {len(review.rejected & review.by_item.keys()):,}; "
         f"reviewers disagree: {len(review.disagreements):,}"
@@ -219,7 +219,7 @@ def _answers(
     reliabilities = reliabilities_of(rated, admission.responses[0].scale)
     answers: dict[str, tuple[str, float | None]] = {}
     for name, reliability in reliabilities.items():
-        text, sureness = counted(len(ratings[name]), "answer"), None
+        text, sureness = quantity(len(ratings[name]), "answer"), None
         if simulated[name]:
             text += f", {simulated[name]:,} simulated"
         text += f": mean rating {np.mean(ratings[name]):.1f}"
@@ -236,7 +236,7 @@ def report_changes(
     """Warn about reviewed items that were not rejected and change; return them for the record."""
     if changed:
         reporter.warn(
-            f"{counted(len(changed), f'reviewed {what}')} that nobody rejected cannot stay. "
+            f"{quantity(len(changed), f'reviewed {what}')} that nobody rejected cannot stay. "
             + "; ".join(map(str, changed))
             + ". Give more candidates to keep more."
         )

@@ -34,7 +34,7 @@ from contstim.steps.fields import (
 from contstim.steps.step import Outcome, Step
 from contstim.steps.texts import read_sentence_file
 from contstim.store import Store
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -164,8 +164,8 @@ class ScoreSentences(
         for scored in scores:
             _tell(scored, reporter)
         reporter.say(
-            f"{self.out}: {counted(len(stimuli), 'sentence')} under "
-            f"{counted(len(scores), 'model')}."
+            f"{self.out}: {quantity(len(stimuli), 'sentence')} under "
+            f"{quantity(len(scores), 'model')}."
         )
         return Outcome(scores, facts)
 

@@ -45,7 +45,7 @@ from contstim.reporting.stimuli_page import figures_table
 from contstim.steps.fields import Reviews, Uncapped, uncapped_words
 from contstim.steps.review import flags_of, report_changes
 from contstim.steps.step import Outcome, Step
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, read_repeatable
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
 
 def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter) -> None:
     """Report pairs that differ in form or length, and those whose models agree."""
-    of_all = f"of {counted(len(pairs), 'pair')}"
+    of_all = f"of {quantity(len(pairs), 'pair')}"
     sides = [(p.sentence_1, p.sentence_2) for p in pairs if p.sentence_1 and p.sentence_2]
     unequal = sum(len(a) != len(b) for a, b in sides)
     mixed = sum(a.is_question != b.is_question for a, b in sides)
@@ -263,7 +263,7 @@ def _remark_objective(
         return
     if low := sum(not has_enough(triplet, question) for triplet in triplets):
         reporter.say(
-            f"Left out: {low:,} of {counted(len(triplets), 'triplet')}, with less than "
+            f"Left out: {low:,} of {quantity(len(triplets), 'triplet')}, with less than "
             f"{question.floor:g} nats on a side."
         )
     table = tag_table(question.tags)
@@ -354,7 +354,7 @@ def report_selection(
     certificate = selection.certificate
     certificate.save(Path(f"{out}.certificate.json"))
     reporter.say(
-        f"{out}: {counted(number, what)}; objective {certificate.objective:.6f}, proven bound "
+        f"{out}: {quantity(number, what)}; objective {certificate.objective:.6f}, proven bound "
         f"{certificate.bound:.6f} ({certificate.status})."
     )
     changed = report_changes(selection.changed, what, reporter)

@@ -17,7 +17,7 @@ from contstim.reporting.report import Table
 from contstim.steps.fields import Blocked, Language, Prose, language_rules
 from contstim.steps.step import Outcome, Step, fields_of
 from contstim.steps.texts import read_text
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.corpus import read_lines, read_sentences
 from contstim.words.filters import (
     SentenceRule,
@@ -250,7 +250,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
             reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())
             raise InputError(f"No sentence of {self.text} remains: {reasons}.")
         write_text(self.out, "".join(f"{sentence.text}\n" for sentence in selected))
-        reporter.say(f"{self.out}: {counted(len(selected), 'sentence')}.")
+        reporter.say(f"{self.out}: {quantity(len(selected), 'sentence')}.")
         for line in found.lines(needs):
             reporter.say(line)
         facts: dict[str, object] = {"kept": len(selected), "left_out": dict(left_out)}

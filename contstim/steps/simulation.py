@@ -40,7 +40,7 @@ from contstim.options import Aside, Help, Reads, Seed, Writes, WritesTable
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.report import Picture
 from contstim.steps.step import Outcome, Step
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -262,7 +262,7 @@ class SimulateResponses(
         if self.settings.noise is None and 0 < random < _FEW_PAIRS:
             times = "a third or three times" if random < 5 else "half or twice"
             reporter.warn(
-                f"noise is calibrated on {counted(random, 'random natural pair')} only, and "
+                f"noise is calibrated on {quantity(random, 'random natural pair')} only, and "
                 f"may be {times} as large on others. Use at least {_FEW_PAIRS} "
                 "(`random_per_group` of the design), or set `noise` in nats."
             )
@@ -288,8 +288,8 @@ class SimulateResponses(
             )
             write_answers(questions_beside(self.out), [*chain.from_iterable(told)])
         reporter.say(
-            f"{self.out}: {counted(len(responses), 'response')} of "
-            f"{counted(participants, 'artificial participant')} who follow {self.model} "
+            f"{self.out}: {quantity(len(responses), 'response')} of "
+            f"{quantity(participants, 'artificial participant')} who follow {self.model} "
             f"with noise of {people.noise:.3g} nats."
         )
         facts = {

@@ -26,7 +26,7 @@ from contstim.reporting.names import names_for_tables
 from contstim.steps.fields import ModelContexts, OfferedWords, files_of_words, words_read
 from contstim.steps.step import ChangedSentences, Outcome, Step
 from contstim.steps.texts import report_sentences
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 
@@ -227,8 +227,8 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
     starts = sum(len({0, *(step.round for step in climb.steps)}) for climb in climbs)
     visits = sum(climb.visits for climb in climbs)
     yield (
-        f"{about}Log-probabilities in nats. {counted(n_steps, 'word')} replaced in "
-        f"{counted(visits, 'visit')} from {counted(starts, 'start')}; ended because "
+        f"{about}Log-probabilities in nats. {quantity(n_steps, 'word')} replaced in "
+        f"{quantity(visits, 'visit')} from {quantity(starts, 'start')}; ended because "
         f"{climbs[-1].end}."
     )
     if len(result.searches) > 1:
@@ -239,5 +239,5 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
         )
     for name, cost in result.costs.items():
         if cost.rows:
-            tokens = counted(cost.tokens, "token")
-            yield f"{name} read {counted(cost.rows, 'sequence')} of {tokens}."
+            tokens = quantity(cost.tokens, "token")
+            yield f"{name} read {quantity(cost.rows, 'sequence')} of {tokens}."

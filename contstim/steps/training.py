@@ -18,7 +18,7 @@ from contstim.options import Help, Reads, Writes
 from contstim.steps.fields import Prose, ReportFolder, Text, TrustRemoteCode
 from contstim.steps.step import Outcome, Step, variant
 from contstim.steps.texts import read_text
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from contstim.evaluation.folder import Findings
@@ -191,7 +191,7 @@ class TrainAcceptability(
         )
         left_out = {missing.sentence for each in sets for missing in each.left_out}
         if left_out:
-            reporter.say(f"Too long: {counted(len(left_out), 'sentence')}; see left_out.csv.")
+            reporter.say(f"Too long: {quantity(len(left_out), 'sentence')}; see left_out.csv.")
         reporter.say(f"Load a classifier as {models[0].name}; read {self.out / 'report.html'}.")
         tables = (findings.tables[name] for name in ("summary", "features"))
         shown: list[str | Table] = ["Matthews correlation:"]

@@ -40,7 +40,7 @@ from contstim.steps.review import flags_of
 from contstim.steps.step import Outcome, Step
 from contstim.steps.texts import read_sentence_file
 from contstim.store import Store, TripletStore
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class SearchTriplets(
         table_so_far(self.out).unlink(missing_ok=True)
         naturals = [triplet.natural for triplet in results.triplets]
         seen = contamination(results.training_texts, naturals)
-        reporter.say(f"{self.out}: {counted(len(results.triplets), 'triplet')}.")
+        reporter.say(f"{self.out}: {quantity(len(results.triplets), 'triplet')}.")
         _tell_time(results, reporter)
         seen_facts = tell_contamination(seen, reporter, "natural sentences")
         for warning in results.shortages:
@@ -253,7 +253,7 @@ def _tell_missing(results: TripletResults, reporter: Reporter) -> None:
             reasons = ", ".join(f"{n:,} {reason}" for reason, n in counts.items())
             text = (
                 f"{pair.model_1} × {pair.model_2}: skipped "
-                f"{counted(skipped, 'natural sentence')} ({reasons}); "
+                f"{quantity(skipped, 'natural sentence')} ({reasons}); "
             )
             if pair.missing:
                 reporter.warn(f"{text}{pair.missing:,} of them could not be replaced.")

@@ -19,7 +19,7 @@ from contstim.options import Help, Models, Reads, Writes, WritesTable
 from contstim.steps.fields import Blocked, Language, ModelContexts, Prose, TrustRemoteCode
 from contstim.steps.step import Outcome, Step
 from contstim.steps.texts import read_text
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.vocabulary import Vocabulary
 from contstim.words.word_rules import MANY_NAMES, DroppedWord, WordRules, read_words, sort_words
 
@@ -198,7 +198,7 @@ class MakeVocabulary(Step[Vocabulary], name="vocabulary", version=3):
         if text_words is not None:
             _tell_of_dropped(text_words, left_out, reporter, keeps_names=self.settings.keeps_names)
         for name, number in n_words.items():
-            reporter.say(f"  {name} knows {number:,} of {counted(len(offered.words), 'word')}")
+            reporter.say(f"  {name} knows {number:,} of {quantity(len(offered.words), 'word')}")
         facts = {
             "models": conventions(scorers),
             "min_count": self.settings.min_count,
@@ -216,11 +216,11 @@ def _tell_of_dropped(
 ) -> None:
     """Say what of a text is not in its vocabulary."""
     at = "counted separately for the first and other positions"
-    reporter.say(f"{table}: {counted(len(words.dropped), 'word')} of the text excluded, {at}")
+    reporter.say(f"{table}: {quantity(len(words.dropped), 'word')} of the text excluded, {at}")
     for reason, number in words.counts().items():
         reporter.say(f"  {number:>9,} {reason}")
     if words.with_address:
-        sentences = counted(words.with_address, "sentence")
+        sentences = quantity(words.with_address, "sentence")
         reporter.say(f"  {sentences} with a web address were not read")
     if words.name_share > MANY_NAMES and not keeps_names:
         reporter.warn(

@@ -35,7 +35,7 @@ from contstim.study.page_sections import SECTIONS, at_a_glance, link, next_step
 from contstim.study.places import LOCK, PAGE
 from contstim.study.states import begun_with, size_of, size_text, stage_states
 from contstim.version import __version__
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -195,7 +195,7 @@ def _progress(
             )
         )
     numbers = {name: sum(s.state == name for s in states) for name in _STATES}
-    done = f"{numbers.pop('done'):,} of {counted(len(states), 'stage')} done"
+    done = f"{numbers.pop('done'):,} of {quantity(len(states), 'stage')} done"
     others = "".join(f", {number:,} {name}" for name, number in numbers.items() if number)
     written = now().replace("T", " ").removesuffix("Z")
     about = f"Seed {study.seed}; contstim {__version__}; page written {written} UTC."
@@ -222,13 +222,13 @@ def _stages(
     header = ("stage", "state", "done (UTC)", "seconds", "size", "notes")
     table = Table(header, rows, texts=3, notes=1, is_wide=True)
     # Folded away but during a run, so that the page begins with its results
-    yield Details(counted(len(rows), "stage"), [table], is_open=running is not None)
+    yield Details(quantity(len(rows), "stage"), [table], is_open=running is not None)
     if warnings:
         items: list[Text] = [
             (strong(", ".join(dict.fromkeys(names))), ": ", *with_code(text))
             for text, names in warnings.items()
         ]
-        yield Details(counted(len(items), "warning"), [Bullets(items)], is_open=len(items) < 4)
+        yield Details(quantity(len(items), "warning"), [Bullets(items)], is_open=len(items) < 4)
 
 
 def _guarded(parts: Iterator[Part]) -> list[Part]:

@@ -40,7 +40,7 @@ from contstim.steps.review import WriteReviewPage
 from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
 from contstim.steps.simulation import SimulatePower, SimulateResponses
 from contstim.steps.triplets import SearchTriplets
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -277,7 +277,7 @@ def _folded(groups: Iterator[Part]) -> Iterator[Part]:
     """The first few pairs of models open, all others below one line."""
     yield from islice(groups, _SHOWN)
     if rest := list(groups):
-        yield Details(counted(len(rest), "more pair of models", "more pairs of models"), rest)
+        yield Details(quantity(len(rest), "more pair of models", "more pairs of models"), rest)
 
 
 def _reviews(facts: StudyFacts) -> Iterator[Part]:
@@ -310,7 +310,7 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
     yield Table(("", "number"), rows)
     if changed := facts.record(MakeDesign).get("changed"):
         changes = [(item["item_id"], item["rule"], item["key"]) for item in changed]
-        title = f"{counted(len(changed), 'trial')} that nobody rejected changed after the review"
+        title = f"{quantity(len(changed), 'trial')} that nobody rejected changed after the review"
         yield Details(title, [Table(("trial", "rule", "key"), changes, texts=3)])
     picture = Path(f"{made.out}.summary.png")
     yield from _picture(picture, "trials by group, sources, and balance")
@@ -380,7 +380,7 @@ def _people(facts: StudyFacts) -> Iterator[Part]:
         return
     people, left_out = facts.analysis.get("participants"), facts.analysis.get("left_out", {})
     said = (
-        f"{counted(people, 'participant')}, {len(left_out) or 'none'} left out." if people else ""
+        f"{quantity(people, 'participant')}, {len(left_out) or 'none'} left out." if people else ""
     )
     yield Paragraph((link(report, "The whole report"), f" has all figures and tests. {said}"))
     if models.is_file():

@@ -45,7 +45,7 @@ from contstim.study.measuring import stored_times
 from contstim.study.states import stage_states
 from contstim.study.supply import lacking, natural_supply, too_few
 from contstim.study.times import TimeEstimates
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def _amounts(study: Study, numbers: StudyNumbers) -> dict[type[Step[Any]], str]:
         SelectPairs: f"{numbers.natural_pairs:,}",
         SearchTriplets: f"{numbers.searched_each:,} for each pair of models",
         SelectTriplets: f"{numbers.selected:,} of {numbers.searched:,}",
-        MakeDesign: f"{numbers.trials:,}, {counted(numbers.groups, 'group')}",
+        MakeDesign: f"{numbers.trials:,}, {quantity(numbers.groups, 'group')}",
         SimulatePower: f"{power.settings.simulations:,} times for each model" if power else "",
     }
 
@@ -242,7 +242,7 @@ def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterato
             yield (
                 f"[select.natural] {reject} and {accept} are much alike: about {number:,} natural "
                 f"sentences are below the median of {reject} and at or above that of {accept}, and "
-                f"{counted(pairs.per_pair, 'pair')} need as many. Give more sentences, ask for "
+                f"{quantity(pairs.per_pair, 'pair')} need as many. Give more sentences, ask for "
                 f"fewer pairs, or compare other models."
             )
 
@@ -284,7 +284,7 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
         yield (
             f"[select.triplets] word_cap: {3 * numbers.selected:,} sentences of {a_sentence:.1f} "
             f"words that count would use {needed / max(room, 1):.0%} of what the cap leaves to "
-            f"{counted(len(words), 'word')}, so there may be no selection. Raise word_cap, to "
+            f"{quantity(len(words), 'word')}, so there may be no selection. Raise word_cap, to "
             f"{ceil(needed / max(len(words), 1))} at the very least, or ask for fewer triplets."
         )
 
@@ -345,12 +345,12 @@ def _tests(study: Study, numbers: StudyNumbers) -> str:
     family, needed = over_groups(study, groups), "[power] says how many people and items to take."
     each = "Each measure on each kind of trials has"
     if settings.units == "participants":
-        return f"{each} {counted(family.tests, 'test')} of participants: {needed} {THESE_ITEMS}"
+        return f"{each} {quantity(family.tests, 'test')} of participants: {needed} {THESE_ITEMS}"
     if settings.units == "crossed" or (settings.units == "auto" and family.hopeless):
         why = "" if settings.units == "crossed" else f" {crossed_instead(groups)}"
-        return f"{each} {counted(family.tests, 'crossed test')} of people and items: {needed}{why}"
+        return f"{each} {quantity(family.tests, 'crossed test')} of people and items: {needed}{why}"
     limits = family.caution("groups", settings.fdr) or (
         f"A single one can be significant: the smallest p-value that it can have is "
         f"{family.smallest:.3g}, and the tests share a false-discovery rate of {settings.fdr:g}."
     )
-    return f"{each} {counted(family.tests, 'test')} of {counted(groups, 'group')}. {limits}"
+    return f"{each} {quantity(family.tests, 'test')} of {quantity(groups, 'group')}. {limits}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError, InputError
 from contstim.study.toml_lines import line_of, lines_of_keys
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -135,4 +135,4 @@ class Problems:
                 f"\n  {f'line {line}, ' if line else ''}{key}: {text}"
                 for line, key, text in sorted(self._told)
             )
-            raise InputError(f"{self._path} has {counted(len(self._told), 'problem')}:{listed}")
+            raise InputError(f"{self._path} has {quantity(len(self._told), 'problem')}:{listed}")

@@ -36,7 +36,7 @@ from contstim.study.handing_on.manifest import (
 from contstim.study.places import ARCHIVED, BEGUN, PAGE, RESULTS, STORE
 from contstim.study.states import from_here
 from contstim.study.study_file import STUDY_FILE
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -378,12 +378,12 @@ def summary(check: FolderCheck) -> str:
     """The whole in a sentence, and in a second one whether results done again are the same."""
     numbers = Counter(file.state for file in check.files)
     counts = ", ".join(f"{state} {number:,}" for state, number in numbers.items())
-    files, again = counted(len(check.files), "file"), check.done_again
+    files, again = quantity(len(check.files), "file"), check.done_again
     looked_at = f"{len(check.wrong):,} of {files} must be looked at"
     text = f"{looked_at if check.wrong else 'everything holds'} ({counts})."
     if others := [name for name, same in again.items() if not same]:
         text += f" Of {len(again):,} results done again these are not as in {ARCHIVED}: "
         text += f"{join_names(others)}."
     elif again:
-        text += f" {counted(len(again), 'result')} done again and {ARCHIVED} agree."
+        text += f" {quantity(len(again), 'result')} done again and {ARCHIVED} agree."
     return text

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.sentence import normalise_text
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class TextNotes:
         """Yield a line about normalised sentences, if there are any."""
         if self.normalised:
             yield (
-                f"{name}: {counted(self.normalised, 'sentence')} of {self.lines:,} changed: "
+                f"{name}: {quantity(self.normalised, 'sentence')} of {self.lines:,} changed: "
                 "combined accents (NFC), and removed invisible characters."
             )
 

@@ -17,7 +17,7 @@ from contstim.experiments.analysis.intervals import UNKNOWN, Estimate
 from contstim.experiments.analysis.measures import known_mean
 from contstim.files.tables import join_names, number, parsed, read_table
 from contstim.items.stimuli import CONTROVERSIAL, Condition
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def token_count_control(ratings: Ratings, counts: Features) -> list[Row]:
 
 
 def _adjust_family(rows: list[Row], p_values: list[float], trials_text: str) -> list[Row]:
-    n_tested = counted(int(np.isfinite(p_values).sum()), "model")
+    n_tested = quantity(int(np.isfinite(p_values).sum()), "model")
     return with_family(rows, p_values, f"{n_tested} on {trials_text}")
 
 
@@ -249,7 +249,7 @@ def _differences(
     texts = {sentence.text for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)}
     if missing := sorted(texts - values.keys()):
         raise InputError(
-            f"{counted(len(missing), 'sentence')} of the trials have no value of {feature}, "
+            f"{quantity(len(missing), 'sentence')} of the trials have no value of {feature}, "
             f"such as {missing[0]!r}. Add a row for each sentence to the table."
         )
 

@@ -31,7 +31,7 @@ from contstim.experiments.analysis.signed_ranks import (
     signed_rank_test,
     smallest_p_value,
 )
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -410,9 +410,9 @@ def _comparison_rows(
     }
     ceilings = sum(contrast.second == CEILING for contrast in family)
     family_text = (
-        f"{counted(len(family), 'contrast')} of {about}: "
-        f"{counted(len(family) - ceilings, 'pair')} of models, "
-        f"{counted(ceilings, 'model')} against the ceiling"
+        f"{quantity(len(family), 'contrast')} of {about}: "
+        f"{quantity(len(family) - ceilings, 'pair')} of models, "
+        f"{quantity(ceilings, 'model')} against the ceiling"
     )
     columns = zip(*(column.tolist() for column in decisions.values()), strict=True)
     return [

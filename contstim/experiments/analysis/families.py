@@ -16,7 +16,7 @@ import numpy as np
 from contstim.errors import InputError
 from contstim.experiments.analysis.signed_ranks import smallest_p_value
 from contstim.files.tables import parsed_columns, read_table, text
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -219,7 +219,7 @@ class Detectability:
     def _units_text(self, units: str) -> str:
         if self.fewest_units != self.most_units:
             return f"{self.fewest_units} to {self.most_units} {units}"
-        return counted(self.most_units, units.removesuffix("s"), units)
+        return quantity(self.most_units, units.removesuffix("s"), units)
 
 
 def detectability(units: ArrayLike, rate: float, correction: Correction = "bh") -> Detectability:
@@ -294,7 +294,7 @@ def family_cautions(
 def crossed_instead(groups: int) -> str:
     """Return a sentence that explains why crossed tests are used with this number of groups."""
     return (
-        f"With {counted(groups, 'group')} no signed-rank test over groups can be "
+        f"With {quantity(groups, 'group')} no signed-rank test over groups can be "
         "significant: contstim analyze uses crossed tests instead, with participants and "
         "items as random factors."
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from contstim.experiments.analysis.effects import Result
@@ -69,6 +69,6 @@ def sample_text(result: Result) -> str:
     groups = result.evaluation.groups
     n_groups, trials = len(np.unique(groups)), max(row.n_trials for row in result.models)
     return (
-        f"{counted(len(groups), 'participant')} in {counted(n_groups, 'group')} and "
-        f"{counted(trials, 'trial')}"
+        f"{quantity(len(groups), 'participant')} in {quantity(n_groups, 'group')} and "
+        f"{quantity(trials, 'trial')}"
     )

@@ -44,7 +44,7 @@ from contstim.reporting.report import (
     strong,
 )
 from contstim.reporting.templates import passages
-from contstim.wording import counted, p_text
+from contstim.wording import p_text, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -79,7 +79,7 @@ def report(
     parts: list[Part] = [verdict, _figure(analysis.main, images)]
     parts += [Paragraph(texts["bars"], note=True), *_preface(analysis, texts)]
     if cautions := [*_cautions(analysis, texts, seen or {})]:
-        limits = counted(len(cautions), "limit of these results", "limits of these results")
+        limits = quantity(len(cautions), "limit of these results", "limits of these results")
         parts.append(Details(limits, [Bullets(cautions)], is_open=len(cautions) <= _MAX_UNFOLDED))
     parts.append(Heading("In detail"))
     for result in figures.results_with_figures(analysis):
@@ -186,7 +186,9 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
         family = f"{adjusted}: {test.test}; {test.correction}; {test.family}."
         yield Paragraph(family, note=True)
     for note, n in Counter(x.note for x in result.intervals if x.note).items():
-        yield Paragraph(f"In {counted(n, 'interval')} of values or differences: {note}.", note=True)
+        yield Paragraph(
+            f"In {quantity(n, 'interval')} of values or differences: {note}.", note=True
+        )
     if unknown := not_estimable(result):
         yield Paragraph(unknown, note=True)
     yield Paragraph(_verdict(result, str(sampling.units)))
@@ -198,7 +200,7 @@ def _scope(result: Result, analysis: Analysis, images: Mapping[str, bytes]) -> I
         lines = [(x.first, x.second, *tested(x), x.verdict) for x in pairs]
         columns = ("model", "less", "difference", family_level, adjusted, "verdict")
         title = (
-            f"All pairs of models: {counted(len(pairs), 'difference')}, with intervals and tests"
+            f"All pairs of models: {quantity(len(pairs), 'difference')}, with intervals and tests"
         )
         yield Details(title, [Table(columns, lines, texts=2)], is_open=len(pairs) <= _MAX_UNFOLDED)
 
@@ -415,12 +417,12 @@ def methods_text(analysis: Analysis) -> tuple[str, ...]:
         primary=analysis.primary.name if analysis.primary else "",
         sampling=sampling,
         scale=ratings.scale,
-        missing=counted(ratings.n_missing, "answer") if ratings.n_missing else "",
-        people=counted(len(ratings.participants), "participant"),
+        missing=quantity(ratings.n_missing, "answer") if ratings.n_missing else "",
+        people=quantity(len(ratings.participants), "participant"),
         kept=len(ratings.participants),
         left_out=len(analysis.admission.excluded),
         counts=analysis.admission.counts,
-        groups=counted(len(ratings.groups), "group"),
+        groups=quantity(len(ratings.groups), "group"),
         families=Counter(
             (len(result.comparisons), sum(row.second != CEILING for row in result.comparisons))
             for result in analysis.results

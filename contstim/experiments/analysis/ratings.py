@@ -16,7 +16,7 @@ from contstim.experiments.responses.checks import check_responses
 from contstim.experiments.responses.table import UNRATED
 from contstim.files.tables import join_names
 from contstim.items.stimuli import Condition, Kind
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -220,7 +220,7 @@ def trial_log_probs(trials: Iterable[Trial], scores: ScoreTable) -> FloatArray:
     sentences = [sentence for trial in trials for sentence in (trial.sentence_1, trial.sentence_2)]
     missing = [s.text for s in dict.fromkeys(sentences) if s not in scores.rows]
     if missing:
-        number, have = counted(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
+        number, have = quantity(len(missing), "sentence"), "has" if len(missing) == 1 else "have"
         raise InputError(
             f"{number} of the trials {have} no scores: {join_names(map(repr, missing), _NAMED)}. "
             "Score the trials first (contstim score --sentences trials.csv), under every "

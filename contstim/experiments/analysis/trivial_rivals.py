@@ -26,7 +26,7 @@ from contstim.experiments.analysis.ratings import TESTING, Ratings, Scope, scope
 from contstim.items.matching import match
 from contstim.items.reviews import naturals_of
 from contstim.items.stimuli import Condition, Kind
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -94,7 +94,7 @@ def trivial_rivals(
         [FREQUENCY] * (not frequencies) + [MISFITS],
     )
     left_out = {
-        f"{CHANGED} and {MISFITS} exclude {counted(lost, 'pair')} of synthetic sentences "
+        f"{CHANGED} and {MISFITS} exclude {quantity(lost, 'pair')} of synthetic sentences "
         f"whose natural sentence is in no trial; for comparison, {FREQUENCY} excludes them "
         "too.": lost > 0,
         f"{' and '.join(omitted_rivals)} are not evaluated, because {table.name} contains only "
@@ -168,7 +168,7 @@ def judge_rivals(
         sampling,
         masks=[np.tile(m & s[0], (1 + len(names), 1)) for m, s in zip(masks, common, strict=True)],
     )
-    tests = counted(len(against.comparisons), "contrast")
+    tests = quantity(len(against.comparisons), "contrast")
     family = f"{tests} of {result.measure.name} in {result.scope}: models against trivial rivals"
     rows = [
         replace(test, second=rival_of[test.second], family=family) for test in against.comparisons

@@ -16,7 +16,7 @@ from contstim.experiments.collection.database import (
 )
 from contstim.experiments.collection.tables import PARTICIPANTS, code_of
 from contstim.experiments.platforms.jspsych.study import STUDY, VISIT
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,5 +119,5 @@ def _describe_progress(row: sqlite3.Row) -> str:
     """Describe a participant by number, group and progress."""
     finished = "complete" if row["completed"] else "not complete"
     artificial = ", artificial" if row["simulated"] == "true" else ""
-    answered = counted(row["answered"], "answer")
+    answered = quantity(row["answered"], "answer")
     return f"number {row['number']}, group {row['group']}, {answered}, {finished}{artificial}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.optimization.selection.solver import SOLVER, LinearRule, Program, solve
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -91,10 +91,10 @@ def _check(items: Sequence[Item], n_groups: int) -> None:
     if uneven:
         share, size = next(iter(uneven.items()))
         further_kinds = (
-            f", nor can {counted(len(uneven) - 1, 'further kind')}" if len(uneven) > 1 else ""
+            f", nor can {quantity(len(uneven) - 1, 'further kind')}" if len(uneven) > 1 else ""
         )
         raise InfeasibleError(
-            f"{counted(size, 'trial')} of {share} cannot be distributed evenly over "
+            f"{quantity(size, 'trial')} of {share} cannot be distributed evenly over "
             f"{n_groups} groups{further_kinds}. Set a number per model pair that is a multiple "
             "of the number of groups (for minimal pairs, of twice that number), or a "
             f"number of groups that divides {size}."

@@ -21,7 +21,7 @@ from contstim.items.stimuli import Condition, Kind
 from contstim.reporting.canvas import new_figure
 from contstim.reporting.report import Heading, Paragraph, Report, Table, strong
 from contstim.reporting.templates import passages
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -240,7 +240,7 @@ def summary_figure(summary: DesignSummary) -> Figure:
     left_panel.set(xlabel="group", ylabel="trials")
     left_panel.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
     left_panel.set_title(
-        f"{counted(max(1, round(max(summary.minutes))), 'minute')} per participant"
+        f"{quantity(max(1, round(max(summary.minutes))), 'minute')} per participant"
     )
     left_panel.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     names = [f"{condition}: {kind}" for condition, kind in summary.sources]

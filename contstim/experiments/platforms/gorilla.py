@@ -35,7 +35,7 @@ from contstim.experiments.responses.alignment import (
 )
 from contstim.files.tables import cells_by_name, join_names, read_csv
 from contstim.options import Help, Seed
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -219,7 +219,7 @@ def _read_answers(
             # Trials also have rows of other events, such as clicks; used if there is no rating
             unrated[key] = recorded_or_unreadable(row.where, **cells, rating="")
     yield from (answer for key, answer in unrated.items() if key not in rated)
-    yield f"{path}: skipped {counted(n_others, 'row')} without a trial_id."
+    yield f"{path}: skipped {quantity(n_others, 'row')} without a trial_id."
     if (
         idle := participants.keys()
         - {participant for participant, _ in rated | unrated.keys()}

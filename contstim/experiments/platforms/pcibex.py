@@ -51,7 +51,7 @@ from contstim.experiments.responses.alignment import (
 from contstim.files.documents import shortened
 from contstim.files.tables import needed_columns, number
 from contstim.options import Help
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -177,7 +177,7 @@ def _read_answers(path: Path, selector: str) -> Iterator[RecordedAnswer | Unread
         runs[key].append(line)
     if not runs:
         raise InputError(f"{path} has no line with a trial_id, and therefore no trials.")
-    yield f"{path}: skipped {counted(n_others, 'line')} without a trial_id."
+    yield f"{path}: skipped {quantity(n_others, 'line')} without a trial_id."
     # Sort trials by their start: an Ibex server numbers items in the order of their definition
     start_by_run: dict[tuple[str, ...], tuple[float, float]] = {}
     starts_by_participant: dict[str, set[tuple[float, float]]] = defaultdict(set)
@@ -261,7 +261,7 @@ def _lines(path: Path) -> Iterator[Row | UnreadableRow]:
                 )
             cells = line.split(",")
             if line_number == len(lines) and len(cells) < max(names):  # incomplete last line
-                lengths = f"{counted(len(cells), 'value')} for {max(names)} columns"
+                lengths = f"{quantity(len(cells), 'value')} for {max(names)} columns"
                 yield UnreadableRow(
                     f"{path}, line {line_number}: the file is truncated here: {lengths}."
                 )

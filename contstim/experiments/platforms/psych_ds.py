@@ -35,7 +35,7 @@ from contstim.items.scale import Scale
 from contstim.items.scores import ScoreTable
 from contstim.options import AnswerScale, Help
 from contstim.reporting.report import Paragraph, Report
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -190,7 +190,7 @@ def write_psych_ds(
     folder.readme(
         head=Report(metadata["name"], [Paragraph(metadata["description"])]).markdown().strip(),
         tables="\n".join(
-            f"* {table_name}: {counted(len(tables[table_name]), 'row')}" for table_name in columns
+            f"* {table_name}: {quantity(len(tables[table_name]), 'row')}" for table_name in columns
         ),
     )
     folder.text("CHANGES.md", "# Changes\n\nFirst version.\n")

@@ -14,7 +14,7 @@ from typing import Any
 
 from contstim.errors import InputError
 from contstim.files.documents import parse_json_object
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 
 # Pairs of keyword and value, joined by underscores, then `data`
 _NAME = re.compile(r"([a-z]+-[a-zA-Z0-9]+)(_[a-z]+-[a-zA-Z0-9]+)*_data\.(csv|tsv)")
@@ -124,7 +124,7 @@ def _read_table(path: Path, about: str, errors: list[str]) -> list[str]:
         errors.append(f"CSV_HEADER_MISSING: {about}")
         return []
     header, *cells = rows
-    errors += (f"CSV_HEADER_REPEATED: {about}: {name}" for name in repeated(header))
+    errors += (f"CSV_HEADER_REPEATED: {about}: {name}" for name in find_duplicates(header))
     # Row identifiers can only be compared if every row is as long as the header
     if any(len(row) != len(header) for row in cells):
         errors.append(f"CSV_HEADER_LENGTH_MISMATCH: {about}")

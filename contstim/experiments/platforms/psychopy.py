@@ -48,7 +48,7 @@ from contstim.experiments.responses.table import NO_BREAK_SPACE, escape_formula
 from contstim.files.documents import shortened
 from contstim.files.tables import join_names
 from contstim.options import Help
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -212,7 +212,7 @@ def _read_answers(path: Path, component: str) -> Iterator[RecordedAnswer | Unrea
     rating, time = _find_columns(path, [*trial_rows[0].cells], component)
     if len(trial_rows) < len(readable):
         yield (
-            f"{path}: skipped {counted(len(readable) - len(trial_rows), 'row')} without a trial_id."
+            f"{path}: {quantity(len(readable) - len(trial_rows), 'row')} without a trial_id skipped."
         )
     if not any(row.cells.get("participant") for row in trial_rows):
         yield (

@@ -26,7 +26,7 @@ from contstim.experiments.responses.table import NO_BREAK_SPACE, cells_of, numbe
 from contstim.items.scale import DEGREES, Scale
 from contstim.items.scores import ScoreTable
 from contstim.options import AnswerScale, Help, Reads
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,11 +95,11 @@ def export_r(trials: Sequence[Trial], out: Path | str, settings: RSettings) -> E
     folder.text("analysis.R", script)
     folder.readme(
         origin=f"{admission.origin.warning} " if admission.origin.warning else "",
-        participants=counted(len(ratings.participants), "participant"),
-        trials=counted(sum(len(group.trials) for group in ratings.groups), "trial"),
-        models=counted(len(ratings.models), "model"),
+        participants=quantity(len(ratings.participants), "participant"),
+        trials=quantity(sum(len(group.trials) for group in ratings.groups), "trial"),
+        models=quantity(len(ratings.models), "model"),
         sided=f"{ratings.sided:,} of {ratings.size:,}",
-        excluded=counted(len(admission.excluded), "participant"),
+        excluded=quantity(len(admission.excluded), "participant"),
     )
     return folder.finish(
         keep_names=settings.keep_names, simulated_participants=admission.origin.simulated

@@ -19,7 +19,7 @@ from contstim.experiments.responses.alignment import UnreadableRow
 from contstim.files.documents import parse_json, read_text
 from contstim.files.files import reading
 from contstim.files.tables import join_names
-from contstim.wording import counted, repeated
+from contstim.wording import find_duplicates, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -108,7 +108,7 @@ def table_rows(
             continue
         elif not header or _is_header(cells, header):
             header, run = cells, run + 1
-            if twice := sorted({*repeated(header)} - {""}):
+            if twice := sorted({*find_duplicates(header)} - {""}):
                 raise InputError(f"{path} names these columns twice: {join_names(twice)}.")
         else:
             rows.append(Row(where, dict(zip(header, cells, strict=False)), run))
@@ -146,7 +146,7 @@ def _record(
         is_no_data = not header or not any(cells) or cells[0] == footer or _is_header(cells, header)
         if fits or is_no_data:
             return cells, reader.line_num
-        problem = f"{counted(len(cells), 'value')} for {len(header)} columns."
+        problem = f"{quantity(len(cells), 'value')} for {len(header)} columns."
     except csv.Error as error:
         problem = f"the row that begins here is not readable CSV ({error})."
     # One line alone, so that a missing quotation mark does not lose the rows that follow

@@ -13,7 +13,7 @@ from contstim.experiments.responses.checks import CheckReport, Problem, check_re
 from contstim.experiments.responses.exclusions import Exclusions
 from contstim.experiments.responses.table import UNRATED, ResponseOrigin, origin_of
 from contstim.items.stimuli import Condition
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -140,9 +140,9 @@ class Admission:
         """Sentence on sessions that only some analyses can use; empty if there are none."""
         if not self.partial:
             return ""
-        people = counted(len({r.participant for r in self.partial}), "unfinished session")
+        people = quantity(len({r.participant for r in self.partial}), "unfinished session")
         return (
-            f"{people} ({counted(len(self.partial), 'rating')}) kept for regressions and "
+            f"{people} ({quantity(len(self.partial), 'rating')}) kept for regressions and "
             "mixed models only: accuracies, cosines, noise ceilings, their tests and "
             "controls need a rating of every trial."
         )
@@ -153,7 +153,7 @@ class Admission:
         return origin_of(self.responses)
 
     def __str__(self) -> str:
-        participants = counted(len(self.participants), "participant")
+        participants = quantity(len(self.participants), "participant")
         head = f"{participants} kept, {len(self.excluded):,} left out"
         return "\n".join([head, *(f"  {name}: {reason}" for name, reason in self.excluded.items())])
 
@@ -237,7 +237,7 @@ def _find_failed_catch(
         wrong = n_trials - catch.required(n_trials)
         if right < rated - wrong:
             failures[name] = (
-                f"{right} of {counted(rated, 'catch trial')} right, {rated - wrong} are required"
+                f"{right} of {quantity(rated, 'catch trial')} right, {rated - wrong} are required"
             )
     return failures
 

@@ -21,7 +21,7 @@ from contstim.experiments.responses.checks import (
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.files.documents import shortened
 from contstim.files.tables import join_names, whole_number
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -241,7 +241,7 @@ def _sort_content(
     if 2 * len(content.unreadable) > n_rows:
         raise InputError(
             f"{file}: more than half of the rows of trials cannot be read "
-            f"({len(content.unreadable):,} of {counted(n_rows, 'row')}). "
+            f"({len(content.unreadable):,} of {quantity(n_rows, 'row')}). "
             f"{content.unreadable[0]}"
         )
     return content
@@ -262,7 +262,7 @@ def _refuse_shifted_ratings(
     for stray, absent in ((scale[0] - 1, scale[-1]), (scale[-1] + 1, scale[0])):
         if strays == {stray} and absent not in ratings:
             raise InputError(
-                f"{file}: {counted(len(outside), 'rating')} of {stray} and none of {absent}. "
+                f"{file}: {quantity(len(outside), 'rating')} of {stray} and none of {absent}. "
                 f"The codes seem to be shifted by one. Use codes from {scale[0]} to "
                 f"{scale[-1]}."
             )
@@ -326,7 +326,7 @@ def keep_one(imported: Imported, which: Literal["first", "last"]) -> Imported:
             chosen[key] = response
     left_out = [
         f"Excluded repeated ratings (the {which} rating of a trial is kept): "
-        f"{counted(len(trials), 'further rating')} by {participant}, {', '.join(trials)}."
+        f"{quantity(len(trials), 'further rating')} by {participant}, {', '.join(trials)}."
         for participant, trials in repeated.items()
     ]
     notes = (*imported.notes, *left_out)

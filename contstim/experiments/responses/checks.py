@@ -11,7 +11,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.table import UNKNOWN, UNRATED, Response
 from contstim.items.scale import Scale
 from contstim.items.stimuli import check_trials
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -111,8 +111,8 @@ class CheckReport:
             )
 
     def __str__(self) -> str:
-        people = counted(len(self.participants), "participant")
-        head = f"{counted(self.responses, 'response')} of {people}"
+        people = quantity(len(self.participants), "participant")
+        head = f"{quantity(self.responses, 'response')} of {people}"
         if not self.findings:
             return f"{head}; every participant rated every trial of their group once."
         return "\n".join([f"{head}; {len(self.findings):,} problems:", *map(str, self.findings)])

@@ -14,7 +14,7 @@ from contstim.errors import InputError
 from contstim.experiments.responses.table import unescape_formula
 from contstim.files.tables import join_names, needed_columns, read_table
 from contstim.options import Help
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -189,7 +189,7 @@ def _cell_by_participant(
         InputError: if a participant has several rows.
     """
     names = [*map(_cell, participants)]
-    if duplicates := repeated(names):
+    if duplicates := find_duplicates(names):
         raise InputError(
             f"{path} has several rows of {join_names(duplicates, 5)}. Keep one row of each."
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from contstim.errors import InputError
 from contstim.experiments.responses.table import APOSTROPHE, cells_of, unescape_formula
 from contstim.files.tables import cells_by_name, needed_columns, read_csv, read_rows, write_table
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -103,7 +103,7 @@ def _parse_options(when: str, kind: str, options: str) -> dict[str, Any]:
         return {"lowest": limits[0], "highest": limits[1]}
     marked = [part.removeprefix("*").strip() for part in parts if part.startswith("*")]
     choices = tuple(part.removeprefix("*").strip() for part in parts)
-    if len(choices) < 2 or not all(choices) or repeated(choices):
+    if len(choices) < 2 or not all(choices) or find_duplicates(choices):
         raise ValueError(
             "options of a choice must be at least two different texts, such as yes|no."
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -85,9 +85,9 @@ class TripletResults:
                 models = f"{pair.model_1} × {pair.model_2}"
                 why = "no other natural sentence was used"
                 if pair.unchanged:
-                    n_searches = counted(pair.unchanged, "search", "searches")
+                    n_searches = quantity(pair.unchanged, "search", "searches")
                     why = f"{n_searches} found nothing, and {why}"
-                yield f"missing: {models}, {counted(pair.missing, 'triplet')}: {why}"
+                yield f"missing: {models}, {quantity(pair.missing, 'triplet')}: {why}"
 
 
 @dataclass(frozen=True)

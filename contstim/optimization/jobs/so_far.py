@@ -16,7 +16,7 @@ from contstim.items.stimuli import Triplet
 from contstim.reporting.names import short_names
 from contstim.reporting.report import Details, Table
 from contstim.reporting.stimuli_page import stimuli_table
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -122,5 +122,5 @@ def so_far(
     if triplets:
         shown = triplets[:_SHOWN]
         limit = "" if len(shown) == len(triplets) else f" (the first {len(shown):,} are shown)"
-        heading = f"{counted(len(triplets), 'triplet')} so far{limit}"
+        heading = f"{quantity(len(triplets), 'triplet')} so far{limit}"
         yield Details(heading, [stimuli_table([triplet]) for triplet in shown], is_open=True)

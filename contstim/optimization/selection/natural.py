@@ -23,7 +23,7 @@ from contstim.optimization.selection.reviewed import ChangedItem, changed_items,
 from contstim.optimization.selection.solver import Program, least_violations, solve
 from contstim.optimization.selection.strata import strata
 from contstim.optimization.selection.verification import verify_natural
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -354,8 +354,8 @@ def _infeasible(
     most = bisect_left(range(1, asked), True, key=is_too_many)
     agree = "" if question.agreeing else ", allow pairs that both models order alike (agreeing)"
     return InfeasibleError(
-        f"There is no set of {counted(question.per_pair, 'pair')} for every model pair: "
-        f"{counted(most, 'pair')} for every model pair can be had. By reject against accept model: "
+        f"There is no set of {quantity(question.per_pair, 'pair')} for every model pair: "
+        f"{quantity(most, 'pair')} for each can be had. By reject against accept model: "
         f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs{agree}, or leave models "
         f"out."
     )

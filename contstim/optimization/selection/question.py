@@ -122,7 +122,7 @@ class TripletRules:
     natural_once: Annotated[
         bool,
         Help(
-            "Use a natural sentence only once; the default in a study whose trials show it (twins).",
+            "Use a natural sentence only once; the default in a study with `twins`.",
             kind="twins",
         ),
     ] = False

@@ -55,7 +55,7 @@ from contstim.study.amounts import StudyNumbers
 from contstim.study.places import NATURAL_TEXT, RESULTS, TRAINING
 from contstim.study.planning import contrasts_of, over_groups
 from contstim.study.study import embedded_text
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.corpus import read_sentences
 from contstim.words.vocabulary import Vocabulary
 
@@ -651,4 +651,4 @@ def for_each(items: Sequence[Pair | Triplet]) -> str:
     if len(counts) == 1:
         return "all of them for one pair of models"
     numbers = " to ".join(f"{n:,}" for n in dict.fromkeys((min(counts), max(counts))))
-    return f"{numbers} for each of {counted(len(counts), 'pair')} of models"
+    return f"{numbers} for each of {quantity(len(counts), 'pair')} of models"

@@ -15,7 +15,7 @@ from contstim.files.documents import FORMAT, read_json_object, refuse_other_form
 from contstim.files.files import checksum, decoding, path_inside
 from contstim.files.tables import join_names
 from contstim.study.places import ARCHIVED
-from contstim.wording import repeated
+from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +112,7 @@ def unpacked(path: Path) -> Iterator[Path]:
     with TemporaryDirectory() as scratch:
         with decoding(path, "a zip of an archive"), ZipFile(path) as archive:
             names = [info.filename for info in archive.infolist() if not info.is_dir()]
-            if twice := repeated(names):
+            if twice := find_duplicates(names):
                 raise InputError(f"{twice[0]} is in it twice")
             for name in names:
                 path_inside(scratch, name)

@@ -30,7 +30,7 @@ from contstim.steps.sentences import FindSentences
 from contstim.steps.triplets import SearchTriplets
 from contstim.study.handing_on.facts import for_each
 from contstim.version import __version__
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +62,7 @@ def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
     )
     warning = ""
     if facts.simulated:
-        people = counted(len(facts.participants), "participant")
+        people = quantity(len(facts.participants), "participant")
         warning = f"{facts.simulated:,} of {people} are artificial."
     return replace(report, warning=warning)
 

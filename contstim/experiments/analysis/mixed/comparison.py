@@ -23,7 +23,7 @@ from contstim.experiments.analysis.intervals import Estimate
 from contstim.experiments.analysis.mixed.models import MixedSettings, fit_mixed
 from contstim.experiments.analysis.ratings import TESTING
 from contstim.experiments.analysis.tables import named_frame, rows_table
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -210,7 +210,7 @@ def compare_fits(fits: Sequence[MixedFit], level: float = 0.95) -> list[Row]:
         difference = first.log_likelihood - second.log_likelihood
         estimate = Estimate.by_t(difference, error, freedom, level)
         rows.append({"first": first.name, "second": second.name, "difference": estimate})
-    family = counted(len(rows), "pair of models", "pairs of models")
+    family = quantity(len(rows), "pair of models", "pairs of models")
     return with_family(rows, [row["difference"].p_value for row in rows], family)
 
 
@@ -239,5 +239,5 @@ def _additions(
                 "aic_gain": single.aic - joint.aic,
             }
         )
-    family = counted(len(rows), "ordered pair of models", "ordered pairs of models")
+    family = quantity(len(rows), "ordered pair of models", "ordered pairs of models")
     return with_family(rows, [row["estimate"].p_value for row in rows], family)

@@ -16,7 +16,7 @@ from contstim.experiments.analysis.mixed.fitting import ThresholdKind, fit_block
 from contstim.experiments.analysis.mixed.laplace import Link, RatedBlock
 from contstim.experiments.analysis.ratings import TESTING, Ratings, subset
 from contstim.options import Help
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -307,7 +307,7 @@ def _predictor(
     ratios = np.concatenate([group.ratios[row] for group in rated.groups])
     if not np.any(ratios):
         raise InputError(
-            f"{model} prefers neither sentence on any of {counted(len(ratios), 'trial')}: it "
+            f"{model} prefers neither sentence on any of {quantity(len(ratios), 'trial')}: it "
             "has only ties and predicts nothing. Remove the model."
         )
     finite = np.isfinite(ratios)
@@ -333,8 +333,7 @@ def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
     """
     people, trials = len(rated.participants), rated.n_trials
     problems = {
-        f"Too few participants to estimate their variance: {counted(people, 'participant')}": people
-        < 2,
+        f"Too few participants for their variance: {quantity(people, 'participant')}": people < 2,
         "Each participant rated one trial, and cannot be distinguished from trials": all(
             len(group.trials) < 2 for group in rated.groups
         ),
@@ -343,7 +342,7 @@ def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
         problems = {}
     if settings.items:
         problems |= {
-            f"The variance of trials cannot be estimated from {counted(trials, 'trial')}": trials
+            f"The variance of trials cannot be estimated from {quantity(trials, 'trial')}": trials
             < 2,
             "No trial was rated by two participants, so the variance of trials cannot be "
             "distinguished from noise": (

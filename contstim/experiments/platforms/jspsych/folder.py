@@ -31,7 +31,7 @@ from contstim.files.files import write_text
 from contstim.files.tables import needed_columns, parsed, read_csv, whole_number
 from contstim.items.scale import Scale
 from contstim.reporting.report import Report
-from contstim.wording import counted
+from contstim.wording import quantity
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ def export_jspsych(
         groups = study.groups.values()
     return Exported(
         folder,
-        f"{folder}: {counted(sum(map(len, groups)), 'pair')} in "
-        f"{counted(len(groups), 'group')}. Edit the texts there; {folder / 'README.md'} "
+        f"{folder}: {quantity(sum(map(len, groups)), 'pair')} in "
+        f"{quantity(len(groups), 'group')}. Edit the texts there; {folder / 'README.md'} "
         "describes the next steps.",
         warning=unfilled_warning(folder),
         facts={"study": study.id},

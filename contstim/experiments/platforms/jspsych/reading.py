@@ -30,7 +30,7 @@ from contstim.experiments.responses.alignment import (
 from contstim.experiments.responses.questionnaire import QuestionAnswer
 from contstim.experiments.responses.table import SIMULATED, UNRATED, unescape_formula
 from contstim.items.scale import Scale
-from contstim.wording import counted
+from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -106,9 +106,9 @@ def _read_answers(
         else:
             seen.add(key)
             yield answer
-    yield f"{path}: skipped {counted(n_others, 'row')} without a trial_id."
+    yield f"{path}: skipped {quantity(n_others, 'row')} without a trial_id."
     if repeats:
-        yield f"{path}: skipped {counted(repeats, 'row')} identical to earlier rows."
+        yield f"{path}: skipped {quantity(repeats, 'row')} identical to earlier rows."
 
 
 def _parse_answer(
