@@ -68,7 +68,7 @@ def test_bad_tables_say_what_is_wrong(tmp_path: Path, old: str, new: str, messag
         ("gramm_id\na1\n", "lacks the columns ungramm_id;"),
         ("gramm_id,ungramm_id\na1,a2\na1,a2\n", "Duplicate pairs: a1 / a2"),
         ("gramm_id,ungramm_id\na1,z9\n", "name sentences that do not exist: z9"),
-        ("gramm_id,ungramm_id\n", "a header and no rows"),
+        ("gramm_id,ungramm_id\n", "a header (and|but) no rows"),
     ],
 )
 def test_bad_pairs_say_what_is_wrong(tmp_path: Path, pairs: str, message: str) -> None:

@@ -128,7 +128,7 @@ def test_similar_items_are_named_and_quoted() -> None:
     similar = [flag for flag in flag_items(items).flags if flag.kind is FlagKind.SIMILAR]
     assert [flag.detail for flag in similar] == [
         "A sentence that differs by one word is in p2: “The cat sleeps!”.",
-        "All but one word of a sentence stands in p1: “The dog sleeps.”, and 1 more.",
+        "A sentence that differs by one word is in p1: “The dog sleeps.”, and 1 more.",
         "The same sentence is in p2: “They all sing.”.",
     ]
 

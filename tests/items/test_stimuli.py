@@ -146,8 +146,8 @@ CATCH = replace(
     [
         ({"trial_id": "trial-1"}, "the trial_id 'trial-1' in rows 0 and 1"),
         ({"trial_id": ""}, "row 1: the trial_id is empty"),
-        ({"group": 0}, "row 1: the group 0 is below 1"),
-        ({"group": -1}, "row 1: the group -1 is below 1"),
+        ({"group": 0}, "row 1: group must be at least 1, got 0"),
+        ({"group": -1}, "row 1: group must be at least 1, got -1"),
         ({"group": "1_0"}, "row 1: '1_0' under group is not a whole number"),
         ({"group": True}, "under group is not a whole number"),
         ({"sentence_2": "A  b c"}, "row 1 compares 'A b c.' with itself"),
@@ -232,5 +232,5 @@ def test_tables_of_stimuli_name_a_row_twice(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the trial_id '.*' in rows 0 and 1"):
         read_pairs(tmp_path / "p.csv")
     write_table(tmp_path / "none.csv", trial_columns([]))
-    with pytest.raises(InputError, match="a header and no rows"):
+    with pytest.raises(InputError, match="a header but no rows"):
         read_trials(tmp_path / "none.csv")

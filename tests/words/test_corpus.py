@@ -39,15 +39,15 @@ def test_prose_is_split_into_sentences_without_punctuation() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "holds no text"),
-        (b"\n \n", "holds no text"),
+        (b"", "contains no text"),
+        (b"\n \n", "contains no text"),
         (b"...\n?\n", "only punctuation"),
         ("Grüße\n".encode("latin-1"), "line 1, byte 3"),
         (b"fine\n" + "Grüße\n".encode("latin-1"), "line 2, byte 3"),
         (b"fine\rfine\r" + "Grüße\r".encode("latin-1"), "line 3, byte 3"),
-        (b"fine\nNo\0thing here\n", "line 2 holds a null character"),
+        (b"fine\nNo\0thing here\n", "line 2 contains a null character"),
         ("Cats purr.\n".encode("utf-16"), "not UTF-8|null character"),
-        ("Cats purr.\n".encode("utf-16-le"), "line 1 holds a null character"),
+        ("Cats purr.\n".encode("utf-16-le"), "line 1 contains a null character"),
     ],
 )
 def test_unusable_text_is_refused(tmp_path: Path, content: bytes, message: str) -> None:

@@ -96,7 +96,7 @@ def test_keeps_distinct_sentences_in_order_and_counts_reasons() -> None:
 def test_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(InputError, match="`words` must be a range from at least 1"):
         word_count(0)
-    with pytest.raises(InputError, match="not from 3 to 2"):
+    with pytest.raises(InputError, match="got 3 to 2"):
         word_count(3, 2)
     with pytest.raises(InputError, match="`names` must be at least 0, got -1"):
         few_names(NAMES, -1)

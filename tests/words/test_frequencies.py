@@ -72,7 +72,7 @@ def test_frequencies_are_counted_in_a_text_or_read_from_a_list(tmp_path: Path) -
     ("text", "message"),
     [
         ("word,n\ncat,3\n", "lacks the columns count"),
-        ("word,count\ncat,3\ncat,4\n", "counts 'cat' twice"),
+        ("word,count\ncat,3\ncat,4\n", "two counts for 'cat'"),
         ("word,count\ncat,-3\n", "row 0: '-3' under count is not a count"),
         ("word,count\ncat,many\n", "row 0: 'many' under count is not a count"),
     ],

@@ -98,7 +98,7 @@ def test_what_is_not_a_text_is_not_a_sentence(given: Any) -> None:
 
 @pytest.mark.parametrize("text", ["One \0 two.", "One two\0.", "Half \ud800 pair."])
 def test_what_files_cannot_hold_is_not_a_word(text: str) -> None:
-    with pytest.raises(SentenceError, match="is not a word: words are not empty"):
+    with pytest.raises(SentenceError, match="is not a word: a word must not be empty"):
         Sentence.parse(text)
 
 

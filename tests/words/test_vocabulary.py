@@ -76,7 +76,7 @@ def test_restricting_names_what_was_dropped() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("dog\ntwo words\n", "not one word"),
+        ("dog\ntwo words\n", "not a single word"),
         ("[initial]\n[inner]\n", "at least one word"),
     ],
 )
@@ -88,9 +88,9 @@ def test_unusable_files_are_refused(tmp_path: Path, content: str, message: str) 
 
 def test_a_count_below_one_or_too_high_is_refused() -> None:
     sentences = [Sentence.parse("a b")]
-    with pytest.raises(VocabularyError, match="1 or more"):
+    with pytest.raises(VocabularyError, match="at least 1"):
         Vocabulary.from_sentences(sentences, min_count=0)
-    with pytest.raises(VocabularyError, match="occurs 9 times"):
+    with pytest.raises(VocabularyError, match="occurs at least 9 times"):
         Vocabulary.from_sentences(sentences, min_count=9)
 
 
@@ -98,7 +98,7 @@ def test_words_in_brackets_are_words_but_headings_are_not(tmp_path: Path) -> Non
     words = Vocabulary(("Well",), ("[laugh]", "yes"))
     words.save(tmp_path / "vocab.txt")
     assert Vocabulary.load(tmp_path / "vocab.txt") == words
-    with pytest.raises(VocabularyError, match="headings"):
+    with pytest.raises(VocabularyError, match="must not be a heading"):
         Vocabulary(("[inner]",), ("yes",))
 
 
