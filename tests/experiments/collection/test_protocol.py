@@ -256,7 +256,7 @@ def test_without_its_database_the_server_acknowledges_nothing(serve: Serve, dama
 
 def test_a_database_of_another_study_is_refused(serve: Serve) -> None:
     served = serve()
-    with pytest.raises(StoreError, match="other trials"):
+    with pytest.raises(StoreError, match="another study"):
         Recorder(served.database, "another fingerprint")
 
 

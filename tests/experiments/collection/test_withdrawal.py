@@ -113,7 +113,7 @@ def test_a_deleted_identity_is_nobody_elses_number(serve: Serve) -> None:
     served = serve()
     for sona in ("2", "1", "3"):
         served.join(platform={"sona_id": sona, "SESSION_ID": "9"})
-    assert "sona_id it is: number 1," in withdraw(served.database, "2", "2026-11-27")
+    assert "this sona_id: number 1," in withdraw(served.database, "2", "2026-11-27")
     with closing(sqlite3.connect(served.database)) as connection:
         connection.execute("DELETE FROM identity")
         connection.commit()
@@ -208,9 +208,7 @@ def test_what_was_acknowledged_and_withdrawn_stays_so_when_the_server_is_killed(
     done = run(tmp_path, "collect", "study", "--withdraw", ann_code)
     server.stop(signal.SIGKILL)
     assert done.returncode == 0, done.stderr
-    assert (
-        "code it is: number 1, group 1, 4 answers, complete. Download responses.csv" in done.stdout
-    )
+    assert "code: number 1, group 1, 4 answers, complete. Download responses.csv" in done.stdout
     assert not {ann, ann_code, ANN["PROLIFIC_PID"]} & {*done.stdout.split(), *done.stderr.split()}
     assert left_in(server.database, ann) == left_in(server.database, ANN["PROLIFIC_PID"]) == []
     server.start()
