@@ -161,12 +161,12 @@ def test_reviews_of_others_and_of_other_sets_are_not_overwritten(tmp_path: Path)
         ]
         write_review(tmp_path / "review.csv", decided)
         before = (tmp_path / "review.csv").read_bytes()
-        with pytest.raises(InputError, match=f"is not overwritten. {message}"):
+        with pytest.raises(InputError, match=f"is not overwritten by this review. {message}"):
             opened(tmp_path / "review.csv", "Ann")
         assert (tmp_path / "review.csv").read_bytes() == before
 
     refused(TRIPLETS, "It is the review of Bea")
-    refused([replace(TRIPLETS[0], triplet_id="x")], "The review is of another set", "Ann")
+    refused([replace(TRIPLETS[0], triplet_id="x")], "The review is about other items", "Ann")
     changed = replace(TRIPLETS[0], natural=Sentence.parse("We saw another one"))
     refused([changed], f"{changed.triplet_id} has changed since the review", "Ann")
     pair: Pair = some_pairs(1)[0]
