@@ -212,7 +212,8 @@ def _read_answers(path: Path, component: str) -> Iterator[RecordedAnswer | Unrea
     rating, time = _find_columns(path, [*trial_rows[0].cells], component)
     if len(trial_rows) < len(readable):
         yield (
-            f"{path}: {quantity(len(readable) - len(trial_rows), 'row')} without a trial_id skipped."
+            f"{path}: skipped {quantity(len(readable) - len(trial_rows), 'row')} without "
+            "a trial_id."
         )
     if not any(row.cells.get("participant") for row in trial_rows):
         yield (
