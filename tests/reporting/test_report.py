@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from hypothesis import given
@@ -115,3 +116,11 @@ def test_names_in_messages_are_code(message: str, html: str) -> None:
 def test_rows_have_a_cell_for_each_name() -> None:
     with pytest.raises(ValueError, match="1 cells under 2 names"):
         Table(("a", "b"), [("x",)])
+
+
+@given(st.text(min_size=1))
+def test_links_lead_to_files_beside_the_page(path: str) -> None:
+    """Witness: the standard library's reader of addresses; a file is never a scheme or a host."""
+    address = urlsplit(Span("file", "a", path).address)
+    assert unquote(address.path) == f"./{path}"
+    assert not any((address.scheme, address.netloc, address.query, address.fragment))

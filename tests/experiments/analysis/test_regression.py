@@ -104,6 +104,14 @@ def test_errors_tell_how_estimates_scatter_over_experiments() -> None:
     assert naive < 0.6 * scatter
 
 
+def test_a_planted_effect_is_recovered() -> None:
+    """Without variance of items the coefficient per nat is the planted one."""
+    chosen, ratios, who, what = simulate(8, people=60, items=400, spread=0.0)
+    slope = clustered_logit(chosen, {"ratio": ratios}, who, what)["coefficients"]["ratio"]
+    assert slope.low < 0.05 < slope.high
+    assert slope.standard_error < 0.003
+
+
 @settings(max_examples=examples(25))
 @given(seed=st.integers(0, 2**32 - 1), effect=st.sampled_from([-0.05, 0.0, 0.05]))
 def test_exchanging_the_sentences_of_any_trials_changes_nothing(seed: int, effect: float) -> None:

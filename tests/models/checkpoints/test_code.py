@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING
 
 import pytest
@@ -105,3 +106,17 @@ def test_code_runs_with_the_option(
     checkpoint = load_checkpoint(str(folder), Loading(device="cpu", trust_remote_code=True))
     assert type(checkpoint.model).__name__ == "OwnModel"
     assert marker.exists()
+
+
+def test_nobody_is_asked_on_the_terminal(
+    copy: Copy, marker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Witness: answers that nobody has read."""
+    folder = copy("gpt2")
+    _own_network(folder, marker, "own")
+    answers = io.StringIO("yes\n" * 100)
+    monkeypatch.setattr("sys.stdin", answers)
+    with pytest.raises(ModelError, match="--trust-remote-code"):
+        load_checkpoint(str(folder), Loading(device="cpu"))
+    assert answers.tell() == 0
+    assert not marker.exists()

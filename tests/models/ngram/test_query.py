@@ -78,6 +78,12 @@ def test_every_probability_is_kenlms_bit_for_bit(
         )
 
 
+def test_both_ways_hold_the_same_words(queries: list[tuple[NgramTables, KenlmQuery]]) -> None:
+    """Witness: the kenlm package."""
+    for ours, theirs in queries:
+        assert [ours.holds(word) for word in WORDS[:-3]] == [theirs.holds(w) for w in WORDS[:-3]]
+
+
 def test_a_bigram_model_by_hand() -> None:
     """Witness: the numbers of `tiny.arpa`, added up by hand.
 
