@@ -2,9 +2,9 @@
 
 Questions about three rows, the first two of which are equal:
 
-    question       0  1  2  3        asks row `row` at position `place`
+    question       0  1  2  3        asks row `row` at `position`
     row            0  0  1  2
-    place          2  3  2  1
+    position       2  3  2  1
 
 Distinct rows: A = rows 0 and 1, B = row 2. Spots are the distinct pairs of row and position, for
 which the vocabulary head is computed: (A, 2), (A, 3), (B, 1). Spot 0 answers questions 0 and 2,
