@@ -268,14 +268,14 @@ def _parse_pair(row: Row, where: str, columns: Columns, default: tuple[str, str]
         if str(row.get(f"{name}_method", has_fields)).strip().lower() not in {"true", "1"}:
             return None
 
-        def after(prefix: str, words: str) -> Continuation:
+        def continuation(prefix: str, words: str) -> Continuation:
             prefix_words = parse_field(prefix).split()
             sentence = parse_field(
                 words, lambda cell: Sentence((*prefix_words, *str(cell).split()))
             )
             return Continuation(sentence, len(prefix_words))
 
-        good, bad = (after(*side) for side in fields)
+        good, bad = (continuation(*side) for side in fields)
         return good, bad
 
     good, bad, of_paradigm, of_phenomenon, of_pair = columns

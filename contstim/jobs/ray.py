@@ -140,7 +140,7 @@ class RayExecutor(Executor):
         """See `Executor.spawn`."""
         actor = self._actor_class.remote(self._context.fresh())
         self._actors[worker] = actor
-        self._pending[actor.place.remote()] = worker
+        self._pending[actor.locate.remote()] = worker
 
     def send(self, worker: int, task: WorkerTask[Any]) -> None:
         """See `Executor.send`."""
@@ -158,7 +158,7 @@ class RayExecutor(Executor):
                 return worker, WorkerError(_first_line(error))
             if isinstance(message, Reply):
                 return worker, message
-            # The first answer, from `place`, means that the worker is ready.
+            # The first answer, from `locate`, means that the worker is ready.
             node, host, process = message
             self._processes[worker] = node, process
             return worker, f"process {process} on {host}"
@@ -207,7 +207,7 @@ class _Actor:
     def __init__(self, context: WorkerContext) -> None:
         self._context = context
 
-    def place(self) -> tuple[str, str, int]:
+    def locate(self) -> tuple[str, str, int]:
         """Return node, host and process number."""
         import ray
 

@@ -39,14 +39,14 @@ class MockModel(LanguageModel):
         name: name in columns and files; models with different scores need different names.
 
     Attributes:
-        asked: scored sentences, in order.
+        scored_sentences: scored sentences, in order.
     """
 
     def __init__(
         self, log_probs: Mapping[Sentence, float] | Callable[[Sentence], float], name: str = "mock"
     ) -> None:
         self.name = name
-        self.asked: list[Sentence] = []
+        self.scored_sentences: list[Sentence] = []
         self._log_probs = log_probs
 
     @property
@@ -63,7 +63,7 @@ class MockModel(LanguageModel):
         for sentence, reason in zip(sentences, self.unscorable(sentences), strict=True):
             if reason is not None:
                 raise ModelError(reason)
-            self.asked.append(sentence)
+            self.scored_sentences.append(sentence)
         source = self._log_probs
         scores = map(source if callable(source) else source.__getitem__, sentences)
         return np.fromiter(scores, np.float64, len(sentences))
@@ -90,7 +90,7 @@ class TableModel(LanguageModel):
         draft_error: maximum error of the scores of its draft, nats; None for no draft.
 
     Attributes:
-        asked: scored sentences, in order.
+        scored_sentences: scored sentences, in order.
 
     Raises:
         ModelError: if `says` is not in `SAYS`.
@@ -101,7 +101,7 @@ class TableModel(LanguageModel):
             raise ModelError(f"says must be one of {', '.join(SAYS)}, got {says!r}.")
         self.name = f"table {seed} {says}"
         self.seed, self.says, self.draft_error = seed, says, draft_error
-        self.asked: list[Sentence] = []
+        self.scored_sentences: list[Sentence] = []
         self._error = 0.0
 
     @property
@@ -125,7 +125,7 @@ class TableModel(LanguageModel):
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
         """See `LanguageModel.log_probs`."""
-        self.asked += sentences
+        self.scored_sentences += sentences
         count(len(sentences), sum(map(len, sentences)))
         return np.array([self.score(sentence) for sentence in sentences], np.float64)
 

@@ -272,12 +272,17 @@ class TagTable:
 
     def odd_sequences(self, sentence: Sentence) -> set[tuple[int, str]]:
         """Return each odd tag pair as the position, from 0, of its second word, and its names."""
-        total, tags = self._after.get("", Counter()).total(), [START, *self.tags(sentence), END]
+        total, tags = (
+            self._next_counts.get("", Counter()).total(),
+            [START, *self.tags(sentence), END],
+        )
         odd = set()
         for position, (tag, following) in enumerate(pairwise(tags)):
-            next_counts = self._after.get(tag, Counter()) if tag else Counter()
+            next_counts = self._next_counts.get(tag, Counter()) if tag else Counter()
             by_chance = (
-                next_counts.total() * self._after.get("", next_counts)[following] / max(total, 1)
+                next_counts.total()
+                * self._next_counts.get("", next_counts)[following]
+                / max(total, 1)
             )
             if max(next_counts[following], 1) * SELDOM < by_chance:
                 odd.add((position, f"{self.tag_name(tag)} before {self.tag_name(following)}"))
@@ -303,7 +308,7 @@ class TagTable:
 
     def _log_share(self, last: str, tag: str) -> float:
         """Return the log-probability of a tag after another tag, or without context after ""."""
-        next_counts = self._after.get(last, Counter())
+        next_counts = self._next_counts.get(last, Counter())
         return log(
             (next_counts[tag] + _PSEUDOCOUNT) / (next_counts.total() + _PSEUDOCOUNT * self._n_tags)
         )
@@ -320,7 +325,7 @@ class TagTable:
         return len({tagged.tag for tagged in self.words})
 
     @cached_property
-    def _after(self) -> dict[str, Counter[str]]:
+    def _next_counts(self) -> dict[str, Counter[str]]:
         """Counts of the tags that follow each tag; under "" counts of all tags."""
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for pair in self.pairs:

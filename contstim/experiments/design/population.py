@@ -178,7 +178,7 @@ class TrialPreferences:
             evaluates=self.evaluates[:, evaluated],
         )
 
-    def places(self, groups: int | None = None) -> list[IntArray]:
+    def rows_by_group(self, groups: int | None = None) -> list[IntArray]:
         """Return the trial index at each position of each group, (n_trials,) arrays.
 
         Args:

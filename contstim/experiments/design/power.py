@@ -172,7 +172,7 @@ def simulate_power(
     for name, number in counts.items():
         if number is not None and number < 1:
             raise InputError(f"`{name}` must be at least 1, got {number}.")
-    rows_by_group = trials.places(groups)
+    rows_by_group = trials.rows_by_group(groups)
     if units is None:
         units = units_for([family_limits(trials, len(rows_by_group), participants)])
     rng = np.random.default_rng(seed)

@@ -313,7 +313,11 @@ def measure_precision(
         pair: indices of two models; all pairs by default.
         seed: seed of the simulation.
     """
-    rng, people, rows_by_group = np.random.default_rng(seed), max(2, participants), trials.places()
+    rng, people, rows_by_group = (
+        np.random.default_rng(seed),
+        max(2, participants),
+        trials.rows_by_group(),
+    )
     masks = [trials.evaluates[group_rows] for group_rows in rows_by_group]
     has = np.array([mask.any(axis=0) for mask in masks])  # (n_groups, n_models)
     pairs = [pair] if pair else list(combinations(range(len(trials.models)), 2))

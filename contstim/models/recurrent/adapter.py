@@ -77,7 +77,7 @@ class RecurrentModel(LanguageModel):
             self._end_marks = EndMarks.known_to(lambda mark: bool(words.knows((mark,))[0]))
         self._device = device
         self._budget = Budget.for_device(device)
-        self._after = lru_cache(self._cache_size)(self._read_words)
+        self._read_cached = lru_cache(self._cache_size)(self._read_words)
 
     @cached_property
     def convention(self) -> Convention:
@@ -143,19 +143,22 @@ class RecurrentModel(LanguageModel):
             self._bounds(words_before, words_after)[numbers],
             np.zeros(len(numbers)),
         )
-        run, rows = self._rest(words_before, words_after, later_terms), list(numbers[:, None])
+        run, rows = (
+            self._term_writer(words_before, words_after, later_terms),
+            list(numbers[:, None]),
+        )
         forward_in_batches(rows, run, pad=0, budget=self._budget, width=len(sentence))
         return (scores + later_terms)[twin]
 
     def for_another_search(self) -> Self:
         """See `Scorer.for_another_search`."""
         twin = copy(self)
-        twin._after = lru_cache(twin._cache_size)(twin._read_words)
+        twin._read_cached = lru_cache(twin._cache_size)(twin._read_words)
         return twin
 
     def forget_prefixes(self) -> None:
         """See `LanguageModel.forget_prefixes`; also clears the states after a position."""
-        self._after.cache_clear()
+        self._read_cached.cache_clear()
 
     @abstractmethod
     def _read_words(self, words: Words, *, backwards: bool = False) -> Any:
@@ -170,7 +173,7 @@ class RecurrentModel(LanguageModel):
         return math.nan
 
     @abstractmethod
-    def _rest(
+    def _term_writer(
         self, words_before: Words, words_after: Words, out: FloatArray
     ) -> Callable[[Tensor, Tensor, IntArray], None]:
         """Return a function for `forward_in_batches` that writes sums of other terms into `out`.
@@ -214,17 +217,17 @@ class LeftToRightModel(RecurrentModel):
         return np.array(totals, np.float64)
 
     def _bounds(self, words_before: Words, words_after: Words) -> FloatArray:  # noqa: ARG002
-        log_prob, next_log_probs, _ = self._after(words_before)
+        log_prob, next_log_probs, _ = self._read_cached(words_before)
         bounds: FloatArray = log_prob + next_log_probs
         return bounds
 
     def _prefix_log_prob(self, words_before: Words) -> float:
-        return float(self._after(words_before)[0])
+        return float(self._read_cached(words_before)[0])
 
-    def _rest(
+    def _term_writer(
         self, words_before: Words, words_after: Words, out: FloatArray
     ) -> Callable[[Tensor, Tensor, IntArray], None]:
-        network, (_, _, state) = self._network, self._after(words_before)
+        network, (_, _, state) = self._network, self._read_cached(words_before)
         # The words after the candidate, and the end
         suffix = torch.tensor([(*words_after, BOUNDARY)], device=self._device)  # (1, m)
 
@@ -284,18 +287,18 @@ class BothSidesModel(RecurrentModel):
     _cache_size = 16
 
     def _bounds(self, words_before: Words, words_after: Words) -> FloatArray:
-        left_states, _ = self._after(words_before)
-        right_states, _ = self._after(words_after[::-1], backwards=True)
+        left_states, _ = self._read_cached(words_before)
+        right_states, _ = self._read_cached(words_after[::-1], backwards=True)
         with computing():
             both_sides = torch.cat([left_states[-1:], right_states[-1:]], dim=1)
             bounds: FloatArray = self._network.distributions(both_sides)[0].double().cpu().numpy()
         return bounds
 
-    def _rest(
+    def _term_writer(
         self, words_before: Words, words_after: Words, out: FloatArray
     ) -> Callable[[Tensor, Tensor, IntArray], None]:
-        left_states, left_last = self._after(words_before)
-        right_states, right_last = self._after(words_after[::-1], backwards=True)
+        left_states, left_last = self._read_cached(words_before)
+        right_states, right_last = self._read_cached(words_after[::-1], backwards=True)
 
         def run(candidates: Tensor, _: Tensor, batch: IntArray) -> None:
             later = self._terms_beyond(candidates, left_last, words_after, right_states)

@@ -122,7 +122,7 @@ def test_a_search_between_black_boxes_comes_close_to_ranking_all_words(
             np.testing.assert_allclose(result.log_probs, exact)
             assert exact[0] >= search.objective.limits[0]
             drops[way] += result.start.log_probs[1] - result.log_probs[1]
-            asked[way] += sum(len(set(model.asked)) for model in models)
+            asked[way] += sum(len(set(model.scored_sentences)) for model in models)
     assert drops[1] > 0.8 * drops[0] > 0
     assert asked[1] < 0.15 * asked[0]
 

@@ -63,9 +63,9 @@ def test_words_whose_upper_bound_is_below_the_floor_are_never_scored() -> None:
     for seed in range(10):
         accept, reject = model(seed, "bound"), model(seed + 100, "estimate")
         search = search_for(accept, reject)
-        accept.asked.clear()
+        accept.scored_sentences.clear()
         search.propose(ScreeningProposer(), 2)
-        for sentence in set(accept.asked) - {NATURAL}:
+        for sentence in set(accept.scored_sentences) - {NATURAL}:
             assert accept.score(sentence, 3) >= accept.score(NATURAL)
             scored += 1
     assert scored

@@ -244,7 +244,7 @@ def test_evaluations_and_costs_tell_the_whole_story() -> None:
     assert {step.sentence for step in found.climb.steps} <= scored
     assert [e.visit for e in found.evaluations] == sorted(e.visit for e in found.evaluations)
     for model in (accept, reject):
-        asked = model.asked
+        asked = model.scored_sentences
         assert len(asked) - 1 == len(set(asked))  # the result once more
         assert found.costs[model.name].rows > len(scored)
     assert [s.cost.rows for s in found.climb.steps] == sorted(

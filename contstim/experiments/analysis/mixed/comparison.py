@@ -62,7 +62,7 @@ class MixedAnalysis:
     left_out: Mapping[str, str]
 
     @property
-    def every(self) -> tuple[MixedFit, ...]:
+    def all_fits(self) -> tuple[MixedFit, ...]:
         """Fits without models, of each model, and of several."""
         return (self.empty, *self.fits, *self.joint)
 
@@ -90,7 +90,7 @@ class MixedAnalysis:
                 "participants": len(fit.rated.participants),
                 "trials": fit.rated.n_trials,
             }
-            for fit in self.every
+            for fit in self.all_fits
         ]
 
     def tables(self) -> dict[str, dict[str, list[Any]]]:
@@ -98,7 +98,7 @@ class MixedAnalysis:
         of_fits = ("coefficients", "variances", "thresholds")
         rows = {
             "fits": self.summaries,
-            **{kind: [x for fit in self.every for x in getattr(fit, kind)] for kind in of_fits},
+            **{kind: [x for fit in self.all_fits for x in getattr(fit, kind)] for kind in of_fits},
             "comparisons": self.comparisons,
             "additions": self.additions,
         }

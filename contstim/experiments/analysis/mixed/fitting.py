@@ -203,7 +203,7 @@ def _maximise(
 
     # Thresholds ascend for any vector: the first one (unless the first step starts from zero), then
     # logarithms of steps.
-    def place(free: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def to_point(free: FloatArray) -> tuple[FloatArray, FloatArray]:
         steps = free[:n].copy()
         steps[first:] = np.exp(np.clip(steps[first:], -30, 30))
         # change[i, j] is the derivative of threshold i by entry j
@@ -211,7 +211,7 @@ def _maximise(
         return np.concatenate([np.cumsum(steps), free[n:]]), change
 
     def objective(free: FloatArray) -> tuple[float, FloatArray]:
-        point, change = place(free)
+        point, change = to_point(free)
         try:
             value, gradient, _ = likelihood(point)
         except (InputError, np.linalg.LinAlgError):
@@ -223,7 +223,7 @@ def _maximise(
 
     with np.errstate(all="ignore"):
         optimum = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-6})
-    return place(optimum.x)[0]
+    return to_point(optimum.x)[0]
 
 
 def _second_derivatives(
