@@ -118,8 +118,8 @@ def test_a_plan_warns_of_a_context_that_is_much_worse(
 ) -> None:
     path = folder / "study.toml"
     path.write_text(
-        '[texts]\nnatural = "natural.txt"\n[models]\na = "hf:gpt2"\n'
-        'b = { model = "hf:gpt2", context = ". " }\n[sentences]\nfile = "natural.txt"\n[scores]\n',
+        '[models]\na = "hf:gpt2"\nb = { model = "hf:gpt2", context = ". " }\n'
+        '[score]\nsentences = "natural.txt"\n',
         encoding="utf-8",
     )
     study = read_study(path)
