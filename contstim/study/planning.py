@@ -283,9 +283,9 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
     if 3 * needed > room:
         yield (
             f"[select.triplets] word_cap: {3 * numbers.selected:,} sentences of {a_sentence:.1f} "
-            f"words that count would use {needed / max(room, 1):.0%} of what the cap leaves to "
-            f"{quantity(len(words), 'word')}, so there may be no selection. Raise word_cap, to "
-            f"{ceil(needed / max(len(words), 1))} at the very least, or ask for fewer triplets."
+            f"words that count would use {needed / max(room, 1):.0%} of the room that the cap "
+            f"leaves {quantity(len(words), 'word')}, so there may be no selection. Raise word_cap "
+            f"to at least {ceil(needed / max(len(words), 1))}, or select fewer triplets."
         )
 
 

@@ -6,12 +6,12 @@ import json
 import os
 import shutil
 from contextlib import chdir, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError, InfeasibleError, InputError
 from contstim.files.files import file_lock, write_text
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.reporting.report import Part
-    from contstim.steps.step import Step
     from contstim.study.states import StageState
     from contstim.study.study import Study, StudyStage
 
@@ -185,27 +184,12 @@ def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
         write_text(begun_path(stage), f"{text}\n")
     with recorded_as(("contstim", "run", study.path.name)):
         _take_archived(stage.step.texts_to_edit())
-        perform(_with_earlier(stage.step), reporter)
+        perform(stage.step, reporter)
     record = record_of(stage)
     if record is None:  # it was written a moment ago
         raise InputError(f"The record of {stage.name} was taken away while it was done.")
     _remove(begun_path(stage))
     return record
-
-
-def _with_earlier(step: Step[Any]) -> Step[Any]:
-    """The step with its tables as they are before a review, or as they are in an archive.
-
-    So what nobody rejects stays, from one review to the next.
-    """
-    values = {field.name: value for field, value in step.values()}
-    if not values.get("review") or values.get("earlier", True):
-        return step
-    tables = dict.fromkeys((*step.writes()[:1], RESULTS / "trials.csv"))
-    archived = {table: ARCHIVED / table.relative_to(RESULTS) for table in tables}
-    found = (table if table.is_file() else archived[table] for table in tables)
-    reviewing: Any = step
-    return replace(reviewing, earlier=tuple(path for path in found if path.is_file()))  # type: ignore[no-any-return]
 
 
 def _take_archived(texts: Sequence[Path]) -> None:

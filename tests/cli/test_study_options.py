@@ -77,10 +77,7 @@ def test_a_judge_and_word_options_hold_and_are_recorded(folder: Path) -> None:
     [
         (("--plausible", "kenlm:1.arpa"), "ends with no number"),
         (("--plausible", "2"), "from 0 to below 1"),
-        (("--plausible", "kenlm:1.arpa:.1", "--fluency", "kenlm:1.arpa:-50"), "not both"),
         (("--fix", "xylograph"), "no sentence has the word"),
-        (("--uncapped", "vocab.txt"), "needs --word-cap"),
-        (("--review", "none.csv"), "none.csv"),
     ],
 )
 def test_bad_input_is_one_message(folder: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -77,7 +77,11 @@ def test_results_are_those_of_models_loaded_together(
 
 @pytest.mark.parametrize(
     ("damage", "message"),
-    [("missing", "There is no folder"), ("config", "Cannot load"), ("name", "does not name")],
+    [
+        ("missing", "does not exist"),
+        ("config", "Cannot load"),
+        ("name", "does not name"),
+    ],
 )
 def test_the_last_model_is_checked_before_the_first_is_loaded(
     tiny_checkpoint: Callable[[str], Path], tmp_path: Path, damage: str, message: str

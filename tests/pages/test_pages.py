@@ -101,11 +101,8 @@ INSTEAD: dict[str, dict[str, str]] = {
         "--gpus-per-worker 0.25 ": "",
         "--sentences corpus.txt": "--sentences few.txt",
     },
-    "docs/design.md": {"--per-pair 40": "--per-pair 10"},
     "docs/english.md": {"0_000": "0"},
     "docs/minimal-pairs.md": {
-        "1000,10000,100000": "500,1000",
-        "--order 5": "--order 3",
         "--per-pair 20": "--per-pair 2",
         "--groups 5": "--groups 1",
     },

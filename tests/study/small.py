@@ -10,7 +10,6 @@ from unittest import mock
 
 from matplotlib.figure import Figure
 
-from contstim.items.reviews import ItemKind, read_reviews
 from contstim.study.running import StudyRun, run_study
 from contstim.study.study_file import read_study
 
@@ -79,19 +78,11 @@ def change(folder: Path, *changes: tuple[str, str]) -> None:
 
 
 def review_with(folder: Path, files: list[str]) -> None:
-    """Name files of decisions in the sections that select what they are about."""
+    """Name files of decisions in the sections that select items."""
     path = folder / "study.toml"
     text = re.sub(r"\nreview = .*", "", path.read_text(encoding="utf-8"))
-    about = {name: {i.about for i in read_reviews([folder / name]).decisions} for name in files}
-    for section, kind in (
-        ("select.natural", ItemKind.PAIR),
-        ("triplets", ItemKind.TRIPLET),
-        ("select.triplets", ItemKind.TRIPLET),
-        ("design", None),
-    ):
-        own = [name for name, kinds in about.items() if kind is None or kind in kinds]
-        if own:
-            text = text.replace(f"[{section}]\n", f"[{section}]\nreview = {own}\n")
+    for section in ("select.natural", "select.triplets", "design"):
+        text = text.replace(f"[{section}]\n", f"[{section}]\nreview = {files}\n")
     path.write_text(text, encoding="utf-8")
 
 

@@ -89,8 +89,9 @@ def test_texts_and_page_state_the_selection_by_models_and_paradigm(done: Study) 
     of_paradigms = ", ".join(f"{name} ({n})" for name, n in sorted(chosen.items()))
     stated = (
         f"two alone prefers the acceptable sentence in {first} minimal pairs, three alone in "
-        f"{second}. Chosen by paradigm: {of_paradigms}. "
-        f"They never differ in {len(paradigms - differ)} of {len(paradigms)} paradigms: "
+        f"{second}. Selected minimal pairs by paradigm: {of_paradigms}. "
+        f"The two models prefer the same sentences in {len(paradigms - differ)} of "
+        f"{len(paradigms)} paradigms: "
         f"{', '.join(sorted(paradigms - differ))}."
     )
     assert stated in texts[0]
@@ -123,7 +124,7 @@ def test_names_that_differ_in_capitals_alone_are_told_apart(done: Study) -> None
     assert "a alone prefers the acceptable sentence in 0 minimal pairs" in texts[0]
     assert "A alone prefers the acceptable sentence in 1 minimal pairs" in texts[0]
     assert "of 2 paradigms" in texts[1]
-    assert "In 1 paradigm no two models differ." in texts[1]
+    assert "In 1 paradigm, all models prefer the same sentences." in texts[1]
 
 
 def test_a_study_holds_whose_files_are_named_whole_or_by_links(done: Study, tmp_path: Path) -> None:

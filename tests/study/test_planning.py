@@ -358,10 +358,10 @@ def test_word_cap_without_room(study: Path) -> None:
     share = 180 * a_sentence / (3 * len(words))
     cautions = " ".join(plan(study, measure=False).cautions)
     assert share > 1 / 3
-    assert "[selection] word_cap" in cautions
+    assert "[select.triplets] word_cap" in cautions
     assert f"would use {share:.0%} of the room" in cautions
     change(study, ("min_count = 4", "min_count = 2"))
-    assert "[selection] word_cap" not in " ".join(plan(study, measure=False).cautions)
+    assert "[select.triplets] word_cap" not in " ".join(plan(study, measure=False).cautions)
 
 
 def test_time_of_scores(study: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from contstim.items.reviews import Decision, undecided_items, write_review
 from contstim.items.stimuli import Condition, Trial, read_trials
-from tests.study.small import change, run
+from tests.study.small import change, review_with, run
 
 
 def trials_of(folder: Path) -> list[Trial]:
@@ -25,10 +25,7 @@ def reject(folder: Path, condition: Condition, rounds: int) -> Trial:
         for item in undecided_items(trials, "Ann")
     )
     write_review(folder / f"{rounds}.csv", rows)
-    names = ", ".join(f'"{number}.csv"' for number in range(1, rounds + 1))
-    before = names.rpartition(", ")[0]
-    old = f"decisions = [{before}]" if before else "rare = 3.0"
-    change(folder, (old, f"decisions = [{names}]"))
+    review_with(folder, [f"{number}.csv" for number in range(1, rounds + 1)])
     return rejected
 
 

@@ -236,7 +236,7 @@ BAD = {
     "a table of another ending": ('[score]\nout = "results/s.xlsx"', "is not a table"),
     "nothing to read": ("[reproduce.adc]", "data is missing"),
     "no section": ("[evaluate]\nblimp = 3", "write \\[evaluate.blimp\\]"),
-    "options that need each other": ("[evaluate.blimp]", "needs data"),
+    "options that need each other": ("[evaluate.blimp]", "data is missing"),
     "a comparison of nothing": ("[compare]", "sentences must be set"),
     "options for words": ('[score]\nby = "word"', "need per_word"),
     "a model that is not there": ('[compare]\nsentences = "more.txt"\nmodels = ["x"]', "x"),

@@ -91,5 +91,5 @@ def test_a_mock_gives_what_it_was_given_and_refuses_the_rest() -> None:
 
 
 def test_a_table_says_what_it_can_say() -> None:
-    with pytest.raises(ModelError, match="exact, estimate, bound, not 'nothing'"):
+    with pytest.raises(ModelError, match="exact, estimate, bound, got 'nothing'"):
         TableModel(1, "nothing")

@@ -355,7 +355,8 @@ def _infeasible(
     agree = "" if question.agreeing else ", allow pairs that both models order alike (agreeing)"
     return InfeasibleError(
         f"There is no set of {quantity(question.per_pair, 'pair')} for every model pair: "
-        f"{quantity(most, 'pair')} for each can be had. By reject against accept model: "
+        f"{quantity(most, 'pair')} for every model pair can be had. By reject against accept "
+        "model: "
         f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs{agree}, or leave models "
         f"out."
     )

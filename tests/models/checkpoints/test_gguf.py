@@ -95,7 +95,7 @@ def test_a_cut_file_is_refused(folder: Path, share: float, is_quick: bool) -> No
 @pytest.mark.parametrize(
     ("specification", "message"),
     [
-        ("hf:{}/missing.gguf", r"no file .*missing\.gguf"),
+        ("hf:{}/missing.gguf", r"missing\.gguf"),
         ("hf:{}/tiny-00001-of-00003.gguf", "one part"),
         ("classifier:{}/tiny.gguf", "causal model"),
         ("hf:{}/tiny.gguf@pll-word-l2r", "causal model"),

@@ -119,7 +119,7 @@ def test_devices_and_precisions_are_checked(tiny_checkpoint: Folder) -> None:
     location = str(tiny_checkpoint("gpt2"))
     with pytest.raises(ModelError, match="`device` must be one of auto, cpu, cuda, got 'tpu'"):
         load_checkpoint(location, Loading(device="tpu"))  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match=r"`dtype` must be one of auto, float32.*not 'int8'"):
+    with pytest.raises(ModelError, match=r"`dtype` must be one of auto, float32.*got 'int8'"):
         load_checkpoint(location, Loading(dtype="int8"))  # type: ignore[arg-type]
     if not torch.cuda.is_available():
         with pytest.raises(ModelError, match=r"finds no GPU here\. Use the device cpu"):

@@ -140,7 +140,7 @@ def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path) -> None:
 
 def test_a_text_of_less_than_a_batch_is_refused(tmp_path: Path) -> None:
     for kind in ("lstm", "bert"):
-        with pytest.raises(InputError, match=r"38 are left .* fewer than `batch_size`, 39"):
+        with pytest.raises(InputError, match=r"38 remain .* fewer than `batch_size`, 39"):
             train(kind, tmp_path / kind, replace(TRAINING, batch_size=39))
         assert not (tmp_path / kind).exists()
 
@@ -183,7 +183,7 @@ def test_bfloat16_trains_as_well(tmp_path: Path) -> None:
         (RecurrentSettings, {"hidden": 0}, "hidden"),
         (RecurrentSettings, {"dropout": 1.0}, "`dropout` must be below 1"),
         (RecurrentSettings, {"vocabulary_size": 0}, "`vocabulary_size` must be 1 or more"),
-        (TransformerSettings, {"heads": 3}, "`width` must be a multiple of `heads`, 3, not 256"),
+        (TransformerSettings, {"heads": 3}, "`width` must be a multiple of `heads`, 3, got 256"),
         (TransformerSettings, {"window": 2}, "`window` must be 8 or more"),
         (TransformerSettings, {"mask_share": 1.5}, "mask_share"),
         (TransformerSettings, {"masking": "all"}, "`masking` must be one of plain, any-order"),

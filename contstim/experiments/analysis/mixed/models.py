@@ -332,8 +332,9 @@ def _require_variation(rated: Ratings, settings: MixedSettings) -> None:
         InputError: if they have none.
     """
     people, trials = len(rated.participants), rated.n_trials
+    n_people = quantity(people, "participant")
     problems = {
-        f"Too few participants for their variance: {quantity(people, 'participant')}": people < 2,
+        f"Too few participants to estimate their variance: {n_people}": people < 2,
         "Each participant rated one trial, and cannot be distinguished from trials": all(
             len(group.trials) < 2 for group in rated.groups
         ),

@@ -35,7 +35,7 @@ def test_the_model_that_people_follow_fits_better_and_adds_to_the_other() -> Non
     assert -1e-6 < gains["a"] - gains["b"] < gains["a + b"] + 1e-6
     assert gains["a + b + c"] > gains["a + b"] - 1e-6
     assert analysis.to_frame("fits")["trials_explained"].iloc[1] > 0.3
-    with pytest.raises(InputError, match="there are fits, coefficients"):
+    with pytest.raises(InputError, match=r"'models' .* fits, coefficients"):
         analysis.to_frame("models")
 
 
