@@ -70,7 +70,7 @@ class VerificationError(ContstimError):
 
 
 @contextmanager
-def needing(extra: str, what: str) -> Iterator[None]:
+def needing(extra: str, feature: str) -> Iterator[None]:
     """Wrap imports that need an extra of the package.
 
     Raises:
@@ -80,5 +80,6 @@ def needing(extra: str, what: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise WorkerError(
-            f"{what} needs {error.name}, which is not installed: pip install 'contstim[{extra}]'."
+            f"{feature} needs {error.name}, which is not installed: "
+            f"pip install 'contstim[{extra}]'."
         ) from error

@@ -39,11 +39,11 @@ class Reporter:
     def record(self, name: str, facts: Mapping[str, object]) -> None:
         """Add facts to the record of the step; facts with the same name are merged."""
 
-    def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
+    def progress(self, task: str, done: float, total: float | None, note: str = "") -> None:
         """Report the progress of a task.
 
         Args:
-            what: name of the task, such as `triplets`.
+            task: name of the task, such as `triplets`.
             done: number of finished parts; in the first call of a resumed task, the number finished
                 before the interruption.
             total: number of all parts; None if unknown.
@@ -53,11 +53,11 @@ class Reporter:
     def show(self, tables: Callable[[], Iterable[Part]]) -> None:
         """Offer tables of preliminary results, which are made when `tables` is called."""
 
-    def reading(self, what: str, items: Iterable[_Item]) -> Iterator[_Item]:
+    def reading(self, task: str, items: Iterable[_Item]) -> Iterator[_Item]:
         """Yield the items and report how many have been read."""
         for number, item in enumerate(items, start=1):
             if number % _ITEMS_PER_UPDATE == 0:
-                self.progress(what, number, None)
+                self.progress(task, number, None)
             yield item
 
 

@@ -31,7 +31,7 @@ from contstim.cli.output import (
 )
 from contstim.errors import InputError
 from contstim.options import Contexts, Models, Reads
-from contstim.steps import found
+from contstim.steps import import_target
 from contstim.steps.step import ChangedSentences, Field, Step, fields_of, perform
 from contstim.wording import printable
 
@@ -86,7 +86,7 @@ class CommandGroup(TyperGroup):
     @property
     def targets(self) -> Targets:
         """Targets by name of the command."""
-        targets = self._targets or found("contstim.cli.program:TARGETS")
+        targets = self._targets or import_target("contstim.cli.program:TARGETS")
         return targets() if callable(targets) else targets
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -101,7 +101,9 @@ class CommandGroup(TyperGroup):
         target = self.targets.get(cmd_name)
         if isinstance(target, str):
             return deferred(
-                cmd_name, _read_docstring(target), lambda: _make_command(found(target), cmd_name)
+                cmd_name,
+                _read_docstring(target),
+                lambda: _make_command(import_target(target), cmd_name),
             )
         if target is None or isinstance(target, TyperGroup):
             return target
@@ -119,7 +121,7 @@ def group(name: str, summary: str, targets: Targets | Callable[[], Targets]) -> 
 def _read_docstring(target: str) -> str:
     """Return the docstring of a step or a function, read without imports."""
     module, _, name = target.partition(":")
-    return _read_docstrings(module).get(name) or found(target).__doc__ or ""
+    return _read_docstrings(module).get(name) or import_target(target).__doc__ or ""
 
 
 @cache
@@ -148,7 +150,9 @@ def command_of(function: Callable[..., None], name: str) -> Any:
 
 def command_of_step(step: type[Step[Any]], name: str) -> Any:
     """Return the command of a step, with an option for each field and its additional options."""
-    further, instead = map(found, FURTHER[step.name]) if step.name in FURTHER else ((), None)
+    further, instead = (
+        map(import_target, FURTHER[step.name]) if step.name in FURTHER else ((), None)
+    )
 
     def command(*, quiet: bool, **options: Any) -> None:
         if options.pop("prompt", None) is not None:
@@ -167,7 +171,7 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
             if instead and instead(instance, quiet=quiet, **further_values):
                 return
             outcome = perform(
-                instance, ProgressBars(quiet=quiet, named=partial(as_flags, step=step))
+                instance, ProgressBars(quiet=quiet, name_field=partial(as_flags, step=step))
             )
         except InputError as error:
             raise type(error)(as_flags(str(error), step)) from None

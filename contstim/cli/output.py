@@ -131,7 +131,7 @@ def warn(text: str) -> None:
 
 
 def show_warning(
-    message: Warning | str, category: type[Warning], *_where: object, **_more: object
+    message: Warning | str, category: type[Warning], *_where: object, **_options: object
 ) -> None:
     """Print a Python warning as a sentence, without its line of code."""
     del category
@@ -154,9 +154,9 @@ class ProgressBars(Reporter):
             its reader.
     """
 
-    def __init__(self, *, quiet: bool = False, named: Callable[[str], str] = _as_key) -> None:
+    def __init__(self, *, quiet: bool = False, name_field: Callable[[str], str] = _as_key) -> None:
         self.quiet = quiet
-        self._named = named
+        self._name_field = name_field
         console = terminal(stderr=True)
         in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
         self._has_bars = (console.is_terminal or in_notebook) and not quiet
@@ -175,12 +175,12 @@ class ProgressBars(Reporter):
     def say(self, text: str) -> None:
         """Print a line, unless quiet."""
         if not self.quiet:
-            self._print(self._named(text))
+            self._print(self._name_field(text))
 
     def warn(self, text: str) -> None:
         """Print a warning, even if quiet."""
         if text:
-            self._print(f"warning: {self._named(text)}")
+            self._print(f"warning: {self._name_field(text)}")
 
     def _print(self, text: str) -> None:
         if self._bars is not None and self._has_bars:
@@ -188,27 +188,25 @@ class ProgressBars(Reporter):
         else:
             print(printable(text), file=sys.stderr)
 
-    def progress(self, what: str, done: float, total: float | None, note: str = "") -> None:
+    def progress(self, task: str, done: float, total: float | None, note: str = "") -> None:
         """Update the bar of a task; see `Reporter.progress`."""
         if self.quiet:
             return
         bars = self._bars or self._start_bars()
-        if what not in self._tasks:
+        if task not in self._tasks:
             texts: dict[str, Any] = {"before": done, "amount": "", "left": "", "note": ""}
-            self._tasks[what] = bars.add_task(what, **texts)
-        task = bars.tasks[self._tasks[what]]
+            self._tasks[task] = bars.add_task(task, **texts)
+        bar = bars.tasks[self._tasks[task]]
         amount, remaining = f"{done:,.0f}", ""
         if total:
             percent = f"{100 * done / total:.0f} %"
             # A fraction is work weighted by its cost, not a count
             amount = f"{amount} of {total:,.0f} ({percent})" if done == int(done) else percent
             # Use the speed of this process only, not of an earlier run
-            done_now = done - task.fields["before"]
+            done_now = done - bar.fields["before"]
             if done_now > 0 and done < total:
-                remaining = (
-                    f"about {duration((task.elapsed or 0) * (total - done) / done_now)} left"
-                )
-        bars.update(task.id, completed=done, total=total, amount=amount, left=remaining, note=note)
+                remaining = f"about {duration((bar.elapsed or 0) * (total - done) / done_now)} left"
+        bars.update(bar.id, completed=done, total=total, amount=amount, left=remaining, note=note)
 
     def _start_bars(self) -> Progress:
         from rich.progress import BarColumn, Progress, TextColumn

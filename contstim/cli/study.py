@@ -168,15 +168,15 @@ def _time_text(row: StagePlan) -> str:
 
 def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
     """Print the number of natural sentences, and how many sentences of a text pass each rule."""
-    enough = f"{planned.lacking:,} too few" if planned.lacking else "enough"
+    enough = f"{planned.missing_sentences:,} too few" if planned.missing_sentences else "enough"
     fewer = ", or fewer if a model does not know all words" if supply.may_be_fewer else ""
     print(
         printable(
             f"{supply.place} has {quantity(supply.number, 'natural sentence')}{fewer}: {enough}."
         )
     )
-    if supply.found is not None:
-        print("\n".join(supply.found.lines(planned.numbers.needs)))
+    if supply.found_sentences is not None:
+        print("\n".join(supply.found_sentences.lines(planned.numbers.needs)))
 
 
 def status(study: StudyFile = _STUDY_FILE) -> None:
@@ -201,7 +201,7 @@ def verify(
     folder: Annotated[
         Path, typer.Argument(help="A folder of a study or of single commands, or an archive.")
     ] = Path(),
-    every: Annotated[
+    list_all: Annotated[
         bool,
         typer.Option(
             "--all", help="Also list unchanged files, with the inputs that they were made from."
@@ -225,7 +225,7 @@ def verify(
 
     check = verify_folder(folder, reporter=ProgressBars(quiet=quiet))
     unrecorded = (file for file in check.files if file.state is FileState.UNRECORDED)
-    rows = check.files if every else grouped((*check.wrong, *unrecorded))
+    rows = check.files if list_all else grouped((*check.wrong, *unrecorded))
     if rows:
         files = ((row.path, row.state, row.sentence) for row in rows)
         print_rows(("file", "state", "why"), files, texts=3)

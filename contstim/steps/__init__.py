@@ -46,12 +46,12 @@ _PLACES = {
 BY_DEFAULT = ("sentences", "score")
 """Steps that a study does without a section where another step reads what they write."""
 
-STEPS = {name: f"contstim.steps.{place}" for name, place in _PLACES.items()}
+STEPS = {name: f"contstim.steps.{target}" for name, target in _PLACES.items()}
 """`module:name` of each step, or of a dictionary of steps and the key in it; those of platforms,
 such as `import jspsych`, are made of the registry of platforms."""
 
 
-def found(target: str) -> Any:
+def import_target(target: str) -> Any:
     """What `module:name` or `module:name.key` names."""
     module, _, name = target.partition(":")
     name, _, key = name.partition(".")
@@ -71,8 +71,8 @@ def step_named(name: str) -> type[Step[Any]] | None:
     """The step of a command; None where nothing is exported to a platform, or imported."""
     word, _, kind = name.partition(" ")
     if word in ("export", "import"):
-        of_platform = found(f"contstim.steps.platforms:{word}_step")
+        of_platform = import_target(f"contstim.steps.platforms:{word}_step")
         step: type[Step[Any]] | None = of_platform(kind)
     else:
-        step = found(STEPS[name])
+        step = import_target(STEPS[name])
     return step

@@ -116,7 +116,7 @@ class OfAnswers(Step[Value], name=""):
     def further_reads(self) -> list[Path]:
         """Answers to questions that `require` is about."""
         rules = (value for value in vars(self).values() if isinstance(value, Exclusions))
-        tables = (self.with_answers(each).participants for each in rules)
+        tables = (self.with_answers(rule).participants for rule in rules)
         return [path for path in tables if path is not None]
 
     def read(self) -> tuple[Sequence[Trial], Sequence[Response], ScoreTable]:
@@ -182,7 +182,9 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
                 tag_table(settings.tags),
                 None if settings.text is None else read_frequencies(settings.text),
             ),
-            primary=next((each for each in MEASURES if each.name == settings.primary), None),
+            primary=next(
+                (measure for measure in MEASURES if measure.name == settings.primary), None
+            ),
             progress=partial(reporter.progress, "comparing"),
         )
         reporter.warn(analysis.origin.warning)

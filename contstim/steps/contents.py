@@ -57,9 +57,9 @@ def check_input(path: Path, note: Help, models: Sequence[str] = ()) -> None:
     """
     if not is_file(path) and not (note.folder and is_folder(path)):
         name = shortened(str(path))
-        what = f"{name} is not a file" if os.path.lexists(path) else f"there is no file {name}"
-        what = f"{name} is a folder; name a file" if is_folder(path) else what
-        raise InputError(f"{what}.")
+        problem = f"{name} is not a file" if os.path.lexists(path) else f"there is no file {name}"
+        problem = f"{name} is a folder; name a file" if is_folder(path) else problem
+        raise InputError(f"{problem}.")
     if note.content == "contrasts":
         from contstim.experiments.analysis.families import read_contrasts
 

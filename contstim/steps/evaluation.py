@@ -83,15 +83,15 @@ def written_findings(
     findings: Findings,
     folder: Path,
     *,
-    shown: Sequence[Shown] = (),
+    parts: Sequence[Shown] = (),
     writes: Iterable[Path] = (),
     holds: bool = True,
     **about: Any,
 ) -> Outcome[Value]:
     """Write findings, and show their summary; see `write_findings`."""
     facts, written = write_findings(findings, folder, **about)
-    shown = (f"{findings.title}:", findings.summary, *shown)
-    return Outcome(value, facts, writes=(*written, *writes), shown=shown, holds=holds)
+    parts = (f"{findings.title}:", findings.summary, *parts)
+    return Outcome(value, facts, writes=(*written, *writes), shown=parts, holds=holds)
 
 
 class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate blimp", version=2):
@@ -163,10 +163,10 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
                 table = ScoreTable.from_file(self.scores)
                 scoring = pair_scores_from_table(table, pairs, self.settings.method)
             else:
-                methods, told = self.settings.method or Method, self.execution.progress
+                methods, progress_of = self.settings.method or Method, self.execution.progress
                 with Store(self.store_path()) as store:
                     _tell_slow(models, sides, store, reporter)
-                    progress = partial(told, reporter)
+                    progress = partial(progress_of, reporter)
                     scoring = score_pairs(models, pairs, methods, store=store, progress=progress)
         evaluation = evaluate_minimal_pairs(
             scoring,
@@ -296,9 +296,9 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
     def work(self, reporter: Reporter) -> Outcome[desiderata.Desiderata]:
         """Score sentences and words, and write the findings."""
         settings, counts = self.settings, read_frequencies(self.frequencies)
-        given = list(read_lines(self.word_list)) if self.word_list else None
+        word_list = list(read_lines(self.word_list)) if self.word_list else None
         chosen, words = desiderata.sample_items(
-            read_sentence_file(self.sentences, reporter), counts, settings, given
+            read_sentence_file(self.sentences, reporter), counts, settings, word_list
         )
         # Of a model in a folder, the counts of its words
         of_folder = self.frequencies.is_dir()
@@ -399,26 +399,26 @@ class CompareModels(_Evaluation["Findings"], name="compare", version=2):
         )
         data = filter(None, (*self.scores, self.sentences, self.vocabulary))
         _tell_left_out("sentence", left_out, reporter)
-        shown = ["Select controversial sentences:", *(f"  {command}" for command in commands)]
+        lines = ["Select controversial sentences:", *(f"  {command}" for command in commands)]
         writes = []
         if self.synthesize and contest:
             triplets = comparison.contest_triplets(models, *contest, seed=self.seed)
             writes = [self.out / "synthesized.csv"]
             write_table(writes[0], columns_of(Triplet, triplets))
-            for each in triplets:
-                shown += [f"{each.model_1} rejects: {each.synthetic_1}"]
-                shown += [f"{each.model_2} rejects: {each.synthetic_2}"]
-                if not each.distinct:
-                    shown += [
-                        f"No sentence found from {each.natural.text!r}: {each.equality_note}."
+            for triplet in triplets:
+                lines += [f"{triplet.model_1} rejects: {triplet.synthetic_1}"]
+                lines += [f"{triplet.model_2} rejects: {triplet.synthetic_2}"]
+                if not triplet.distinct:
+                    lines += [
+                        f"No sentence found from {triplet.natural.text!r}: {triplet.equality_note}."
                     ]
         about: dict[str, Any] = {"models": models, "data": data, "seed": self.seed}
-        return written_findings(findings, findings, self.out, shown=shown, writes=writes, **about)
+        return written_findings(findings, findings, self.out, parts=lines, writes=writes, **about)
 
 
-def _tell_left_out(what: str, names: Collection[object], reporter: Reporter) -> None:
+def _tell_left_out(item_name: str, names: Collection[object], reporter: Reporter) -> None:
     if names:
-        reporter.say(f"Without a score: {quantity(len(names), what)}; see left_out.csv.")
+        reporter.say(f"Without a score: {quantity(len(names), item_name)}; see left_out.csv.")
 
 
 def _tell_slow(
@@ -427,18 +427,22 @@ def _tell_slow(
     """Warn of models whose rule averages over orders of the words, if that takes hours."""
     distinct = list(dict.fromkeys(sentences))
     for model in models:
-        known = store.log_probs(model.convention.fingerprint, [each.text for each in distinct])
-        left = [each for each, value in zip(distinct, known, strict=True) if isnan(value)]
-        some = left[:: len(left) // 3 + 1]
+        log_probs = store.log_probs(
+            model.convention.fingerprint, [sentence.text for sentence in distinct]
+        )
+        unscored = [
+            sentence for sentence, value in zip(distinct, log_probs, strict=True) if isnan(value)
+        ]
+        sample = unscored[:: len(unscored) // 3 + 1]
         # Only rules over orders sample where these are many
-        if not model.convention.sampling or len(left) < _MANY or any(model.unscorable(some)):
+        if not model.convention.sampling or len(unscored) < _MANY or any(model.unscorable(sample)):
             continue
-        model.scores(some)  # warms up
+        model.scores(sample)  # warms up
         began = perf_counter()
-        model.scores(some)
-        if (seconds := (perf_counter() - began) / len(some) * len(left)) > _LONG:
+        model.scores(sample)
+        if (seconds := (perf_counter() - began) / len(sample) * len(unscored)) > _LONG:
             reporter.warn(
-                f"{model.name} takes about {duration(seconds)} for {len(left):,} sentences, "
+                f"{model.name} takes about {duration(seconds)} for {len(unscored):,} sentences, "
                 f"because the rule {model.convention.rule} averages over orders of words. A "
                 "rule such as @pll-word-l2r, or fewer pairs per paradigm (`sample`), are "
                 "much faster."

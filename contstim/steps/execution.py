@@ -142,14 +142,14 @@ class ScoringExecution(Execution):
             yield scorers
 
     def progress(
-        self, reporter: Reporter, n_sentences: int, what: str = ""
+        self, reporter: Reporter, n_sentences: int, items: str = ""
     ) -> Callable[[Scorer, int], None]:
         """Make a progress callback: a bar for each model, or one bar if workers score together.
 
         Args:
             reporter: reporter that shows the bars.
             n_sentences: number of distinct sentences per model.
-            what: name of the scored items, if models score several kinds in turn.
+            items: name of the scored items, if models score several kinds in turn.
 
         Returns:
             A function of a model and its number of newly scored sentences.
@@ -158,10 +158,10 @@ class ScoringExecution(Execution):
         done: Counter[str] = Counter()
         names: set[str] = set()  # models with scores
 
-        def advance(model: Scorer, more: int) -> None:
+        def advance(model: Scorer, number: int) -> None:
             names.add(model.name)
-            label = " ".join(filter(None, ("scores" if together else model.name, what)))
-            done[label] += more
+            label = " ".join(filter(None, ("scores" if together else model.name, items)))
+            done[label] += number
             reporter.progress(label, done[label], n_sentences * (len(names) if together else 1))
 
         return advance

@@ -62,8 +62,8 @@ class GenerateMinimalPairs(Step[None], name="generate minimal-pairs"):
 
     def work(self, reporter: Reporter) -> Outcome[None]:
         """Generate the pairs, and write them."""
-        own = [paradigm for path in self.paradigms for paradigm in read_paradigms(path)]
-        chosen = choose_paradigms(own or shipped_paradigms(), self.only)
+        paradigms = [paradigm for path in self.paradigms for paradigm in read_paradigms(path)]
+        chosen = choose_paradigms(paradigms or shipped_paradigms(), self.only)
         names = [paradigm.uid for paradigm in chosen]
         # Check before generating, because benchmarks read all files of a folder
         refuse_other_pairs(self.out, names)

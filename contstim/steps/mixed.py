@@ -115,11 +115,11 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
         facts = {
             "settings": asdict(settings),
             "scale": str(ratings.scale),
-            "conditions": [str(each) for each in conditions],
+            "conditions": [str(condition) for condition in conditions],
             "models_left_out": dict(analysis.left_out),
             **_facts_of_people(admission, unfinished=True),
         }
-        shown: list[str | Table] = [
+        parts: list[str | Table] = [
             f"{quantity(rated.size, 'rating')}, "
             f"{quantity(len(rated.participants), 'participant')}, "
             f"{quantity(rated.n_trials, 'trial')}; differences of log-likelihoods in nats, "
@@ -127,7 +127,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
             page_table(tables["fits"], _FITS),
             *([page_table(tables["comparisons"], _COMPARISONS)] if tables["comparisons"] else []),
         ]
-        return Outcome(analysis, facts, shown=shown)
+        return Outcome(analysis, facts, shown=parts)
 
 
 class CompareControls(OfAnswers[Controls], name="controls", version=2):
@@ -177,7 +177,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
         models = load_scorers(self.models, loading)
         tests = token_count_control(ratings, counts | count_tokens(models, sentences))
         preferences = feature_preferences(ratings, measured)
-        shown: list[str | Table] = []
+        parts: list[str | Table] = []
         for name, rows, columns in (
             ("token_counts", tests, _TESTS),
             ("feature_preferences", preferences, _PREFERENCES),
@@ -188,9 +188,9 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
                 title = (
                     f"P-values are adjusted over {rows[0]['family']} (Benjamini & Hochberg 1995):"
                 )
-                shown += [title, page_table(table, columns)]
+                parts += [title, page_table(table, columns)]
         facts = {"models": conventions(models), **_facts_of_people(admission)}
-        return Outcome((tests, preferences), facts, shown=shown)
+        return Outcome((tests, preferences), facts, shown=parts)
 
 
 def _facts_of_people(admission: Admission, *, unfinished: bool = False) -> dict[str, object]:
@@ -200,10 +200,10 @@ def _facts_of_people(admission: Admission, *, unfinished: bool = False) -> dict[
         admission: who is kept.
         unfinished: whether sessions that are kept in part take part.
     """
-    kept = {response.participant for response in admission.partial if unfinished}
+    unfinished_participants = {response.participant for response in admission.partial if unfinished}
     excluded = [
         {"participant": who, "reason": why}
         for who, why in admission.excluded.items()
-        if who not in kept
+        if who not in unfinished_participants
     ]
     return {"excluded": excluded, "simulated_participants": admission.origin.simulated}

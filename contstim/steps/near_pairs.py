@@ -73,29 +73,35 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
         if len(self.models) < 2:
             raise InputError("`models` must name at least 2 models for near pairs.")
         search, models = words_read(self.search), load_models(self.models, self.loading)
-        given = [*dict.fromkeys(read_sentence_file(self.sentences, reporter))]
-        words, n_dropped = words_offered(self.vocabulary, models, given, search, reporter)
-        usable = [each for each in given if len(each) > 1 and not words.missing_words(each)]
+        sentences = [*dict.fromkeys(read_sentence_file(self.sentences, reporter))]
+        words, n_dropped = words_offered(self.vocabulary, models, sentences, search, reporter)
+        usable = [
+            sentence
+            for sentence in sentences
+            if len(sentence) > 1 and not words.missing_words(sentence)
+        ]
         usable = [usable[row] for row in readable_by(models, usable)[0]]
-        if n_over := len(given) - len(usable):
+        if n_over := len(sentences) - len(usable):
             why = "a single word, words outside the vocabulary, or too long for a model"
             reporter.say(f"{quantity(n_over, 'sentence')} skipped: {why}.")
         rules = [*filter(None, [no_repeats(words.repeatable), capitals(words)])]
         tags, names = tag_table(search.tags), tuple(model.name for model in models)
-        found: list[SentencePair] = []
+        pairs_found: list[SentencePair] = []
         counts = dict.fromkeys(combinations(names, 2), 0)
         for n_done, natural in enumerate(usable, start=1):
             constraints = (*rules, *search.constraints(natural, every_fix=False))
             near = near_pairs(models, Candidates(words, natural, constraints))
             for two, (position, word) in near.items():
                 part = tags.part_of_speech(tags.tags(natural)[position])
-                pair_id = f"{given.index(natural) + 1}: {' × '.join(two)}"
-                found.append(SentencePair(part, pair_id, natural, natural.replace(position, word)))
+                pair_id = f"{sentences.index(natural) + 1}: {' × '.join(two)}"
+                pairs_found.append(
+                    SentencePair(part, pair_id, natural, natural.replace(position, word))
+                )
                 counts[two] += 1
             reporter.progress("natural sentences", n_done, len(usable))
-        good, bad = [pair.good for pair in found], [pair.bad for pair in found]
+        good, bad = [pair.good for pair in pairs_found], [pair.bad for pair in pairs_found]
         scores = [score_sentences(models, side).log_probs for side in (good, bad)]
-        pairs = MinimalPairScores(tuple(found), names, np.stack(scores, axis=1), near=True)
+        pairs = MinimalPairScores(tuple(pairs_found), names, np.stack(scores, axis=1), near=True)
         pairs.write(self.out)
         seen = contamination({model.name: model.training_text for model in models}, good)
         facts = {
@@ -106,5 +112,5 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
             **tell_contamination(seen, reporter, "natural sentences"),
         }
         header, n = ("model 1", "model 2", "pairs", "no disagreement"), len(usable)
-        shown = Table(header, [(*two, has, n - has) for two, has in counts.items()], texts=2)
-        return Outcome(pairs, facts, complete=bool(found), shown=[shown])
+        table = Table(header, [(*two, has, n - has) for two, has in counts.items()], texts=2)
+        return Outcome(pairs, facts, complete=bool(pairs_found), shown=[table])

@@ -80,13 +80,13 @@ class WriteQuestions(Step[None], name="questions"):
 
 def export_step(platform: Platform | str) -> type[ExportTrials] | None:
     """The step that exports trials to a platform; None where nothing is exported to it."""
-    place = platform_named(platform) if isinstance(platform, str) else platform
-    if place is None or place.exporter is None:
+    known_platform = platform_named(platform) if isinstance(platform, str) else platform
+    if known_platform is None or known_platform.exporter is None:
         return None
-    exporter = place.exporter
+    exporter = known_platform.exporter
     step = variant(
         ExportTrials,
-        f"export {place.name}",
+        f"export {known_platform.name}",
         page_of(exporter.export),
         leave_out=frozenset(exporter.fixed),
         settings=exporter.settings(**exporter.fixed) if exporter.fixed else exporter.settings,
@@ -138,16 +138,16 @@ class ImportResponses(Step[Imported], name="import", version=2):
             raise InputError(f"`files` must name one file, got {len(files)}.")
         if reader.files and (self.trials is None) == (self.trials_out is None):
             raise InputError("Set either `trials` (the trials that were shown) or `trials_out`.")
-        shown = () if self.trials is None else read_trials(self.trials)
+        trials = () if self.trials is None else read_trials(self.trials)
         scale = self.scale
         if scale is not None:
             if self.trials is None:
                 raise InputError(
                     "`scale` needs `trials`, the trials that were shown. Set both, or neither."
                 )
-            shown = on_scale(shown, scale)
+            trials = on_scale(trials, scale)
         settings = () if reader.settings is None else (self.settings,)
-        imported = reader.read(files, shown, *settings)
+        imported = reader.read(files, trials, *settings)
         if self.keep:
             about = (*imported.questions, *kept_columns(imported, self.keep))
             imported = replace(imported, questions=about)
@@ -214,11 +214,11 @@ def _unreadable_warning(imported: Imported) -> str:
 
 def import_step(platform: Platform | str) -> type[ImportResponses] | None:
     """The step that reads the data of a platform; None where they are not read."""
-    place = platform_named(platform) if isinstance(platform, str) else platform
-    if place is None or place.reader is None:
+    known_platform = platform_named(platform) if isinstance(platform, str) else platform
+    if known_platform is None or known_platform.reader is None:
         return None
-    reader = place.reader
-    lacking = {
+    reader = known_platform.reader
+    unused_fields = {
         "files": not reader.files,
         "trials": not reader.files,
         "trials_out": not reader.builds_trials,
@@ -227,10 +227,10 @@ def import_step(platform: Platform | str) -> type[ImportResponses] | None:
     }
     step = variant(
         ImportResponses,
-        f"import {place.name}",
+        f"import {known_platform.name}",
         page_of(reader.read),
-        leave_out=frozenset(name for name, lacks in lacking.items() if lacks),
+        leave_out=frozenset(name for name, lacks in unused_fields.items() if lacks),
         settings=reader.settings,
     )
-    step.platform, step.reader = place.name, reader
+    step.platform, step.reader = known_platform.name, reader
     return step

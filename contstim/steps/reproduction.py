@@ -62,8 +62,8 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
         claims, holds = _claims(compared, self.out / "tables" / "claims.csv")
         for caution in analysis.cautions:
             reporter.warn(caution)
-        shown, facts = [*shown_of(analysis), *claims], analysis_facts(analysis)
-        return Outcome((analysis, compared), facts, shown=shown, holds=holds)
+        parts, facts = [*shown_of(analysis), *claims], analysis_facts(analysis)
+        return Outcome((analysis, compared), facts, shown=parts, holds=holds)
 
 
 class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reproduce adc"):
@@ -85,19 +85,19 @@ class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reprodu
         compared: Claims = tuple(adc.claims(evaluation, differences))
         title = "The Acceptability Delta Criterion (Vázquez Martínez 2021)"
         findings = acceptability_findings(evaluation, title)
-        shown, holds = _claims(compared, self.out / "claims.csv")
+        parts, holds = _claims(compared, self.out / "claims.csv")
         value, data = (evaluation, compared), evaluation.files
-        return written_findings(value, findings, self.out, shown=shown, holds=holds, data=data)
+        return written_findings(value, findings, self.out, parts=parts, holds=holds, data=data)
 
 
 def _claims(compared: Claims, path: Path) -> tuple[list[str | Table], bool]:
     """Write the claims; return the parts to print, and whether all claims hold."""
     about, published, ours = zip(*compared, strict=True)
-    holds = [claim == found for _, claim, found in compared]
+    holds = [claim == our_claim for _, claim, our_claim in compared]
     write_table(path, {"about": about, "published": published, "ours": ours, "holds": holds})
     verdicts = ["holds" if held else "does not hold" for held in holds]
     rows = [*zip(about, published, ours, verdicts, strict=True)]
     table = Table(("claim", "published", "ours", ""), rows, texts=4)
-    shown: list[str | Table] = ["Published claims:", table]
-    shown += [f"{sum(holds)} of {len(rows)} claims hold."]
-    return shown, all(holds)
+    parts: list[str | Table] = ["Published claims:", table]
+    parts += [f"{sum(holds)} of {len(rows)} claims hold."]
+    return parts, all(holds)

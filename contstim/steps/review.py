@@ -87,11 +87,11 @@ def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
     Raises:
         InputError: a pair has no texts, or a file cannot be read.
     """
-    every = list(stimuli)
-    words = {w for item in undecided_items(every) for s in item.sentences for w in s.words}
+    all_stimuli = list(stimuli)
+    words = {w for item in undecided_items(all_stimuli) for s in item.sentences for w in s.words}
     if settings.get("tags") or not tag_table(None).fits(words):
         settings["language"] = "any"
-    return flag_items(every, ReviewSettings(**settings).flags())
+    return flag_items(all_stimuli, ReviewSettings(**settings).flags())
 
 
 class WriteReviewPage(Step[ReviewPage], name="review", version=3):
@@ -160,17 +160,17 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
         kind, n_items = content.items[0].kind, len(content.items)
         write_text(self.out, content.html())
         reporter.say(f"{self.out}: open it in a browser. {flags.text}")
-        shown = () if review is None else _decided(review, n_items, kind)
-        return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)}, shown=[*shown])
+        lines = () if review is None else _decided(review, n_items, kind)
+        return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)}, shown=[*lines])
 
 
 def _judged(stimuli: Iterable[Stimulus], judge: str) -> dict[Sentence, list[float]]:
     """Log-probability of each word of the sentences under the judge, nats."""
-    every = list(stimuli)
+    all_stimuli = list(stimuli)
     # Trials of two synthetic sentences bring their natural one along, which stands in no item
-    shown = chain.from_iterable(item.sentences for item in undecided_items(every))
-    naturals = filter(None, chain.from_iterable(naturals_of(every).values()))
-    terms = token_terms(load_models(judge)[0], [*dict.fromkeys((*shown, *naturals))])
+    item_sentences = chain.from_iterable(item.sentences for item in undecided_items(all_stimuli))
+    naturals = filter(None, chain.from_iterable(naturals_of(all_stimuli).values()))
+    terms = token_terms(load_models(judge)[0], [*dict.fromkeys((*item_sentences, *naturals))])
     return {
         sentence: [fsum(t.log_prob for t in of_all if t.word == i) for i in range(len(sentence))]
         for sentence, of_all in terms.items()
@@ -179,11 +179,12 @@ def _judged(stimuli: Iterable[Stimulus], judge: str) -> dict[Sentence, list[floa
 
 def _decided(review: Review, n_items: int, kind: ItemKind) -> Iterator[str]:
     """Yield lines with the numbers of each reviewer's last decisions about items of a kind."""
+    of_all = quantity(n_items, kind)
     last = [item for items in review.last_decisions.values() for item in items]
     for name in dict.fromkeys(item.reviewer for item in review.decisions):
-        own = [item.decision for item in last if item.reviewer == name]
-        rejected = own.count(Decision.REJECT)
-        yield f"{name}: {len(own):,} of {quantity(n_items, kind)} decided, {rejected:,} rejected"
+        decisions = [item.decision for item in last if item.reviewer == name]
+        rejected = decisions.count(Decision.REJECT)
+        yield f"{name}: {len(decisions):,} of {of_all} decided, {rejected:,} rejected"
     yield (
         f"rejected by anybody: {len(review.rejected & review.by_item.keys()):,}; "
         f"reviewers disagree: {len(review.disagreements):,}"
@@ -231,12 +232,12 @@ def _answers(
 
 
 def report_changes(
-    changed: Sequence[ChangedItem], what: str, reporter: Reporter
+    changed: Sequence[ChangedItem], item_name: str, reporter: Reporter
 ) -> list[dict[str, str]]:
     """Warn about reviewed items that were not rejected and change; return them for the record."""
     if changed:
         reporter.warn(
-            f"{quantity(len(changed), f'reviewed {what}')} that nobody rejected cannot stay. "
+            f"{quantity(len(changed), f'reviewed {item_name}')} that nobody rejected cannot stay. "
             + "; ".join(map(str, changed))
             + ". Give more candidates to keep more."
         )

@@ -130,21 +130,21 @@ class ScoreSentences(
         """Score the sentences, and write the tables."""
         specifications = parse_models(self.models)
         stimuli = read_sentence_file(self.sentences, reporter)
-        asked: dict[Wanted, bool] = {
+        is_requested: dict[Wanted, bool] = {
             "terms": self.per_word,
             "completed_words": self.boundary_correction,
             "standard_errors": self.standard_errors is not None,
             "lower_bounds": self.bounds is not None,
         }
-        wanted = [name for name, is_asked in asked.items() if is_asked]
+        requested = [name for name, is_asked in is_requested.items() if is_asked]
         progress = self.execution.progress(reporter, len(set(stimuli)))
         path = self.store_path()
         scores: list[ModelScores] = []
         with nullcontext() if path is None else Store(path) as store, ExitStack() as workers:
             turns: Iterable[list[Scorer]] = one_at_a_time(specifications, self.loading)
             if not self.execution.is_local:
-                given = (specifications, self.loading, reporter.say)
-                turns = [workers.enter_context(self.execution.scorers(*given))]
+                arguments = (specifications, self.loading, reporter.say)
+                turns = [workers.enter_context(self.execution.scorers(*arguments))]
             for models in turns:
                 sums: Sequence[FloatArray | None] = [None] * len(models)
                 if store is not None:
@@ -153,7 +153,7 @@ class ScoreSentences(
                         advance = _measuring(progress, store.times, specifications)
                     sums = [*score_each(models, stimuli, store=store, progress=advance).T]
                 scores += [
-                    ModelScores.of(*pair, stimuli, wanted, progress)
+                    ModelScores.of(*pair, stimuli, requested, progress)
                     for pair in zip(models, sums, strict=True)  # held by no name, as models are not
                 ]
         self._write(scores, stimuli)
@@ -188,16 +188,16 @@ def _measuring(
     specifications: Iterable[Specification],
 ) -> Callable[[Scorer, int], None]:
     """Wrap a progress callback to measure seconds per sentence, without stored scores."""
-    names = {named.name: named.specification for named in specifications}
+    names = {model.name: model.specification for model in specifications}
     last: dict[str, float] = {}
 
-    def advance(model: Scorer, more: int) -> None:
+    def advance(model: Scorer, number: int) -> None:
         now = perf_counter()
-        if more and model.name in last:
+        if number and model.name in last:
             key, seconds = f"score {names[model.name]}", now - last[model.name]
-            times.add(key, units=more, seconds=seconds)
+            times.add(key, units=number, seconds=seconds)
         last[model.name] = now
-        progress(model, more)
+        progress(model, number)
 
     return advance
 

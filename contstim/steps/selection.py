@@ -117,7 +117,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
         """Select the pairs, and write them with a certificate."""
         settings, exempt = self.settings, self.settings.repeatable
         question = NaturalQuestion(
-            **{each.name: getattr(settings, each.name) for each in fields(NaturalRules)},
+            **{field.name: getattr(settings, field.name) for field in fields(NaturalRules)},
             counts=_counts(settings.counts),
             repeatable=REPEATABLE_ENGLISH if exempt is None else read_repeatable(exempt),
         )
@@ -125,7 +125,7 @@ class SelectPairs(Step[NaturalSelection], name="select natural", version=3):
         selection = select_natural(
             table,
             question,
-            excluded=[each for path in settings.exclude for each in read_stimuli(path)],
+            excluded=[stimulus for path in settings.exclude for stimulus in read_stimuli(path)],
             review=read_reviews(self.review) if self.review else None,
         )
         pairs = selection.pairs
@@ -218,7 +218,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
         """Select the triplets, and write them with a certificate."""
         settings, tokens = self.settings, self.settings.tokens
         question = TripletQuestion(
-            **{each.name: getattr(settings, each.name) for each in fields(TripletRules)},
+            **{field.name: getattr(settings, field.name) for field in fields(TripletRules)},
             uncapped=uncapped_words(settings.uncapped, settings.word_cap),
             counts=_counts(settings.counts),
         )
@@ -343,7 +343,7 @@ def report_selection(
     out: Path,
     selection: NaturalSelection | TripletSelection | MinimalPairSelection,
     number: int,
-    what: str,
+    item_name: str,
     reporter: Reporter,
 ) -> dict[str, list[dict[str, str]]]:
     """Write the certificate next to a table; report its value, and kept items that change.
@@ -354,8 +354,8 @@ def report_selection(
     certificate = selection.certificate
     certificate.save(Path(f"{out}.certificate.json"))
     reporter.say(
-        f"{out}: {quantity(number, what)}; objective {certificate.objective:.6f}, proven bound "
-        f"{certificate.bound:.6f} ({certificate.status})."
+        f"{out}: {quantity(number, item_name)}; objective {certificate.objective:.6f}, "
+        f"proven bound {certificate.bound:.6f} ({certificate.status})."
     )
-    changed = report_changes(selection.changed, what, reporter)
+    changed = report_changes(selection.changed, item_name, reporter)
     return {"changed": changed} if changed else {}

@@ -228,7 +228,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
 
     def needs(self) -> SentenceNeeds | None:
         """Numbers of sentences needed, by use; None where no study was asked about."""
-        names = (each.name for each in fields_of(type(self)) if each.panel == _STUDY)
+        names = (field.name for field in fields_of(type(self)) if field.panel == _STUDY)
         numbers = {name: getattr(self, name) for name in names}
         models = numbers.pop("for_models")
         if models is not None:
@@ -240,25 +240,25 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
     def work(self, reporter: Reporter) -> Outcome[tuple[Sentence, ...]]:
         """Find the sentences, and write them."""
         needs = self.needs()
-        found = self.settings.find(
+        result = self.settings.find(
             read_text(self.text, reporter, prose=self.settings.prose),
             None if self.vocabulary is None else Vocabulary.load(self.vocabulary),
             (read_sentences(path, prose=self.settings.prose) for path in self.exclude),
         )
-        selected, left_out = found.sentences, found.left_out
+        selected, left_out = result.sentences, result.left_out
         if not selected:
             reasons = "; ".join(f"{count:,} because {why}" for why, count in left_out.most_common())
             raise InputError(f"No sentence of {self.text} remains: {reasons}.")
         write_text(self.out, "".join(f"{sentence.text}\n" for sentence in selected))
         reporter.say(f"{self.out}: {quantity(len(selected), 'sentence')}.")
-        for line in found.lines(needs):
+        for line in result.lines(needs):
             reporter.say(line)
         facts: dict[str, object] = {"kept": len(selected), "left_out": dict(left_out)}
         if needs is None:
             return Outcome(selected, facts)
         facts["needed"] = {use: needed for use, *_, needed in needs.rows}
         header = ("natural sentences for", "model pairs or groups", "each", "needed")
-        shown = Table(header, needs.rows)
+        table = Table(header, needs.rows)
         too_few = needs.in_all - len(selected)
         if too_few > 0:
             reporter.say(
@@ -269,7 +269,7 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
             # The sentences were consumed, and a pipe cannot be read again
             piped = str(self.text) == "-"
             again = () if piped else read_sentences(self.text, prose=self.settings.prose)
-            for gain, reason, loosened_by in costs_of_rules(again, found.rules):
+            for gain, reason, loosened_by in costs_of_rules(again, result.rules):
                 if gain > 0:
                     reporter.say(f"  {gain:>+9,} excluded only because {reason} ({loosened_by})")
-        return Outcome(selected, facts, complete=too_few <= 0, shown=[shown])
+        return Outcome(selected, facts, complete=too_few <= 0, shown=[table])

@@ -281,12 +281,12 @@ class SimulateResponses(
         responses = self._answers(people, participants, progress)
         write_responses(self.out, responses)
         if self.questions is not None:
-            asked = read_questions(self.questions)
-            people_of = enumerate(dict.fromkeys(each.participant for each in responses), 1)
-            told = (
-                artificial_answers(asked, who, number=n, seed=self.seed) for n, who in people_of
+            questions = read_questions(self.questions)
+            people_of = enumerate(dict.fromkeys(response.participant for response in responses), 1)
+            answers = (
+                artificial_answers(questions, who, number=n, seed=self.seed) for n, who in people_of
             )
-            write_answers(questions_beside(self.out), [*chain.from_iterable(told)])
+            write_answers(questions_beside(self.out), [*chain.from_iterable(answers)])
         reporter.say(
             f"{self.out}: {quantity(len(responses), 'response')} of "
             f"{quantity(participants, 'artificial participant')} who follow {self.model} "

@@ -176,23 +176,25 @@ class Step(Generic[Value]):
 
     def __post_init__(self) -> None:
         """Check every field."""
-        for group, own in _by_group(type(self)).items():
+        for group, group_fields in _by_group(type(self)).items():
             holder: Any = getattr(self, group) if group else self
-            checked = {each.name: each.checked(getattr(holder, each.name)) for each in own}
+            checked = {
+                field.name: field.checked(getattr(holder, field.name)) for field in group_fields
+            }
             for name, value in ({group: replace(holder, **checked)} if group else checked).items():
                 object.__setattr__(self, name, value)
         self._move_contexts_to_models()
 
     def _move_contexts_to_models(self) -> None:
         """Add contexts to the specifications, which identify models in stores and workers."""
-        own = [field for field in fields_of(type(self)) if isinstance(field.note, Models)]
+        model_fields = [field for field in fields_of(type(self)) if isinstance(field.note, Models)]
         noted = (f.name for f in fields_of(type(self)) if isinstance(f.note, Contexts))
         name = next(noted, "")
         if not name or not getattr(self, name):
             return
         from contstim.models.specifications import with_contexts
 
-        values = {field.name: getattr(self, field.name) for field in own}
+        values = {field.name: getattr(self, field.name) for field in model_fields}
         texts = [text for value in values.values() for text in _each(value) if text is not None]
         moved = with_contexts(texts, getattr(self, name)) | {None: None}
         for key, value in values.items():
@@ -229,17 +231,17 @@ class Step(Generic[Value]):
     @classmethod
     def of(cls: type[_Step], values: Mapping[str, Any]) -> _Step:
         """The step with values by the names of its fields, those of groups among them."""
-        given: dict[str, Any] = {}
-        for group, own in _by_group(cls).items():
-            chosen = {e.name: e.checked(values[e.name]) for e in own if e.name in values}
+        values_by_field: dict[str, Any] = {}
+        for group, group_fields in _by_group(cls).items():
+            chosen = {e.name: e.checked(values[e.name]) for e in group_fields if e.name in values}
             if group:
                 default = getattr(cls, group, None)
                 if default is None:
                     chosen = {group: get_type_hints(cls)[group](**chosen)}
                 else:
                     chosen = {group: replace(default, **chosen)}
-            given |= chosen
-        return cls(**given)
+            values_by_field |= chosen
+        return cls(**values_by_field)
 
     def values(self) -> Iterator[tuple[Field, Any]]:
         """Every field with its value, those of groups among them."""
@@ -256,15 +258,21 @@ class Step(Generic[Value]):
             inside = [path for path in self.files_of_data() if path is not None]
         except InputError:  # they are not there yet
             inside = []
-        own = [
+        input_files = [
             path
             for field, value in self.values()
             if not isinstance(field.note, Aside | Writes) and not (inside and field.name == "data")
             for path in _paths(value)
         ]
         # A trained model for word frequencies has a file of counts next to it
-        counts = [path for path in map(counts_path, own) if path.exists()]
-        paths = (*inside, *own, *counts, *self.further_reads(), *model_files(self.specifications()))
+        counts = [path for path in map(counts_path, input_files) if path.exists()]
+        paths = (
+            *inside,
+            *input_files,
+            *counts,
+            *self.further_reads(),
+            *model_files(self.specifications()),
+        )
         return tuple(dict.fromkeys(path for path in paths if str(path) != "-"))
 
     def files_of_data(self) -> Iterable[Path | None]:
@@ -284,11 +292,11 @@ class Step(Generic[Value]):
         from contstim.models.specifications import parse_models
 
         texts = [
-            each
+            text
             for field, value in self.values()
             if isinstance(field.note, Models)
-            for each in _each(value)
-            if each is not None
+            for text in _each(value)
+            if text is not None
         ]
         return tuple(model.specification for model in parse_models(texts))
 
@@ -370,10 +378,10 @@ def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
     if path is not None:
         # Editable texts and models from the Hub may have been written during the work
         new = [
-            each
-            for each in step.reads()
-            if path_from(path.parent.resolve(), each.resolve()) not in inputs
-            or not {*step.writes()}.isdisjoint(each.parents)
+            file
+            for file in step.reads()
+            if path_from(path.parent.resolve(), file.resolve()) not in inputs
+            or not {*step.writes()}.isdisjoint(file.parents)
         ]
         Record.of(
             path,
@@ -411,31 +419,37 @@ def _check_inputs(step: Step[Any]) -> None:
 
 def fields_of(kind: type[Any]) -> tuple[Field, ...]:
     """The fields of a step or of a dataclass of settings that say something of themselves."""
-    made: Any = _fields_of  # mypy takes no class for hashable whose values may not be
-    own: tuple[Field, ...] = made(kind)
-    return own
+    cached_fields: Any = _fields_of  # mypy takes no class for hashable whose values may not be
+    step_fields: tuple[Field, ...] = cached_fields(kind)
+    return step_fields
 
 
 @cache
 def _fields_of(kind: Any) -> tuple[Field, ...]:
     hints = get_type_hints(kind, include_extras=True)
     left_out = getattr(kind, "leave_out", ())
-    found: list[Field] = []
-    for each in fields(kind):
-        hint, default = hints[each.name], each.default
+    noted_fields: list[Field] = []
+    for member in fields(kind):
+        hint, default = hints[member.name], member.default
         note = note_of(hint)
         if note is not None:
             panel = note.panel or getattr(kind, "PANEL", "")
-            found.append(Field(each.name, hint, note, default, "", panel))
+            noted_fields.append(Field(member.name, hint, note, default, "", panel))
         elif isinstance(hint, type) and is_dataclass(hint):
             for inner in fields_of(hint):
-                own = inner.default if default is MISSING else getattr(default, inner.name)
-                found.append(replace(inner, group=each.name, default=own))
-    return tuple(field for field in found if field.name not in left_out)
+                inner_default = (
+                    inner.default if default is MISSING else getattr(default, inner.name)
+                )
+                noted_fields.append(replace(inner, group=member.name, default=inner_default))
+    return tuple(field for field in noted_fields if field.name not in left_out)
 
 
 def variant(
-    base: type[_Step], name: str, page: str, leave_out: frozenset[str] = frozenset(), **given: Any
+    base: type[_Step],
+    name: str,
+    page: str,
+    leave_out: frozenset[str] = frozenset(),
+    **settings: Any,
 ) -> type[_Step]:
     """A step like another, about one kind of several, such as one platform.
 
@@ -444,15 +458,21 @@ def variant(
         name: words of the command.
         page: help of the command.
         leave_out: names of fields that are not asked for.
-        given: values of fields, or their types; of a type all of whose fields have defaults, these.
+        settings: values of fields, or their types; a type whose fields all have defaults means
+            these.
     """
-    for field, kind in given.items():
-        if isinstance(kind, type) and not any(_is_needed(each) for each in fields(kind)):
-            given[field] = kind()
-    types = {field: v if isinstance(v, type) else type(v) for field, v in given.items()}
-    values = {field: v for field, v in given.items() if not isinstance(v, type)}
+    for field, kind in settings.items():
+        if isinstance(kind, type) and not any(_is_needed(inner) for inner in fields(kind)):
+            settings[field] = kind()
+    types = {field: v if isinstance(v, type) else type(v) for field, v in settings.items()}
+    values = {field: v for field, v in settings.items() if not isinstance(v, type)}
     namespace = {"__doc__": page, "__annotations__": types, "leave_out": leave_out, **values}
-    return new_class(base.__name__, (base,), {"name": name}, lambda own: own.update(namespace))
+    return new_class(
+        base.__name__,
+        (base,),
+        {"name": name},
+        lambda body: body.update(namespace),
+    )
 
 
 def _is_needed(field: dataclasses.Field[Any]) -> bool:
@@ -478,7 +498,7 @@ def _by_group(kind: type[Any]) -> dict[str, list[Field]]:
 
 
 def _paths(value: Any) -> Iterator[Path]:
-    yield from (each for each in _each(value) if isinstance(each, Path))
+    yield from (entry for entry in _each(value) if isinstance(entry, Path))
 
 
 def _each(value: Any) -> tuple[Any, ...]:

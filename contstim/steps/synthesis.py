@@ -148,17 +148,17 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
         if self.out is not None:
             write_text(self.out, as_json + "\n")
         if not result.changed:
-            what, try_ = "on which these models disagree more", "another `seed`"
+            sought, try_ = "on which these models disagree more", "another `seed`"
             if search.nats and not symmetric:
-                what = f"with few new words that reaches {search.nats:g} nats"
+                sought = f"with few new words that reaches {search.nats:g} nats"
                 try_ = "a lower `enough`"
             reporter.say(
-                f"No result: there is no sentence {what}. Try {try_}, another sentence, more "
+                f"No result: there is no sentence {sought}. Try {try_}, another sentence, more "
                 "words, or fewer constraints."
             )
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
-        shown = [as_json] if self.as_json else [*_result_parts(result), f"Scoring rules: {rules}."]
-        return Outcome(result, facts, complete=bool(result.changed), shown=shown)
+        parts = [as_json] if self.as_json else [*_result_parts(result), f"Scoring rules: {rules}."]
+        return Outcome(result, facts, complete=bool(result.changed), shown=parts)
 
 
 def words_offered(
@@ -204,10 +204,10 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
         # Log-probabilities are models × sentences; a row of the table is a sentence. The first
         # climb scores model_2, which is to accept, before model_1.
         of_1, of_2 = zip(*result.log_probs, strict=True)
-        second, first, *others = climbs[0].start.log_probs.tolist()
+        second, first, *further = climbs[0].start.log_probs.tolist()
         model_1, model_2, *_ = names.values()
         rows = [
-            ("natural", result.natural, (first, second, *others)),
+            ("natural", result.natural, (first, second, *further)),
             (f"{model_1} rejects", result.sentence_1, of_1),
             (f"{model_2} rejects", result.sentence_2, of_2),
         ]

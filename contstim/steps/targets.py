@@ -50,10 +50,10 @@ def check_targets(step: Step[Any]) -> None:
     owners: dict[Path, str] = {}
 
     def claim(owner: str, path: Path) -> None:
-        other = owners.setdefault(identity(path), owner)
-        if other != owner:
+        first_owner = owners.setdefault(identity(path), owner)
+        if first_owner != owner:
             raise InputError(
-                f"{owner} and {other} must be different files, got {path} for both. Name "
+                f"{owner} and {first_owner} must be different files, got {path} for both. Name "
                 "another file."
             )
 

@@ -54,8 +54,8 @@ class TrainNgram(Step["Estimate"], name="train ngram", version=2):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DiscountWarning)
             trained = train_ngram(sentences, self.order, self.out, text=self.text)
-        for each in caught:
-            reporter.warn(str(each.message))
+        for warning in caught:
+            reporter.warn(str(warning.message))
         sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
         reporter.say(f"{self.out}: {' + '.join(sizes)} n-grams of order 1 to {self.order}.")
         # What the training itself recorded, for those who call it from Python
@@ -158,7 +158,7 @@ class TrainAcceptability(
 
         sentences = read_cola(self.data)
         files = [path for path in (self.data, *self.evaluate, self.annotations) if path is not None]
-        to_judge: list[tuple[Any, ...]] = [(each.name, read_cola(each)) for each in self.evaluate]
+        to_judge: list[tuple[Any, ...]] = [(path.name, read_cola(path)) for path in self.evaluate]
         if not to_judge:
             to_judge = [("kept apart", split_sentences(sentences, self.training)[1])]
         if self.annotations is not None:
@@ -178,7 +178,10 @@ class TrainAcceptability(
         folders = [training.out for training in done]
         loading = Loading(device=self.device, trust_remote_code=self.trust_remote_code)
         models = [load_classifier(str(f), name=f"classifier:{f}", loading=loading) for f in folders]
-        sets = [judge(name, some, models, *features) for name, some, *features in to_judge]
+        sets = [
+            judge(name, sentences_of_set, models, *features)
+            for name, sentences_of_set, *features in to_judge
+        ]
         findings = restart_findings(sets, models)
         facts, written = write_findings(
             findings,
@@ -189,14 +192,14 @@ class TrainAcceptability(
             base=self.base,
             seeds=[training.facts["settings"]["seed"] for training in done],
         )
-        left_out = {missing.sentence for each in sets for missing in each.left_out}
+        left_out = {missing.sentence for judged in sets for missing in judged.left_out}
         if left_out:
             reporter.say(f"Too long: {quantity(len(left_out), 'sentence')}; see left_out.csv.")
         reporter.say(f"Load a classifier as {models[0].name}; read {self.out / 'report.html'}.")
         tables = (findings.tables[name] for name in ("summary", "features"))
-        shown: list[str | Table] = ["Matthews correlation:"]
-        shown += [page_table(table) for table in tables if table]
-        return Outcome(findings, facts, writes=(*written, *folders), shown=shown)
+        parts: list[str | Table] = ["Matthews correlation:"]
+        parts += [page_table(table) for table in tables if table]
+        return Outcome(findings, facts, writes=(*written, *folders), shown=parts)
 
 
 def tell_training(reporter: Reporter, name: str, now: Progress) -> None:

@@ -173,12 +173,12 @@ class SearchTriplets(
             (p.model_1, p.model_2, p.triplets, _mean(p.controversiality), p.unchanged, p.failed)
             for p in results.pairs
         ]
-        shown = [Table(header, rows, texts=2)]
+        parts = [Table(header, rows, texts=2)]
         if triplets := results.triplets:
             flagged = flags_of(triplets, tags=question.tags)
             facts["figures"] = figures_of(triplets, flagged.share, flagged.table, question.nats)
-            shown.append(figures_table(facts["figures"]))
-        return Outcome(results, facts, complete=results.complete, shown=shown)
+            parts.append(figures_table(facts["figures"]))
+        return Outcome(results, facts, complete=results.complete, shown=parts)
 
     def _search(
         self,

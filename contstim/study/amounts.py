@@ -54,10 +54,10 @@ class StudyNumbers:
     """
 
     def __init__(self, study: Study) -> None:
-        made, search = study.step(MakeDesign), study.step(SearchTriplets)
+        make_design, search = study.step(MakeDesign), study.step(SearchTriplets)
         selection = study.step(SelectTriplets)
         pairs, minimal = study.step(SelectPairs), study.step(SelectMinimalPairs)
-        design = None if made is None else made.settings
+        design = None if make_design is None else make_design.settings
         self.models = len(study.models)
         self.searched_each = search.settings.per_pair if search else 0
         self.pairs_each = pairs.settings.per_pair if pairs else 0
@@ -73,8 +73,8 @@ class StudyNumbers:
         self.random_per_group = design.random_per_group if design else 0
         self.catch_per_group = design.catch_per_group if design else 0
         fillers = self.groups * (self.random_per_group + self.catch_per_group)
-        each = 3 if design and design.twins else 1  # trials of a triplet
-        of_items = each * self.selected + self.natural_pairs + self.minimal_pairs
+        trials_of_triplet = 3 if design and design.twins else 1
+        of_items = trials_of_triplet * self.selected + self.natural_pairs + self.minimal_pairs
         self.trials = of_items + fillers if self.groups else 0
         self.trials_each = -(-self.trials // self.groups) if self.groups else 0
         seconds = design.seconds_per_trial if design else SECONDS_PER_TRIAL
@@ -154,7 +154,7 @@ def check_numbers(study: Study, problems: Problems) -> None:
             f"{half} minimal pairs of each half cannot be dealt out evenly to {groups} groups: "
             f"choose per_pair = {2 * _next_multiple(half, groups)}, or groups that divide {half}.",
         )
-    for items, of_pairs, what, step in (
+    for items, of_pairs, item_name, step in (
         (study.step(SelectPairs), numbers.pairs_of, "natural pairs", 1),
         (selection or search, numbers.selected_of, "triplets", quantiles),
     ):
@@ -163,16 +163,16 @@ def check_numbers(study: Study, problems: Problems) -> None:
                 multiple = _next_multiple(number, step, groups)
                 problems.add(
                     key,
-                    f"{number} {what} of {whom} cannot be dealt out evenly to {groups} groups: "
-                    f"choose per_pair = {multiple}, or groups that divide {number}.",
+                    f"{number} {item_name} of {whom} cannot be dealt out evenly to {groups} "
+                    f"groups: choose per_pair = {multiple}, or groups that divide {number}.",
                 )
     if groups == numbers.groups and not problems.concern("triplets", "per_pair"):
-        most, needs = most_sentences(study), numbers.needs
-        if most is not None and needs is not None and most < needs.in_all:
+        maximum, needs = most_sentences(study), numbers.needs
+        if maximum is not None and needs is not None and maximum < needs.in_all:
             problems.add(
                 ("texts", "natural"),
-                f"holds {most:,} sentences at most, and the study needs {needs.in_all:,} natural "
-                "ones, so that none has to serve twice: give more text, or ask for less.",
+                f"holds {maximum:,} sentences at most, and the study needs {needs.in_all:,} "
+                "natural ones, so that none has to serve twice: give more text, or ask for less.",
             )
 
 
@@ -180,13 +180,13 @@ def _check_selection(
     study: Study, selection: SelectTriplets, numbers: StudyNumbers, problems: Problems
 ) -> None:
     """Check that the searches suffice for the selection, and that quantiles divide it."""
-    most, quantiles = numbers.searched_each, selection.settings.quantiles
+    n_searched, quantiles = numbers.searched_each, selection.settings.quantiles
     for key, whom, number in _numbers_of(study, selection, numbers.selected_of):
-        if number > most:
+        if number > n_searched:
             problems.add(
                 key,
-                f"{number} triplets of {whom} cannot be selected from {most}: raise per_pair under "
-                f"[triplets] to more than {number}.",
+                f"{number} triplets of {whom} cannot be selected from {n_searched}: raise per_pair "
+                f"under [triplets] to more than {number}.",
             )
         if quantiles and number % quantiles:
             multiple = _next_multiple(number, quantiles, numbers.groups)

@@ -54,8 +54,10 @@ def check_study(study: Study, sections: Sequence[Section], problems: Problems) -
     for stage in study.stages:
         with problems.of(stage.key):
             _check_stage(stage, study)
-    for claim, other in () if problems else conflicts(study):
-        message = f"{claim.owner} would write {claim.path}, which belongs to {other.owner}: name "
+    for claim, first_claim in () if problems else conflicts(study):
+        message = (
+            f"{claim.owner} would write {claim.path}, which belongs to {first_claim.owner}: name "
+        )
         problems.add(claim.key, f"{message}another path.")
 
 
@@ -64,21 +66,21 @@ def _check_files(study: Study, sections: Sequence[Section], problems: Problems) 
     texts: list[tuple[Key, str | None]]
     texts = [(("texts", name), getattr(study.texts, name)) for name in ("training", "natural")]
     texts += [(("models", model.name, "text"), model.own_text) for model in study.models]
-    named: list[tuple[Key, Any, Help]] = []
+    inputs: list[tuple[Key, Any, Help]] = []
     for key, text in texts:
         if text == "english":
             problems.add(key, "must be a file, or english:N, such as english:2000, got 'english'.")
         elif text and not embedded_text(text):
-            named.append((key, Path(text), _TEXT))
+            inputs.append((key, Path(text), _TEXT))
     for section in sections:
         for field in fields_of(section.step):
             note, value = field.note, section.values.get(field.name)
             values = value if isinstance(value, tuple) else (value,)
             # What Aside names is no input, except a folder such as that of a pilot
             if not isinstance(note, Writes) and not (isinstance(note, Aside) and not note.folder):
-                named += [((*section.key, field.name), each, note) for each in values]
+                inputs += [((*section.key, field.name), value, note) for value in values]
     written = {path for stage in study.stages for path in stage.writes}
-    for key, value, note in named:
+    for key, value, note in inputs:
         with problems.of(key):
             if note.content == "model names":
                 if value not in (None, *study.names):
@@ -119,11 +121,11 @@ def _check_stage(stage: StudyStage, study: Study) -> None:
     for path in stage.step.writes():
         if RESULTS not in path.parents or ".." in path.parts:
             raise InputError(f"writes {path}: name a path in {RESULTS}/.")
-    made = {path.as_posix() for each in study.stages for path in each.writes}
-    made |= {model.location for model in study.models}  # checked for themselves
+    written = {path.as_posix() for writer in study.stages for path in writer.writes}
+    written |= {model.location for model in study.models}  # checked for themselves
     for text in stage.step.specifications():
         model = parse_model(text, text)
-        if made.isdisjoint((model.location, relpath(model.location))):
+        if written.isdisjoint((model.location, relpath(model.location))):
             check_model(model, study.loading)
 
 

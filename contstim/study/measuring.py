@@ -51,8 +51,8 @@ def measure(
     times, problems = stored_times(), []
     deadline = monotonic() + seconds
     with TemporaryDirectory() as folder:
-        if supply is not None and supply.found is not None:
-            lines = "".join(f"{sentence.text}\n" for sentence in supply.found.sentences)
+        if supply is not None and supply.found_sentences is not None:
+            lines = "".join(f"{sentence.text}\n" for sentence in supply.found_sentences.sentences)
             write_text(f"{folder}/{study.files['sentences'].name}", lines)
             if supply.vocabulary is not None:
                 supply.vocabulary.save(f"{folder}/{study.files['vocabulary'].name}")
@@ -72,21 +72,21 @@ def measure(
             lines_read: SimpleQueue[str] = SimpleQueue()
             Thread(target=_read, args=(process.stdout, lines_read), daemon=True).start()
             try:
-                while (left := deadline - monotonic()) > 0:
-                    reporter.progress("measuring", seconds - left, seconds)
+                while (remaining := deadline - monotonic()) > 0:
+                    reporter.progress("measuring", seconds - remaining, seconds)
                     try:
-                        line = lines_read.get(timeout=min(_PULSE, left))
+                        line = lines_read.get(timeout=min(_PULSE, remaining))
                     except Empty:
                         continue
                     if not line:
                         break
-                    said = json.loads(line)
-                    if "problem" in said:
-                        problems.append(said["problem"])
-                    elif "context" in said:
-                        times.add_context(said["context"], said["facts"])
+                    message = json.loads(line)
+                    if "problem" in message:
+                        problems.append(message["problem"])
+                    elif "context" in message:
+                        times.add_context(message["context"], message["facts"])
                     else:
-                        times.add(said.pop("key"), **said)
+                        times.add(message.pop("key"), **message)
                 if process.poll():
                     problems.append(f"Measuring ended early, with status {process.returncode}.")
             finally:

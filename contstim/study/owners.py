@@ -43,9 +43,9 @@ def conflicts(study: Study) -> Iterator[tuple[Claim, Claim]]:
     for claim in _claims(study):
         path = identity(claim.path)
         around = (claimed[folder] for folder in (path, *path.parents) if folder in claimed)
-        other = next(around, inside.get(path))
-        if other is not None and other.owner != claim.owner:
-            yield claim, other
+        first_claim = next(around, inside.get(path))
+        if first_claim is not None and first_claim.owner != claim.owner:
+            yield claim, first_claim
         claimed.setdefault(path, claim)
         for folder in path.parents:
             inside.setdefault(folder, claim)

@@ -89,8 +89,8 @@ def write_page(
     elif isinstance(stopped, BaseException):
         stopped = str(stopped) if isinstance(stopped, ContstimError) else type(stopped).__name__
     text = _report(study, states, running, stopped, so_far).html()
-    before = PAGE.read_text("utf-8", errors="replace") if PAGE.is_file() else ""
-    if _WRITTEN.sub("", text) != _WRITTEN.sub("", before):
+    written = PAGE.read_text("utf-8", errors="replace") if PAGE.is_file() else ""
+    if _WRITTEN.sub("", text) != _WRITTEN.sub("", written):
         write_text(PAGE, text)
 
 
@@ -117,7 +117,7 @@ def correct_page(study: Study) -> None:
             return
     states = stage_states(study)
     with chdir(study.folder), suppress(InputError):
-        at = next((each.stage for each in states if begun_with(each.stage) is not None), None)
+        at = next((state.stage for state in states if begun_with(state.stage) is not None), None)
         write_page(study, states, at, "" if at is None else _KILLED)
 
 
@@ -146,7 +146,7 @@ def _report(
     notes = passages("contstim.study", "page.md.jinja", as_measured=measured)
     parts = [*_progress(study, states, running, stopped)]
     if running is None:
-        parts += _guarded(next_step(facts, all(each.state == "done" for each in states)))
+        parts += _guarded(next_step(facts, all(state.state == "done" for state in states)))
     if running is not None and so_far:
         parts += [Heading(f"What {running.name} has found so far"), *so_far]
     parts += [*_guarded(at_a_glance(facts)), Heading("What was done")]
@@ -154,9 +154,9 @@ def _report(
     for title, (section, kinds) in SECTIONS.items():
         if under := _guarded(section(facts)):
             earlier = [
-                each.stage.name
-                for each in states
-                if each.stage.kind in kinds and each.record is not None and each.state != "done"
+                state.stage.name
+                for state in states
+                if state.stage.kind in kinds and state.record is not None and state.state != "done"
             ]
             if earlier:
                 again = f"to be done again: {', '.join(earlier)}."
@@ -196,10 +196,10 @@ def _progress(
         )
     numbers = {name: sum(s.state == name for s in states) for name in _STATES}
     done = f"{numbers.pop('done'):,} of {quantity(len(states), 'stage')} done"
-    others = "".join(f", {number:,} {name}" for name, number in numbers.items() if number)
+    counts = "".join(f", {number:,} {name}" for name, number in numbers.items() if number)
     written = now().replace("T", " ").removesuffix("Z")
     about = f"Seed {study.seed}; contstim {__version__}; page written {written} UTC."
-    yield Paragraph(f"{done}{others}. {about}")
+    yield Paragraph(f"{done}{counts}. {about}")
 
 
 _STATES = ("done", "stale", "interrupted", "not done", "waits")
@@ -211,13 +211,13 @@ def _stages(
     """A row for each stage, and their warnings, each text once."""
     rows: list[tuple[Value, ...]] = []
     warnings: dict[str, list[str]] = {}
-    for each in states:
-        name, state, date, seconds, size, because = each.row
+    for stage_state in states:
+        name, state, date, seconds, size, because = stage_state.row
         if running is not None and running.name == name:
             state = "stopped" if stopped else "running"
-        shown: Value = state if state in ("done", "not done", "waits") else strong(state)
-        rows.append((name, shown, date, seconds, size, because))
-        for text in each.record.warnings if each.record is not None else ():
+        cell: Value = state if state in ("done", "not done", "waits") else strong(state)
+        rows.append((name, cell, date, seconds, size, because))
+        for text in stage_state.record.warnings if stage_state.record is not None else ():
             warnings.setdefault(text, []).append(name)
     header = ("stage", "state", "done (UTC)", "seconds", "size", "notes")
     table = Table(header, rows, texts=3, notes=1, is_wide=True)
@@ -241,17 +241,19 @@ def _guarded(parts: Iterator[Part]) -> list[Part]:
     except ContstimError as error:
         return [Paragraph(f"This part cannot be shown: {error}")]
     except _DAMAGED as error:
-        what = f"{type(error).__name__}: {error}"
-        return [Paragraph(f"This part cannot be shown: a file is not as it was written ({what}).")]
+        problem = f"{type(error).__name__}: {error}"
+        return [
+            Paragraph(f"This part cannot be shown: a file is not as it was written ({problem}).")
+        ]
 
 
 def _files(study: Study, states: Iterable[StageState]) -> Part:
     """A link to every file and folder of the study."""
-    stages = [each.stage for each in states]
+    stages = [state.stage for state in states]
     written = {path for stage in stages for path in stage.writes}
-    given = sorted({path for stage in stages for path in stage.reads})
+    inputs = sorted({path for stage in stages for path in stage.reads})
     names = [("the study", Path(study.path.name))]
-    names += [("given", path) for path in given if written.isdisjoint((path, *path.parents))]
+    names += [("given", path) for path in inputs if written.isdisjoint((path, *path.parents))]
     names += [(stage.name, path) for stage in stages for path in stage.writes]
     rows = [
         (name, link(path, path.as_posix()), size_text(size_of([path])))

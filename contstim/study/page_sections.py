@@ -104,8 +104,10 @@ def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
         figures.append(Path(f"{facts.out(MakeDesign)}.summary.png"))
     for figure in [path for path in figures if path.is_file()][:1]:
         yield from _picture(figure, "models and people" if verdict else "the experiment")
-    items: list[Any] = [*(facts.selected or facts.found or facts.pairs or facts.minimal_pairs)]
-    scores = None if facts.selected or facts.found else facts.scores
+    items: list[Any] = [
+        *(facts.selected or facts.found_triplets or facts.pairs or facts.minimal_pairs)
+    ]
+    scores = None if facts.selected or facts.found_triplets else facts.scores
     for item in [*dict.fromkeys([*_best(items, lambda _: 0.0), *items])][:3]:
         yield _item_table(item, scores)
 
@@ -148,9 +150,9 @@ def _materials(facts: StudyFacts) -> Iterator[Part]:
     texts, vocabulary = facts.study.texts, facts.path("vocabulary")
     words = facts.vocabulary.get("words", {})
     rows: list[tuple[Value, ...]] = []
-    own = (texts.training_text, texts.natural_text)
-    lines = [facts.record(path).get("sentences") if path else None for path in own]
-    for what, path, number in (
+    text_files = (texts.training_text, texts.natural_text)
+    lines = [facts.record(path).get("sentences") if path else None for path in text_files]
+    for label, path, number in (
         ("training text", texts.training_text, lines[0]),
         ("text for natural sentences", texts.natural_text, lines[1]),
         ("words that begin a sentence", vocabulary, words.get("initial")),
@@ -159,13 +161,13 @@ def _materials(facts: StudyFacts) -> Iterator[Part]:
     ):
         if path is not None:
             where = link(path) if path.exists() else path.name
-            rows.append((what, where, "" if number is None else f"{number:,}"))
+            rows.append((label, where, "" if number is None else f"{number:,}"))
     if rows:
         yield Table(("", "file", "number"), rows, texts=2)
 
 
 def _left_out(facts: StudyFacts) -> Iterator[Part]:
-    rows = [(what, why, f"{number:,}") for what, why, number in facts.left_out if number]
+    rows = [(label, why, f"{number:,}") for label, why, number in facts.left_out if number]
     if rows:
         yield Table(("", "because", "number"), rows, texts=2)
 
@@ -186,9 +188,9 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
     from contstim.reporting.stimuli_page import figures_table
 
     proofs: list[tuple[Value, ...]] = []
-    made: Sequence[Sequence[object]] = (facts.pairs, facts.selected, facts.minimal_pairs)
+    item_groups: Sequence[Sequence[object]] = (facts.pairs, facts.selected, facts.minimal_pairs)
     steps = (SelectPairs, SelectTriplets, SelectMinimalPairs)
-    for step, items in zip(steps, made, strict=True):
+    for step, items in zip(steps, item_groups, strict=True):
         path = facts.out(step)
         if path and (proof := facts.certificate(step)):
             numbers = [f"{proof[name]:,.4f}" for name in ("objective", "bound")]
@@ -202,9 +204,11 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
         title, room = "Minimal pairs by paradigm", "contstim.study.handing_on"
         parts = fill_template(room, "verdicts.md.jinja", facts=facts, title=title).parts
         yield Details(title, parts, is_open=True)
-    if facts.found:
+    if facts.found_triplets:
         means = {frozenset(row[:2]): f"{row[4]:.2f}" for row in facts.controversialities}
-        columns = {name: [f"{n:,}" for n in each] for name, each in facts.triplet_columns.items()}
+        columns = {
+            name: [f"{n:,}" for n in numbers] for name, numbers in facts.triplet_columns.items()
+        }
         of_these = " of the selected" * bool(facts.selected)
         columns[f"mean controversiality{of_these}"] = [
             means.get(frozenset(p), "–") for p in facts.model_pairs
@@ -224,15 +228,17 @@ def _numbers(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _items(facts: StudyFacts) -> Iterator[Part]:
-    found = facts.selected if facts.study.step(SelectTriplets) else facts.found
+    triplets = facts.selected if facts.study.step(SelectTriplets) else facts.found_triplets
     pairs = [pair for pair in facts.pairs if pair.controversial]
-    for what, items, value in (
-        ("Triplet", found, _words_kept),
+    for item_name, items, value in (
+        ("Triplet", triplets, _words_kept),
         ("Natural pair", pairs, _rank_difference),
         ("Minimal pair", facts.minimal_pairs, lambda _: 0.0),
     ):
         yield from _folded(
-            Details(f"{what}: {_rivals(best)}", [_item_table(best, facts.scores)], is_open=True)
+            Details(
+                f"{item_name}: {_rivals(best)}", [_item_table(best, facts.scores)], is_open=True
+            )
             for best in _best(items, value)
         )
 
@@ -246,9 +252,9 @@ def _item_table(item: Any, scores: ScoreTable | None) -> Table:
         return stimuli_table([item], scores)
     both, models = (item.good, item.bad), (item.model_1, item.model_2)
     values = [[getattr(item, f"log_prob_{s}_model_{n}") for n in (1, 2)] for s in ("good", "bad")]
-    own = ScoreTable(both, models, np.array(values))
-    marked = (dict.fromkeys(changed_positions(*each), "") for each in (both, both[::-1]))
-    return stimuli_table([pair_trial(item)], own, {item.trial_id: tuple(marked)})
+    table = ScoreTable(both, models, np.array(values))
+    marked = (dict.fromkeys(changed_positions(*versions), "") for versions in (both, both[::-1]))
+    return stimuli_table([pair_trial(item)], table, {item.trial_id: tuple(marked)})
 
 
 def _rivals(item: Any) -> str:
@@ -265,7 +271,9 @@ def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
 
 def _words_kept(triplet: Triplet) -> float:
     """Words that the synthetic sentences keep, as a negative number of new ones."""
-    return -sum(len(changed_positions(made, triplet.natural)) for made in triplet.sentences[1:])
+    return -sum(
+        len(changed_positions(synthetic, triplet.natural)) for synthetic in triplet.sentences[1:]
+    )
 
 
 def _rank_difference(pair: Pair) -> float:
@@ -276,8 +284,10 @@ def _rank_difference(pair: Pair) -> float:
 def _folded(groups: Iterator[Part]) -> Iterator[Part]:
     """The first few pairs of models open, all others below one line."""
     yield from islice(groups, _SHOWN)
-    if rest := list(groups):
-        yield Details(quantity(len(rest), "more pair of models", "more pairs of models"), rest)
+    if further := list(groups):
+        yield Details(
+            quantity(len(further), "more pair of models", "more pairs of models"), further
+        )
 
 
 def _reviews(facts: StudyFacts) -> Iterator[Part]:
@@ -294,12 +304,12 @@ def _reviews(facts: StudyFacts) -> Iterator[Part]:
 
 
 def _design(facts: StudyFacts) -> Iterator[Part]:
-    trials, made = facts.trials, facts.study.step(MakeDesign)
-    if not trials or not made:
+    trials, design = facts.trials, facts.study.step(MakeDesign)
+    if not trials or not design:
         return
     conditions = Counter(trial.condition for trial in trials)
     longest = max(Counter(trial.group for trial in trials).values())
-    minutes = longest * made.settings.seconds_per_trial / 60
+    minutes = longest * design.settings.seconds_per_trial / 60
     rows = [
         ("groups of participants", f"{facts.groups:,}"),
         ("trials for each participant", f"{longest:,}"),
@@ -312,10 +322,10 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
         changes = [(item["item_id"], item["rule"], item["key"]) for item in changed]
         title = f"{quantity(len(changed), 'trial')} that nobody rejected changed after the review"
         yield Details(title, [Table(("trial", "rule", "key"), changes, texts=3)])
-    picture = Path(f"{made.out}.summary.png")
+    picture = Path(f"{design.out}.summary.png")
     yield from _picture(picture, "trials by group, sources, and balance")
-    summary = link(Path(f"{made.out}.summary.md"), "the summary of the design")
-    yield Paragraph((link(made.out, "All trials"), "; ", summary, "."))
+    summary = link(Path(f"{design.out}.summary.md"), "the summary of the design")
+    yield Paragraph((link(design.out, "All trials"), "; ", summary, "."))
 
 
 def _picture(path: Path, alternative: str) -> Iterator[Part]:
@@ -327,7 +337,7 @@ def _participant(facts: StudyFacts) -> Iterator[Part]:
     exports = [step.out for step in facts.study.steps(ExportTrials) if step.out.is_dir()]
     # Beside an archive for JATOS, the page that is packed in it lies in a folder of its own
     folders = {path: path / "page" if (path / "page").is_dir() else path for path in exports}
-    page = next((each for each in folders.values() if (each / "labels.csv").is_file()), None)
+    page = next((folder for folder in folders.values() if (folder / "labels.csv").is_file()), None)
     if page is not None and facts.trials:
         table = read_table(page / "labels.csv")
         labels = dict(zip(table["name"], table["text"], strict=True))
@@ -379,10 +389,10 @@ def _people(facts: StudyFacts) -> Iterator[Part]:
     if not facts.analysis:
         return
     people, left_out = facts.analysis.get("participants"), facts.analysis.get("left_out", {})
-    said = (
+    numbers = (
         f"{quantity(people, 'participant')}, {len(left_out) or 'none'} left out." if people else ""
     )
-    yield Paragraph((link(report, "The whole report"), f" has all figures and tests. {said}"))
+    yield Paragraph((link(report, "The whole report"), f" has all figures and tests. {numbers}"))
     if models.is_file():
         yield accuracies(models)
 

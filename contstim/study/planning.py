@@ -43,7 +43,7 @@ from contstim.study.amounts import StudyNumbers
 from contstim.study.measuring import measure as measure_study
 from contstim.study.measuring import stored_times
 from contstim.study.states import stage_states
-from contstim.study.supply import lacking, natural_supply, too_few
+from contstim.study.supply import count_missing, natural_supply, too_few
 from contstim.study.times import TimeEstimates
 from contstim.wording import quantity
 from contstim.words.vocabulary import Vocabulary
@@ -128,9 +128,9 @@ class StudyPlan:
         return tuple(stage.stage for stage in self.stages if stage.basis == "unknown")
 
     @property
-    def lacking(self) -> int:
+    def missing_sentences(self) -> int:
         """Number of natural sentences that are lacking; 0 where that is not known."""
-        return lacking(self.numbers, self.supply)
+        return count_missing(self.numbers, self.supply)
 
     def to_frame(self) -> DataFrame:
         """The stages as a table of pandas, a row each and a column a field of `StagePlan`."""
@@ -156,7 +156,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
     states = stage_states(study)
     with chdir(study.folder):
         numbers, supply = StudyNumbers(study), None
-        stages = [each.stage for each in states if each.state != "done"]
+        stages = [state.stage for state in states if state.state != "done"]
         undone = {type(stage.step) for stage in stages}
         unwritten = {path for stage in stages for path in stage.writes}
         cautions: list[str] = []
@@ -168,7 +168,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         measured = stored_times()
         estimates = TimeEstimates(study, numbers, n_natural, measured)
         times = estimates.of_stages(states)
-        if measure and estimates.lacking(states):
+        if measure and estimates.needs_measurement(states):
             measured, problems = measure_study(
                 study, supply, began + _IN_ALL - monotonic(), reporter
             )
@@ -177,9 +177,9 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         amounts, plans = _amounts(study, numbers), []
         for state, time in zip(states, times, strict=True):
             amount = amounts.get(type(state.stage.step), "")
-            what = f"{state.stage.about}: {amount}" if amount else state.stage.about
-            known = (time.shortest, time.longest, time.basis, time.reason)
-            plans.append(StagePlan(state.stage.name, state.state, what, state.because, *known))
+            work = f"{state.stage.about}: {amount}" if amount else state.stage.about
+            estimate = (time.shortest, time.longest, time.basis, time.reason)
+            plans.append(StagePlan(state.stage.name, state.state, work, state.because, *estimate))
         # Files of stages that a run does again say nothing about what it will find
         has_scores = SelectPairs in undone and study.files.get("scores") not in unwritten
         admissible = _admissible(study) if has_scores else ()
@@ -194,8 +194,8 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
             *cautions,
         ]
         tests = _tests(study, numbers)
-    told = tuple(dict.fromkeys(cautions))
-    return StudyPlan(tuple(plans), numbers, supply, admissible, tests, told)
+    unique_cautions = tuple(dict.fromkeys(cautions))
+    return StudyPlan(tuple(plans), numbers, supply, admissible, tests, unique_cautions)
 
 
 def _contexts(study: Study, measured: Times) -> Iterator[str]:
@@ -228,8 +228,8 @@ def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
         return ()
     log_probs = np.stack([scores.column(name) for name in names], axis=1)
     table = ScoreTable(None, names, log_probs)
-    (whole,) = strata(table, NaturalQuestion(agreeing=pairs.settings.agreeing))
-    numbers = whole.admissible().tolist()
+    (stratum,) = strata(table, NaturalQuestion(agreeing=pairs.settings.agreeing))
+    numbers = stratum.admissible().tolist()
     return tuple((*pair, n) for pair, n in zip(permutations(names, 2), numbers, strict=True))
 
 
@@ -343,14 +343,16 @@ def _tests(study: Study, numbers: StudyNumbers) -> str:
     if not groups or numbers.models < 2:
         return ""
     family, needed = over_groups(study, groups), "[power] says how many people and items to take."
-    each = "Each measure on each kind of trials has"
+    subject = "Each measure on each kind of trials has"
     if settings.units == "participants":
-        return f"{each} {quantity(family.tests, 'test')} of participants: {needed} {THESE_ITEMS}"
+        return f"{subject} {quantity(family.tests, 'test')} of participants: {needed} {THESE_ITEMS}"
     if settings.units == "crossed" or (settings.units == "auto" and family.hopeless):
         why = "" if settings.units == "crossed" else f" {crossed_instead(groups)}"
-        return f"{each} {quantity(family.tests, 'crossed test')} of people and items: {needed}{why}"
+        return (
+            f"{subject} {quantity(family.tests, 'crossed test')} of people and items: {needed}{why}"
+        )
     limits = family.caution("groups", settings.fdr) or (
         f"A single one can be significant: the smallest p-value that it can have is "
         f"{family.smallest:.3g}, and the tests share a false-discovery rate of {settings.fdr:g}."
     )
-    return f"{each} {quantity(family.tests, 'test')} of {quantity(groups, 'group')}. {limits}"
+    return f"{subject} {quantity(family.tests, 'test')} of {quantity(groups, 'group')}. {limits}"

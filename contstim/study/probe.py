@@ -86,7 +86,7 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
     undone = [state.stage.step for state in states if state.state != "done"]
     for step in undone:
         if isinstance(step, TrainNetwork):
-            with _told(step.out.name):
+            with _report_problems(step.out.name):
                 _probe_training(step, folder)
     search = next((step for step in undone if isinstance(step, SearchTriplets)), None)
     natural = "sentences" in study.files and _path(study.files["sentences"], folder)
@@ -98,7 +98,7 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
         if model.training is None or all(file.exists() for file in model.files)
     ]
     for specification in dict.fromkeys((*there, *searcher.judges)):
-        with _told(specification):
+        with _report_problems(specification):
             searcher.inspect(specification)
     if search is not None and natural:
         searcher.search(there, deadline)
@@ -114,16 +114,18 @@ def _embedded(study: Study) -> list[Sentence]:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _report_problems(task: str) -> Iterator[None]:
     try:
         yield
     except ContstimError as error:
-        problem(f"{what}: {error}")
+        problem(f"{task}: {error}")
 
 
 def _path(path: Path, folder: Path) -> Path | None:
     """A file of the study, or the one that stands in for it; None if there is neither."""
-    return next((each for each in (path, folder / path.name) if each.is_file()), None)
+    return next(
+        (candidate for candidate in (path, folder / path.name) if candidate.is_file()), None
+    )
 
 
 def _probe_training(step: TrainNetwork, folder: Path) -> None:
@@ -196,9 +198,9 @@ class _Searcher:
 
     def _score(self, specification: str, scorer: Scorer) -> dict[Sentence, float]:
         """Score sentences for a moment, and return what they scored."""
-        some = self._sentences[:_SENTENCES]
-        reasons = scorer.unscorable(some)
-        scorable = [s for s, why in zip(some, reasons, strict=True) if why is None]
+        sample = self._sentences[:_SENTENCES]
+        reasons = scorer.unscorable(sample)
+        scorable = [s for s, why in zip(sample, reasons, strict=True) if why is None]
         if not scorable:
             raise ContstimError(f"it can score no natural sentence: {reasons[0]}")
         scorer.scores(scorable[:1])  # warms up
@@ -238,7 +240,7 @@ class _Searcher:
             for number, pair in enumerate(by_kind):
                 now = perf_counter()
                 until = now + (deadline - now) / (len(by_kind) - number)
-                with _told(" and ".join(pair)):
+                with _report_problems(" and ".join(pair)):
                     self._search(pair, TripletStore(store), until)
 
     def _search(self, pair: ModelPair, store: TripletStore, until: float) -> None:

@@ -65,8 +65,8 @@ class Problems:
         """
         # Settings speak of options, which are keys here
         text = _OPTION.sub(lambda option: option[1].replace("-", "_"), text)
-        named = ((*key, name) for name in _FIELD.findall(text))
-        key = next((each for each in named if each in self._lines), key)
+        field_keys = ((*key, name) for name in _FIELD.findall(text))
+        key = next((field_key for field_key in field_keys if field_key in self._lines), key)
         line = line_of(self._lines, key) or 0
         self._told.add((line, self._show(key), _FIELD.sub(r"\1", text)))
 
@@ -85,9 +85,9 @@ class Problems:
         except ContstimError as error:
             self.add(key, str(error))
 
-    def refuse_unknown(self, table: Key, keys: Iterable[str], known: Iterable[str]) -> None:
+    def refuse_unknown(self, table: Key, keys: Iterable[str], known_keys: Iterable[str]) -> None:
         """Add a problem for each unknown key of a table, with the most similar known key."""
-        names = list(known)
+        names = list(known_keys)
         for key in keys:
             renamed = _RENAMED.get(".".join((*table, key)))
             if renamed and key not in names:
@@ -97,15 +97,15 @@ class Problems:
                 remedy = (
                     f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names))}."
                 )
-                what = "key" if table else "section"
-                self.add((*table, key), f"there is no such {what}; {remedy}")
+                kind = "key" if table else "section"
+                self.add((*table, key), f"there is no such {kind}; {remedy}")
 
     def has_table(self, key: Key, value: object) -> bool:
         """True if the value of a key is a table; a problem if it is not."""
         is_table = isinstance(value, dict)
         if not is_table:
-            place = ".".join(key)
-            self.add(key, f"{value!r} is not a section: write [{place}] and keys below it.")
+            header = ".".join(key)
+            self.add(key, f"{value!r} is not a section: write [{header}] and keys below it.")
         return is_table
 
     def refuse_null_characters(self, value: object, key: Key = ()) -> None:
@@ -122,7 +122,7 @@ class Problems:
 
     def concern(self, *key: str) -> bool:
         """True if there is a problem of a section or key, from which others may only follow."""
-        return any(told.startswith(self._show(key)) for _, told, _ in self._told)
+        return any(name.startswith(self._show(key)) for _, name, _ in self._told)
 
     def raise_any(self) -> None:
         """Refuse the file if there is any problem.

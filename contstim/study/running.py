@@ -205,10 +205,10 @@ def _take_archived(texts: Sequence[Path]) -> None:
 def _alone() -> Iterator[None]:
     """Keep other processes from running the same study at the same time."""
     check_links()  # before the lock, which is the first file that is written
-    with file_lock(LOCK, f"process {os.getpid()}") as other:
-        if other is not None:
+    with file_lock(LOCK, f"process {os.getpid()}") as holder:
+        if holder is not None:
             raise InputError(
-                f"This study is being run already, by {other or 'another process'}. Wait until "
+                f"This study is being run already, by {holder or 'another process'}. Wait until "
                 "that has ended, or stop it."
             )
         yield

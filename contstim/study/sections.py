@@ -47,16 +47,16 @@ def read_sections(tables: Mapping[str, Any], problems: Problems) -> list[Section
         problems: collects problems.
     """
     commands = section_commands()
-    found: list[tuple[Key, Any]] = []
+    keyed_tables: list[tuple[Key, Any]] = []
     for word, table in tables.items():
         second = [key[1] for key in commands if len(key) == 2 and key[0] == word]
         if (word,) in commands:
-            found.append(((word,), table))
+            keyed_tables.append(((word,), table))
         elif second and problems.has_table((word,), table):
             problems.refuse_unknown((word,), table, second)
-            found += [((word, name), table[name]) for name in table if name in second]
+            keyed_tables += [((word, name), table[name]) for name in table if name in second]
     sections = []
-    for key, table in found:
+    for key, table in keyed_tables:
         name = commands[key]
         step = step_named(name)
         rows = table if isinstance(table, list) and table else [table]
@@ -64,8 +64,12 @@ def read_sections(tables: Mapping[str, Any], problems: Problems) -> list[Section
             problems.add(key, f"is not a section with options: write [{'.'.join(key)}] and keys.")
             continue
         for number, row in enumerate(rows, start=1):
-            own, named = (key, name) if row is table else ((*key, str(number)), f"{name} {number}")
-            sections.append(Section(named, own, step, read_values(step, row, own, problems)))
+            row_key, section_name = (
+                (key, name) if row is table else ((*key, str(number)), f"{name} {number}")
+            )
+            sections.append(
+                Section(section_name, row_key, step, read_values(step, row, row_key, problems))
+            )
     return sections
 
 
@@ -90,7 +94,7 @@ def read_values(
     fields = {field.name: field for field in fields_of(kind)}
     problems.refuse_unknown(key, table, (*fields, *further))
     values = {}
-    for name in (each for each in table if each in fields and each not in {*further}):
+    for name in (n for n in table if n in fields and n not in {*further}):
         value = fields[name].as_list(table[name])
         try:
             # JSON, whose strict rules are those of TOML: "10" is not a number, a list is a tuple

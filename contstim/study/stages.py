@@ -56,8 +56,8 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
     keys = [section.key for section in sections]
     stages.sort(key=lambda stage: (*keys, stage.key).index(stage.key))
     kinds = {kind for draft in wiring.drafts for kind in (*draft.reads, *draft.writes)}
-    found = {kind: wiring.find(kind, Step, by_default=False) for kind in sorted(kinds)}
-    files = {kind: values[0] for kind, values in found.items() if len(values) == 1}
+    paths_of_kind = {kind: wiring.find(kind, Step, by_default=False) for kind in sorted(kinds)}
+    files = {kind: values[0] for kind, values in paths_of_kind.items() if len(values) == 1}
     ordered = _sort_stages([*_texts_and_models(study, sections), *stages])
     return replace(study, stages=ordered, files=files)
 
@@ -131,12 +131,12 @@ def _draft(section: Section, choice: int = 0, *, is_first: bool = True) -> _Draf
     outputs: dict[str, Path] = {}
     writes: dict[str, Path] = {}
     for field in fields:
-        note, named = field.note, section.values.get(field.name)
+        note, given_path = field.note, section.values.get(field.name)
         kind = note.kind_of(choice)
         if isinstance(note, Writes):
             path = note.path_of(step.name, choice) if note.name or not outputs else ""
-            if named or (path and not note.when):
-                outputs[field.name] = named or path_inside(RESULTS, path)
+            if given_path or (path and not note.when):
+                outputs[field.name] = given_path or path_inside(RESULTS, path)
                 writes |= {kind: outputs[field.name] / note.part} if kind else {}
         elif kind:
             reads.add(kind)
@@ -171,9 +171,9 @@ class _Wiring:
         self.drafts = [_draft(section) for section in sections if not _list_alternatives(section)]
         for section in sections:
             kinds = _list_alternatives(section)
-            found = [n for n, kind in enumerate(kinds) if self.find(kind, section.step)]
-            self.drafts += [_draft(section, n, is_first=n == found[0]) for n in found]
-            if kinds and not found:
+            choices = [n for n, kind in enumerate(kinds) if self.find(kind, section.step)]
+            self.drafts += [_draft(section, n, is_first=n == choices[0]) for n in choices]
+            if kinds and not choices:
                 listed = ", ".join(kinds)
                 problems.add(section.key, f"no section writes any of {listed}: name a file.")
 
@@ -202,7 +202,7 @@ class _Wiring:
             return [self._supplied[kind]]
         names = step_names()
         earlier = names[: names.index(reader.name)] if is_setting else names
-        named = [
+        values = [
             value
             for section in self._sections
             for field in fields_of(section.step)
@@ -210,15 +210,15 @@ class _Wiring:
             if field.note.kind == kind and isinstance(field.note, Reads) is not is_setting
             if (value := section.values.get(field.name))
         ]
-        if named or not by_default:
-            return [*dict.fromkeys(named)]
+        if values or not by_default:
+            return [*dict.fromkeys(values)]
         return self._add_default(kind)
 
     def _add_default(self, kind: str) -> list[Path]:
         """Add the stage that writes a kind if its step needs no section; return its path."""
         for step in filter(None, map(step_named, BY_DEFAULT)):
             empty = Section(step.name, (step.name,), step, {})
-            section = next((each for each in self._sections if each.step is step), empty)
+            section = next((section for section in self._sections if section.step is step), empty)
             needed = [field.note for field in fields_of(step) if field.default is MISSING]
             needed = [note for note in needed if note.kind and not isinstance(note, Writes)]
             for choice in range(max(len(note.kinds) for note in needed)):
@@ -244,18 +244,18 @@ class _Wiring:
                 values[name] = value
                 if field.note.kind and not isinstance(field.note, Reads | Models):
                     settings.append(name)
-        if lacking := [n for n, f in fields.items() if f.default is MISSING and n not in values]:
-            raise InputError(" ".join(f"`{name}` is missing." for name in lacking))
-        named = {model.name: model.text for model in study.models}
+        if missing := [n for n, f in fields.items() if f.default is MISSING and n not in values]:
+            raise InputError(" ".join(f"`{name}` is missing." for name in missing))
+        model_texts = {model.name: model.text for model in study.models}
         for name in (
             name for name in draft.section.values if isinstance(fields[name].note, Models)
         ):
             texts = values[name]
             several = isinstance(texts, tuple)
             values[name] = (
-                tuple(named.get(text, text) for text in texts)
+                tuple(model_texts.get(text, text) for text in texts)
                 if several
-                else named.get(texts, texts)
+                else model_texts.get(texts, texts)
             )
         text = values.get("text")
         if text is not None and study.is_prose(text):
@@ -295,14 +295,14 @@ class _Wiring:
             return None if field.name in step.own else self._given.get(field.name)
         if kind == "models" and draft.section.values.get("scores"):  # given in place of models
             return None
-        found = self.find(kind, step, is_setting=not isinstance(note, Reads | Models))
-        if len(found) > 1:
-            paths = ", ".join(map(str, found))
+        candidates = self.find(kind, step, is_setting=not isinstance(note, Reads | Models))
+        if len(candidates) > 1:
+            paths = ", ".join(map(str, candidates))
             raise InputError(f"`{field.name}` must name one of several files of {kind}: {paths}.")
-        if not found and field.default is MISSING:
-            lacking = "[texts] names no" if kind in self._supplied else "no section writes"
-            raise InputError(f"`{field.name}` must name a file, because {lacking} {kind}.")
-        return found[0] if found else None
+        if not candidates and field.default is MISSING:
+            reason = "[texts] names no" if kind in self._supplied else "no section writes"
+            raise InputError(f"`{field.name}` must name a file, because {reason} {kind}.")
+        return candidates[0] if candidates else None
 
 
 def _count_planned_participants(sections: Sequence[Section]) -> int | None:
@@ -326,10 +326,10 @@ def _sort_stages(stages: Sequence[StudyStage]) -> tuple[StudyStage, ...]:
     def take(stage: StudyStage) -> None:
         if stage.name not in begun:
             begun.add(stage.name)
-            for read, (other, path) in product(stage.reads, written):
+            for read, (writer, path) in product(stage.reads, written):
                 overlap = read.is_relative_to(path) or path.is_relative_to(read)
-                if overlap and other.name not in begun:
-                    take(other)
+                if overlap and writer.name not in begun:
+                    take(writer)
             ordered[stage.name] = stage
 
     for stage in stages:

@@ -78,14 +78,14 @@ def stage_states(study: Study) -> list[StageState]:
         unsettled: dict[Path, str] = {}  # what a stage writes that is not done → its name
         for stage in study.stages:
             state = examine(stage)
-            read = (path for each in stage.reads for path in (each, *each.parents))
-            before = sorted({unsettled[path] for path in read if path in unsettled})
+            read = (path for read_path in stage.reads for path in (read_path, *read_path.parents))
+            waits_for = sorted({unsettled[path] for path in read if path in unsettled})
             if state.state == "interrupted" and holder is not None:
                 # A run goes from stage to stage: it is at the first that has begun
                 state, holder = replace(state, state="running", reasons=(holder,)), None
-            elif state.state == "done" and before:
+            elif state.state == "done" and waits_for:
                 # Whether it will be stale shows when those before it have been done
-                state = replace(state, state="waits", reasons=(f"{', '.join(before)} first",))
+                state = replace(state, state="waits", reasons=(f"{', '.join(waits_for)} first",))
             states.append(state)
             if state.state != "done":
                 unsettled |= dict.fromkeys(stage.writes, stage.name)
@@ -108,7 +108,7 @@ def examine(stage: StudyStage) -> StageState:
         path = stage.step.record_path()
         damaged = path is not None and path.exists() and Record.from_file(path) is None
         return state_of(stage, "not done", (f"{path} cannot be read",) if damaged else ())
-    before = {
+    basis = {
         "options": record.options,
         "inputs": {_name(Path(n)): v for n, v in from_here(record, record.inputs).items()},
         "version": record.step_version,
@@ -119,7 +119,7 @@ def examine(stage: StudyStage) -> StageState:
         from_here(record, record.outputs),
     )
     reasons = (
-        *_changes(stage, basis_of(stage), before),
+        *_changes(stage, basis_of(stage), basis),
         *(f"{name} is missing" for name, checked in written.items() if not checked),
     )
     edited = [name for name, checked in written.items() if checked not in ("", recorded.get(name))]
@@ -177,10 +177,10 @@ def begun_with(stage: StudyStage) -> dict[str, Any] | None:
         return {}
 
 
-def from_here(record: Record, named: Mapping[str, str]) -> dict[str, str]:
+def from_here(record: Record, checksums: Mapping[str, str]) -> dict[str, str]:
     """Checksums by names from the current folder, which a record has from its own."""
     folder = record.path.parent
-    return {Path(os.path.normpath(folder / name)).as_posix(): v for name, v in named.items()}
+    return {Path(os.path.normpath(folder / name)).as_posix(): v for name, v in checksums.items()}
 
 
 def _name(path: Path) -> str:
@@ -195,42 +195,44 @@ def _checksums(paths: Iterable[Path], texts: Sequence[Path] = ()) -> dict[str, s
         paths: files and folders.
         texts: files in the folders that do not count, because they are the user's to edit.
     """
-    found = {}
+    checksums = {}
     for path in paths:
-        own = [text.relative_to(path).as_posix() for text in texts if text.is_relative_to(path)]
-        found[_name(path)] = checksum(path, own) if path.exists() else ""
-    return found
+        ignored = [text.relative_to(path).as_posix() for text in texts if text.is_relative_to(path)]
+        checksums[_name(path)] = checksum(path, ignored) if path.exists() else ""
+    return checksums
 
 
-def _changes(stage: StudyStage, now: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:
+def _changes(
+    stage: StudyStage, now: Mapping[str, Any], earlier: Mapping[str, Any]
+) -> Iterator[str]:
     """Why a stage would be done otherwise now than it was, or had begun."""
     defaults = {field.name: field.default for field in fields_of(type(stage.step))}
-    for name in dict.fromkeys((*before["options"], *now["options"])):
-        old, new = (each["options"].get(name, defaults.get(name)) for each in (before, now))
+    for name in dict.fromkeys((*earlier["options"], *now["options"])):
+        old, new = (basis["options"].get(name, defaults.get(name)) for basis in (earlier, now))
         if name == "models" and isinstance(old, list) and isinstance(new, list):
             yield from (f"without the model {model}" for model in old if model not in new)
             yield from (f"with the model {model}" for model in new if model not in old)
             if old != new and {*old} == {*new}:
                 yield "the order of models"
         elif old != new:
-            yield f"{name.replace('_', ' ')}: {_shown(old)} → {_shown(new)}"
-    old, new = before["inputs"], now["inputs"]
+            yield f"{name.replace('_', ' ')}: {_format_value(old)} → {_format_value(new)}"
+    old, new = earlier["inputs"], now["inputs"]
     differing = [name for name, checked in new.items() if old.get(name, "") != checked]
-    for what, names in (
+    for change, names in (
         ("changed", [name for name in differing if new[name]]),
         ("missing", [name for name in differing if not new[name]]),
         ("no longer read", [name for name in old if name not in new]),
     ):
         if names:
-            yield f"{what}: {join_names(names, 3)}"
-    if before["version"] != now["version"]:
+            yield f"{change}: {join_names(names, 3)}"
+    if earlier["version"] != now["version"]:
         yield "this version of contstim computes other results"
     for name, commit in now["commits"].items():
-        if before["commits"].get(name) != commit:
-            yield f"{name} {before['commits'].get(name, '(none)')} → {commit}"
+        if earlier["commits"].get(name) != commit:
+            yield f"{name} {earlier['commits'].get(name, '(none)')} → {commit}"
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     if value is None:
         return "(none)"
     as_json = json.dumps(value, ensure_ascii=False, default=str)

@@ -194,8 +194,8 @@ class Study:
         loaded = {parse_model(text, text).location for text in step.specifications()}
         models = [model for model in self.models if model.location in loaded]
         # Models that sections train, such as a judge of sentences
-        others = sorted(loaded - {model.location for model in models})
-        paths = (Path(relpath(location)) for location in others)
+        locations = sorted(loaded - {model.location for model in models})
+        paths = (Path(relpath(location)) for location in locations)
         written = (path for path in paths if RESULTS in path.parents)
         return (*(file for model in models for file in model.files), *written)
 

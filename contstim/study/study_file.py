@@ -124,9 +124,9 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     texts = TextsSection(**read_values(TextsSection, inner["texts"], ("texts",), problems))
     loading = Loading(**read_values(Loading, inner["loading"], ("loading",), problems))
     models = _models(inner["models"], texts, seed, problems)
-    asked = _questions(tables.get("questions", []), problems)
+    questions = _questions(tables.get("questions", []), problems)
     name = str(title) or Path.cwd().name
-    study = Study(path, name, seed, texts, models, loading, asked)
+    study = Study(path, name, seed, texts, models, loading, questions)
     sections = read_sections(tables, problems)
     study = with_stages(study, sections, problems)
     check_study(study, sections, problems)
@@ -141,15 +141,15 @@ def _questions(rows: Any, problems: Problems) -> tuple[dict[str, str], ...]:
         problems.add(("questions",), "write [[questions]] and keys below it for each question.")
         return ()
     yes = {True: "yes", False: "no"}
-    asked = tuple(
+    questions = tuple(
         {key: yes[v] if isinstance(v, bool) else str(v) for key, v in row.items()} for row in rows
     )
-    for number, row in enumerate(asked, 1):
-        known = (*COLUMNS, *filter(FURTHER_COLUMN.fullmatch, row))
-        problems.refuse_unknown(("questions", str(number)), row, known)
-    for at, column, problem in questions_of(asked)[1]:
+    for number, row in enumerate(questions, 1):
+        known_columns = (*COLUMNS, *filter(FURTHER_COLUMN.fullmatch, row))
+        problems.refuse_unknown(("questions", str(number)), row, known_columns)
+    for at, column, problem in questions_of(questions)[1]:
         problems.add(("questions", str(at + 1), column), problem)
-    return asked
+    return questions
 
 
 def _models(
@@ -162,8 +162,8 @@ def _models(
             model = _model(name, value, tables, problems)
             if model is not None:
                 # Names and specifications, one by one, so that a message has its line
-                (named,) = parse_models([model.text])
-                if named.name != name:
+                (parsed,) = parse_models([model.text])
+                if parsed.name != name:
                     problems.add(key, f"{name!r} is not a name for a model: leave out ':' and '/'.")
                 else:
                     trained = isinstance(value, dict) and "train" in value
@@ -176,12 +176,12 @@ def _models(
     for model in models:
         # Some file systems ignore case
         if model.training is not None:
-            other = paths.setdefault(_place(model.name, "").lower(), model.name)
-            if other != model.name:
+            first_name = paths.setdefault(_place(model.name, "").lower(), model.name)
+            if first_name != model.name:
                 problems.add(
                     ("models", model.name),
-                    f"{other!r} and {model.name!r} would be trained in one place: choose names "
-                    "that differ in more than blanks, dashes and capitals.",
+                    f"{first_name!r} and {model.name!r} would be trained in one place: choose "
+                    "names that differ in more than blanks, dashes and capitals.",
                 )
     return tuple(models)
 
@@ -221,8 +221,8 @@ def _model(
     else:
         kind = value.get("train")
         if not isinstance(kind, str) or kind not in KINDS:
-            known = f"must be one of {', '.join(KINDS)}, got {kind!r}."
-            problems.add((*key, "train"), f'{known} Or name a model: {{ model = "hf:gpt2" }}.')
+            problem = f"must be one of {', '.join(KINDS)}, got {kind!r}."
+            problems.add((*key, "train"), f'{problem} Or name a model: {{ model = "hf:gpt2" }}.')
             return None
         base = _place(name, kind)
     specification = with_ending(base, rule, transform)
@@ -244,9 +244,9 @@ def _trained(
     options = {name: value for name, value in table.items() if name not in ("out", "prose")}
     values = read_values(step, options, key, problems, ("train", "text", *_ENDINGS))
     embedded = embedded_text(texts.training if own_text is None else own_text)
-    given = {"seed": seed, "text": text or TRAINING, "out": Path(model.location)}
-    given["prose"] = texts.prose and not embedded
-    training: Any = step.of(given | values)
+    derived = {"seed": seed, "text": text or TRAINING, "out": Path(model.location)}
+    derived["prose"] = texts.prose and not embedded
+    training: Any = step.of(derived | values)
     return replace(model, training=training, own_text=own_text)
 
 
@@ -261,7 +261,7 @@ def _specification_of(name: str, tables: Mapping[str, Any]) -> str:
 
 def _place(name: str, kind: str) -> str:
     """The specification of a model that the study trains, without rule and transform."""
-    place = path_inside(RESULTS / "models", name.replace(" ", "-")).as_posix()
+    path = path_inside(RESULTS / "models", name.replace(" ", "-")).as_posix()
     if kind == "ngram":
-        return f"kenlm:{place}.arpa"
-    return f"{kind if kind in get_args(RecurrentKind) else 'hf'}:{place}"
+        return f"kenlm:{path}.arpa"
+    return f"{kind if kind in get_args(RecurrentKind) else 'hf'}:{path}"

@@ -45,7 +45,7 @@ class NaturalSupply:
     number: int
     place: Path
     in_text: int | None
-    found: FoundSentences | None = None
+    found_sentences: FoundSentences | None = None
     may_be_fewer: bool = False
     vocabulary: Vocabulary | None = None
 
@@ -75,16 +75,16 @@ def natural_supply(
             texts are too long to be read in time.
     """
     natural: Path | None = study.files.get("sentences")
-    steps = [each.stage.step for each in states if each.state != "done"]
+    steps = [state.stage.step for state in states if state.state != "done"]
     step = next((e for e in steps if isinstance(e, FindSentences) and e.out == natural), None)
     if step is None:
         if natural is None or not is_file(natural):
             return None
-        records = [each.record for each in states if natural in each.stage.writes]
+        records = [state.record for state in states if natural in state.stage.writes]
         facts = records[0].facts if records and records[0] is not None else {}
         in_text = facts["kept"] + sum(facts["left_out"].values()) if "left_out" in facts else None
         return NaturalSupply(len({*read_stimuli(natural)}), natural, in_text)
-    unwritten = {each.out: each for each in steps if isinstance(each, GenerateSentences)}
+    unwritten = {step.out: step for step in steps if isinstance(step, GenerateSentences)}
 
     def read(path: Path, *, prose: bool) -> Iterable[Sentence] | None:
         """The sentences of a text; None where another stage has yet to write it."""
@@ -100,7 +100,7 @@ def natural_supply(
         return None
     exclude = (read(path, prose=step.settings.prose) or () for path in step.exclude)
     vocabulary, may_be_fewer = None, False
-    makers = {each.out: each for each in steps if isinstance(each, MakeVocabulary)}
+    makers = {step.out: step for step in steps if isinstance(step, MakeVocabulary)}
     if step.vocabulary in makers:
         making = makers[step.vocabulary]
         text_of_words = (
@@ -115,10 +115,10 @@ def natural_supply(
         )
     elif step.vocabulary is not None:
         vocabulary = Vocabulary.load(step.vocabulary)
-    found = step.settings.find(text, vocabulary, exclude)
-    number, in_text = len(found.sentences), found.in_text
+    result = step.settings.find(text, vocabulary, exclude)
+    number, in_text = len(result.sentences), result.in_text
     words = vocabulary if step.vocabulary in makers else None
-    return NaturalSupply(number, step.text, in_text, found, may_be_fewer, words)
+    return NaturalSupply(number, step.text, in_text, result, may_be_fewer, words)
 
 
 def _until(deadline: float, path: Path, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
@@ -131,7 +131,7 @@ def _until(deadline: float, path: Path, sentences: Iterable[Sentence]) -> Iterat
         yield sentence
 
 
-def lacking(numbers: StudyNumbers, supply: NaturalSupply | None) -> int:
+def count_missing(numbers: StudyNumbers, supply: NaturalSupply | None) -> int:
     """Number of natural sentences that a study lacks; 0 where it is not known."""
     needs = numbers.needs
     return 0 if needs is None or supply is None else max(needs.in_all - supply.number, 0)
@@ -139,17 +139,17 @@ def lacking(numbers: StudyNumbers, supply: NaturalSupply | None) -> int:
 
 def too_few(numbers: StudyNumbers, supply: NaturalSupply | None) -> Iterator[str]:
     """Caution where there are fewer natural sentences than the study needs: what to do."""
-    lacks = lacking(numbers, supply)
+    lacks = count_missing(numbers, supply)
     if not lacks or supply is None or numbers.needs is None:
         return
-    more = f"give {lacks:,} more"
+    remedy = f"give {lacks:,} more"
     if supply.in_text is not None:
-        more = "give more text"
+        remedy = "give more text"
         if supply.number:
             in_all = supply.in_text * numbers.needs.in_all / supply.number
-            more += f" (of this kind about {float(f'{in_all:.2g}'):,.0f} sentences in all)"
+            remedy += f" (of this kind about {float(f'{in_all:.2g}'):,.0f} sentences in all)"
     yield (
         f"The study needs {numbers.needs.in_all:,} natural sentences, each of which serves once, "
-        f"and {supply.place} has {supply.number:,}: {more}, loosen [sentences] or enlarge "
+        f"and {supply.place} has {supply.number:,}: {remedy}, loosen [sentences] or enlarge "
         "[vocabulary], or ask for less."
     )

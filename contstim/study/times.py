@@ -115,7 +115,7 @@ class TimeEstimates:
         done = StageTime("done", 0.0, 0.0)
         return [done if s.state == "done" else self.of_stage(s.stage) for s in states]
 
-    def lacking(self, states: Iterable[StageState]) -> bool:
+    def needs_measurement(self, states: Iterable[StageState]) -> bool:
         """True if a measurement could say more of stages that are not done."""
         for state in states:
             step = state.stage.step
@@ -227,9 +227,9 @@ class TimeEstimates:
             fast = slow = measured.seconds / measured.rows
         else:  # the slower network decides
             fast, slow = map(max, zip(*map(self._row, networks), strict=True))
-        fewest, most = _ROWS[len(networks)]
+        fewest, largest = _ROWS[len(networks)]
         low = max(fewest * fast, measured.seconds)
-        return low, max(most * slow, 2 * low)
+        return low, max(largest * slow, 2 * low)
 
     def _searched(self, question: SearchQuestion, one: StudyModel, two: StudyModel) -> MeasuredTime:
         names = one.specification, two.specification

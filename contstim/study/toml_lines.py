@@ -32,18 +32,18 @@ def lines_of_keys(text: str) -> dict[Key, int]:
     position, line, counted = 0, 1, 0
     while position < len(text):
         header = _HEADER.match(text, position)
-        named = header or _ASSIGNMENT.match(text, position)
-        if named:
+        match = header or _ASSIGNMENT.match(text, position)
+        if match:
             # To the name itself: the white space before it may hold empty lines
-            line, counted = line + text.count("\n", counted, named.start(1)), named.start(1)
-            names = _parts(named[1])
+            line, counted = line + text.count("\n", counted, match.start(1)), match.start(1)
+            names = _parts(match[1])
             table, key = (names, names) if header else (table, (*table, *names))
             lines.setdefault(key, line)
             if header and "[[" in header[0]:
                 numbers[names] += 1
                 table = (*names, str(numbers[names]))
                 lines[table] = line
-            position = named.end()
+            position = match.end()
             if not header:
                 position = _end_of_value(text, position)
                 continue

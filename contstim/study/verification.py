@@ -134,16 +134,16 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
         now[name] = checksum(name, to_edit.get(name, ())) if Path(name).exists() else ""
         reporter.progress("checking", done, len(names))
     files = [*_Chain(folder, records, now).checked(), *remarks]
-    known = {*map(Path, now), *(folder / remark.path for remark in remarks)}
-    files += _unrecorded(folder, visible, known)
+    recorded = {*map(Path, now), *(folder / remark.path for remark in remarks)}
+    files += _unrecorded(folder, visible, recorded)
     manifest = read_manifest(folder)
     if manifest is not None:
         by_path = {file.path: file for file in files}
         for file in _archived(folder, manifest):
-            before = by_path[file.path].state if file.path in by_path else FileState.UNRECORDED
+            state = by_path[file.path].state if file.path in by_path else FileState.UNRECORDED
             differs = file.state is not FileState.HOLDS
             # Where both hold, the record says more
-            if before is FileState.UNRECORDED or (before in _FINE and differs):
+            if state is FileState.UNRECORDED or (state in _FINE and differs):
                 by_path[file.path] = file
         files = [*by_path.values()]
     elif any((folder / name).exists() for name in (ARCHIVED, ENVIRONMENT)):
@@ -155,14 +155,14 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
 
 
 def _unrecorded(
-    folder: Path, visible: Iterable[Path], known: Collection[Path]
+    folder: Path, visible: Iterable[Path], recorded: Collection[Path]
 ) -> Iterator[CheckedFile]:
     """Files that no record names, but for those that are never recorded."""
     for path in visible:
         never = is_record(path) or path.name == STUDY_FILE or path.name.startswith(STORE.name)
         never |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
         never |= path == folder / MANIFEST
-        if not never and {path, *path.parents}.isdisjoint(known):
+        if not never and {path, *path.parents}.isdisjoint(recorded):
             sentence = "no record tells how it came about."
             yield CheckedFile(path_from(folder, path), FileState.UNRECORDED, sentence)
 
@@ -197,12 +197,12 @@ def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
 
 def _done_again(folder: Path, now: Mapping[str, str]) -> dict[str, bool]:
     """Results of a study that stand in its archive, too, and whether they are the same."""
-    again, archived = (f"{(folder / each).as_posix()}/" for each in (RESULTS, ARCHIVED))
+    again, archived = (f"{(folder / name).as_posix()}/" for name in (RESULTS, ARCHIVED))
     return {
-        path_from(folder, Path(name)): now[name] == before
+        path_from(folder, Path(name)): now[name] == archived_checksum
         for name in now
         if name.startswith(again) and not name.endswith(".certificate.json")
-        if now[name] and (before := now.get(archived + name.removeprefix(again)))
+        if now[name] and (archived_checksum := now.get(archived + name.removeprefix(again)))
     }
 
 
@@ -292,13 +292,13 @@ class _Chain:
         return join_names(dict.fromkeys(self._short(n) for r in records for n in r.outputs), 4)
 
     def _state(self, name: str) -> tuple[FileState, str]:
-        claims, made = self._claims[name], self._outputs(self._readers[name])
+        claims, outputs = self._claims[name], self._outputs(self._readers[name])
         if not self._now[name]:
             if claims:
                 return FileState.MISSING, f"{_when(claims[-1])} wrote it, and it is gone."
-            return FileState.MISSING, f"not there; it was used for {made}."
+            return FileState.MISSING, f"not there; it was used for {outputs}."
         if not claims:
-            return FileState.GIVEN, f"no command of this folder wrote it; used for {made}."
+            return FileState.GIVEN, f"no command of this folder wrote it; used for {outputs}."
         maker = self._maker(name)
         if maker is None:
             return FileState.EDITED, self._edited(name, claims[-1])
@@ -314,12 +314,12 @@ class _Chain:
 
     def _edited(self, name: str, last: Record) -> str:
         is_folder, now = Path(name).is_dir(), self._now[name]
-        what = "a file in it was changed, added or removed" if is_folder else "changed"
-        text = f"{what} since {_when(last)} wrote it, by hand or by another program."
+        change = "a file in it was changed, added or removed" if is_folder else "changed"
+        text = f"{change} since {_when(last)} wrote it, by hand or by another program."
         # Two files may just have changed places
-        for other, claims in self._claims.items():
-            if other != name and any(record.outputs[other] == now for record in claims):
-                text += f" It has the content with which {self._short(other)} was written."
+        for other_name, claims in self._claims.items():
+            if other_name != name and any(record.outputs[other_name] == now for record in claims):
+                text += f" It has the content with which {self._short(other_name)} was written."
                 break
         if used := [record for record in self._readers[name] if record.inputs[name] == now]:
             text += f" As it is now, it was used for {self._outputs(used)}."
@@ -336,14 +336,18 @@ class _Chain:
         maker = self._maker(name)
         if maker is None:
             return ""
-        for read, before in maker.inputs.items():
+        for read, checksum_read in maker.inputs.items():
             if read == name or not self._now[read]:
                 continue  # what is missing is named for itself
-            other, short = self._maker(read), self._short(read)
-            if self._now[read] != before:
-                since = f"{_when(other)} wrote it anew" if other else "that has changed since"
+            maker_of_read, short = self._maker(read), self._short(read)
+            if self._now[read] != checksum_read:
+                since = (
+                    f"{_when(maker_of_read)} wrote it anew"
+                    if maker_of_read
+                    else "that has changed since"
+                )
                 return f"made of an earlier {short} by {_when(maker)}; {since}."
-            if other and self._why_stale(read):
+            if maker_of_read and self._why_stale(read):
                 return f"made of {short}, which is stale itself, by {_when(maker)}."
         for model, commit in maker.commits.items():
             cached = hub_commit(model)  # empty where this machine does not have the model
@@ -381,9 +385,9 @@ def summary(check: FolderCheck) -> str:
     files, again = quantity(len(check.files), "file"), check.done_again
     looked_at = f"{len(check.wrong):,} of {files} must be looked at"
     text = f"{looked_at if check.wrong else 'everything holds'} ({counts})."
-    if others := [name for name, same in again.items() if not same]:
+    if differing := [name for name, is_same in again.items() if not is_same]:
         text += f" Of {len(again):,} results done again these are not as in {ARCHIVED}: "
-        text += f"{join_names(others)}."
+        text += f"{join_names(differing)}."
     elif again:
         text += f" {quantity(len(again), 'result')} done again and {ARCHIVED} agree."
     return text

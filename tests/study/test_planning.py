@@ -163,14 +163,14 @@ def test_the_sentences_of_a_text_are_those_that_a_run_finds(study: Path) -> None
     )
     supply = plan(study, measure=False).supply
     assert supply is not None
-    assert (supply.number, supply.in_text, supply.found) == (n_run, n_text, None)
+    assert (supply.number, supply.in_text, supply.found_sentences) == (n_run, n_text, None)
     shutil.rmtree(study / "results")
     supply = plan(study, measure=False).supply
     assert supply is not None
-    assert supply.found is not None
+    assert supply.found_sentences is not None
     assert (supply.number, supply.in_text, supply.place) == (n_run, n_text, Path("more.txt"))
     assert not supply.may_be_fewer
-    lines = [*supply.found.lines(StudyNumbers(read_study(study)).needs)]
+    lines = [*supply.found_sentences.lines(StudyNumbers(read_study(study)).needs)]
     assert [lines[n].split()[0] for n in (0, -1)] == [f"{n_text:,}", f"{n_run:,}"]
     assert {line.rsplit(": ", 1)[1] for line in lines} == {"enough"}
 
@@ -222,7 +222,7 @@ def test_sentences_that_lack_are_counted(study: Path) -> None:
     assert planned.numbers.needs is not None
     assert planned.numbers.needs.in_all == 4 + 6 + 15
     assert planned.supply is not None
-    assert (planned.supply.number, planned.lacking) == (23, 2)
+    assert (planned.supply.number, planned.missing_sentences) == (23, 2)
     assert any("2 more" in caution for caution in planned.cautions)
 
 
@@ -233,7 +233,8 @@ def test_too_short_a_text_is_told_by_a_plan_and_by_a_run_that_stops(study: Path)
     (study / "more.txt").write_text("\n".join((*natural, *longer)), "utf-8")
     planned = plan(study, measure=False)
     assert planned.supply is not None
-    assert (planned.supply.number, planned.supply.in_text, planned.lacking) == (9, 99, 25 - 9)
+    assert (planned.supply.number, planned.supply.in_text) == (9, 99)
+    assert planned.missing_sentences == 25 - 9
     assert any(
         "needs 25 natural" in caution and "more.txt has 9" in caution
         for caution in planned.cautions

@@ -33,7 +33,7 @@ class SearchProgress:
         self._reporter, self._expected = reporter, expected
         self._running: defaultdict[ModelPair, list[float]] = defaultdict(list)
         self._ended: Mapping[ModelPair, int] = {}
-        self._wanted: Mapping[ModelPair, int] = {}
+        self._n_needed: Mapping[ModelPair, int] = {}
         self._costs: dict[ModelPair, float] = {}
         self._reported = 0.0
 
@@ -46,15 +46,15 @@ class SearchProgress:
         if self._running[pair]:
             self._running[pair].pop(0)
 
-    def report(self, ended: Mapping[ModelPair, int], wanted: Mapping[ModelPair, int]) -> None:
+    def report(self, ended: Mapping[ModelPair, int], n_needed: Mapping[ModelPair, int]) -> None:
         """Report the progress.
 
         Args:
             ended: number of completed triplets of each pair.
-            wanted: number of triplets that each pair needs.
+            n_needed: number of triplets that each pair needs.
         """
-        self._ended, self._wanted = ended, wanted
-        self._costs = costs_of(wanted, self._expected)
+        self._ended, self._n_needed = ended, n_needed
+        self._costs = costs_of(n_needed, self._expected)
         self._report()
 
     def tick(self) -> None:
@@ -64,10 +64,10 @@ class SearchProgress:
 
     def _report(self) -> None:
         now = self._reported = monotonic()
-        ended, total = sum(self._ended.values()), sum(self._wanted.values())
-        work = sum(self._costs[pair] * number for pair, number in self._wanted.items())
+        ended, total = sum(self._ended.values()), sum(self._n_needed.values())
+        work = sum(self._costs[pair] * number for pair, number in self._n_needed.items())
         done = 0.0
-        for pair, number in self._wanted.items():
+        for pair, number in self._n_needed.items():
             # A running search counts less than 1, however long it runs
             parts = (now - began for began in self._running[pair])
             running = sum(elapsed / (elapsed + self._costs[pair]) for elapsed in parts)
@@ -86,13 +86,13 @@ def costs_of(
 
     The default for an unknown pair is the mean of pairs that share a model with it, else of all.
     """
-    known = {pair: seconds for pair in pairs if (seconds := expected(pair))}
+    seconds_of = {pair: seconds for pair in pairs if (seconds := expected(pair))}
     of_model: defaultdict[str, list[float]] = defaultdict(list)
-    for pair, seconds in known.items():
+    for pair, seconds in seconds_of.items():
         for model in pair:
             of_model[model].append(seconds)
     costs = {}
     for pair in pairs:
-        similar = [*of_model[pair[0]], *of_model[pair[1]]] or [*known.values()]
-        costs[pair] = known.get(pair) or (fmean(similar) if similar else _DEFAULT_SECONDS)
+        similar = [*of_model[pair[0]], *of_model[pair[1]]] or [*seconds_of.values()]
+        costs[pair] = seconds_of.get(pair) or (fmean(similar) if similar else _DEFAULT_SECONDS)
     return costs

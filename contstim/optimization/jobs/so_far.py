@@ -120,7 +120,7 @@ def so_far(
         for triplet in _triplets(results)
     ]
     if triplets:
-        shown = triplets[:_SHOWN]
-        limit = "" if len(shown) == len(triplets) else f" (the first {len(shown):,} are shown)"
+        first = triplets[:_SHOWN]
+        limit = "" if len(first) == len(triplets) else f" (the first {len(first):,} are shown)"
         heading = f"{quantity(len(triplets), 'triplet')} so far{limit}"
-        yield Details(heading, [stimuli_table([triplet]) for triplet in shown], is_open=True)
+        yield Details(heading, [stimuli_table([triplet]) for triplet in first], is_open=True)

@@ -96,10 +96,10 @@ def shared_words(models: tuple[str, ...], words: tuple[Vocabulary | None, ...]) 
     Raises:
         VocabularyError: if no word may start a sentence, or none may follow another.
     """
-    first, *others = [v for v in words if v is not None] or [default_vocabulary(())]
+    first, *further = [v for v in words if v is not None] or [default_vocabulary(())]
     for role, words_of_role in (
-        ("start a sentence", [set(v.initial) for v in (first, *others)]),
-        ("follow another", [set(v.inner) for v in (first, *others)]),
+        ("start a sentence", [set(v.initial) for v in (first, *further)]),
+        ("follow another", [set(v.inner) for v in (first, *further)]),
     ):
         if not set.intersection(*words_of_role):
             raise VocabularyError(
@@ -107,8 +107,8 @@ def shared_words(models: tuple[str, ...], words: tuple[Vocabulary | None, ...]) 
                 f"{'both' if len(models) == 2 else 'all of'} {' and '.join(models)}. Give a "
                 f"vocabulary in the models' language and case."
             )
-    for other in others:
-        first = first.intersect(other)
+    for vocabulary in further:
+        first = first.intersect(vocabulary)
     return first
 
 
@@ -256,8 +256,12 @@ class TripletTask(WorkerTask[SearchContext]):
             raise
         reason, few_changes = triplet.equality_note, self.question.few_changes
         if few_changes is not None and not triplet.distinct:
-            most = {s.reject: max((p.drop for p in s.frontier), default=0.0) for s in syntheses}
-            nats = ", ".join(f"{drop:.1f} where {name} rejects" for name, drop in most.items())
+            largest_drops = {
+                s.reject: max((p.drop for p in s.frontier), default=0.0) for s in syntheses
+            }
+            nats = ", ".join(
+                f"{drop:.1f} where {name} rejects" for name, drop in largest_drops.items()
+            )
             reason = f"few new words do not reach {few_changes.enough:g} nats: {nats}"
         return Outcome(
             "found",

@@ -159,11 +159,11 @@ def _walks(
         one, two = (profiles[model].convention.fingerprint for model in pair)
         walk = natural_walk(question.seed, (one, two), sentences, vocabulary)
         first = [*islice(walk, question.per_pair)]
-        if lacking := question.per_pair - len(first):
+        if n_missing := question.per_pair - len(first):
             raise InputError(
                 f"Too few natural sentences: {' × '.join(pair)} needs {question.per_pair:,}, and "
                 f"both models know all words of {len(first):,} of the {len({*sentences}):,} given. "
-                f"Give at least {lacking:,} more, or lower `per_pair`."
+                f"Give at least {n_missing:,} more, or lower `per_pair`."
             )
         walks[pair] = chain(first, walk)
     return walks
@@ -185,10 +185,10 @@ def _inspect(
     for model in models:
         convention = profiles[model].convention
         convention.require_log_probability(model, NEEDS_LOG_PROBABILITIES)
-        other = model_of_fingerprint.setdefault(convention.fingerprint, model)
-        if other != model:
+        first_name = model_of_fingerprint.setdefault(convention.fingerprint, model)
+        if first_name != model:
             raise ModelError(
-                f"{model} and {other} are the same model: they can never disagree. Leave one of "
-                f"them out."
+                f"{model} and {first_name} are the same model: they can never disagree. "
+                "Leave one of them out."
             )
     return {model: profiles[model] for model in models}

@@ -129,15 +129,15 @@ def same_frequency(frequencies: WordFrequencies, margin: float) -> Constraint:
     return Constraint("same_frequency", find_allowed)
 
 
-def max_changes(most: int) -> Constraint:
-    """Allow at most `most` new words; the natural sentence's words may always return."""
+def max_changes(maximum: int) -> Constraint:
+    """Allow at most `maximum` new words; the natural sentence's words may always return."""
 
     def find_allowed(
         natural: Sentence, sentence: Sentence, position: int, words: tuple[str, ...]
     ) -> BoolArray:
         # If the other positions have the maximum of new words, only the natural word is allowed
         pairs = enumerate(zip(natural.words, sentence.words, strict=True))
-        if sum(new != old for i, (old, new) in pairs if i != position) < most:
+        if sum(new != old for i, (old, new) in pairs if i != position) < maximum:
             return np.ones(len(words), np.bool_)
         return np.array([word == natural.words[position] for word in words], np.bool_)
 

@@ -259,10 +259,10 @@ class SentenceSearchSettings(SearchSettings):
         """
         if self.fluency is None:
             return None
-        named, floor = model_and_number("fluency", self.fluency, "kenlm:trigram.arpa:-60")
-        if named is None:
+        model, floor = model_and_number("fluency", self.fluency, "kenlm:trigram.arpa:-60")
+        if model is None:
             raise InputError(f"fluency {self.fluency!r} names no model.")
-        return named, floor
+        return model, floor
 
     def constraints(self, natural: Sentence, *, every_fix: bool) -> tuple[Constraint, ...]:
         """Return the constraints, with the words of `allow`; see `SearchSettings.constraints`."""

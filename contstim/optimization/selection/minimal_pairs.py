@@ -135,16 +135,16 @@ class _Candidates:
         wrong, right = np.array(list(permutations(range(len(scores.models)), 2))).T
         verdicts = self._verdicts(question.floor)
         differ = (verdicts[:, wrong] < 0) & (verdicts[:, right] > 0)
-        kept = self._kept_places(differ)
+        kept_cells = self._kept_cells(differ)
         if review is not None:
             allowed = differ & ~self._shows(review.rejected_words)[:, None]
-            for row, group in kept.values():
+            for row, group in kept_cells.values():
                 allowed[row, group] = True
             differ = allowed
         self._group, self._row = np.nonzero(differ.T)
         self.kept = {
             name: int(np.flatnonzero((self._row == row) & (self._group == group))[0])
-            for name, (row, group) in kept.items()
+            for name, (row, group) in kept_cells.items()
         }
         self.costs = -self._value(question.objective, wrong[self._group], right[self._group])
         self._names, paradigm = np.unique([p.paradigm for p in scores.pairs], return_inverse=True)
@@ -152,26 +152,28 @@ class _Candidates:
         need, n_cells = question.per_pair // 2, len(self.groups) * len(self._names)
         self._cap = question.per_paradigm or need
         sizes = np.bincount(self._cell, minlength=n_cells).clip(max=self._cap)
-        most = self._most(sizes.reshape(-1, len(self._names)), need)
-        self._sizes, self.even_share = sizes, int(most.max())
+        group_limits = self._group_limits(sizes.reshape(-1, len(self._names)), need)
+        self._sizes, self.even_share = sizes, int(group_limits.max())
         order = np.lexsort((self.costs, self._cell))
         in_order = self._cell[order]
         # Place of a candidate in its cell by cost, less the number that may be needed
         self._order = np.empty_like(order)
         self._order[order] = np.arange(len(order)) - np.searchsorted(in_order, in_order)
-        self._order -= np.repeat(most, len(self._names))[self._cell]
+        self._order -= np.repeat(group_limits, len(self._names))[self._cell]
         self._order[[*self.kept.values()]] = -1
 
-    def _kept_places(self, differ: BoolArray) -> dict[str, tuple[int, int]]:
+    def _kept_cells(self, differ: BoolArray) -> dict[str, tuple[int, int]]:
         """Find row and half of each kept item on which the models differ; sets `lost`."""
         self._all_kept = (
             [] if self._review is None else self._review.kept_items(ItemKind.MINIMAL_PAIR)
         )
-        items = {name: item for kept in self._all_kept for name, item in kept.items()}
+        items = {
+            name: item for items_of_file in self._all_kept for name, item in items_of_file.items()
+        }
         pairs = self._scores.pairs if items else ()
         rows = {(pair.good, pair.bad): row for row, pair in enumerate(pairs)}
         groups = {models: number for number, models in enumerate(self.groups)}
-        places, lost = {}, []
+        cells, lost = {}, []
         for name, item in items.items():
             row = rows.get((item.sentence_1, item.sentence_2))
             group = groups.get((item.model_1, item.model_2))
@@ -182,9 +184,9 @@ class _Candidates:
                 key = "" if self._question.floor is None else "floor"
                 lost.append(ChangedItem(name, rule, key))
             else:
-                places[name] = (row, group)
+                cells[name] = (row, group)
         self.lost = tuple(lost)
-        return places
+        return cells
 
     def _shows(self, words: Collection[tuple[str, ...]]) -> BoolArray:
         """Return whether minimal pairs have a sentence of certain words, (n_pairs,)."""
@@ -201,9 +203,9 @@ class _Candidates:
 
         n_groups, n_candidates = len(self.groups), len(self.costs)
         names, keys, upper, of_pairs = self._rules()
-        every = eye_array(len(names), format="csr")
-        own = every[self._group] + every[n_groups + self._cell]
-        rules = csr_array(own + of_pairs[self._row]).T.tocsc()
+        identity = eye_array(len(names), format="csr")
+        of_candidates = identity[self._group] + identity[n_groups + self._cell]
+        rules = csr_array(of_candidates + of_pairs[self._row]).T.tocsc()
         # Columns of levels: 1 only if a cell has as many candidates
         cells = np.flatnonzero(self._sizes)
         levels = [
@@ -235,11 +237,13 @@ class _Candidates:
         )
 
     def _review_goals(self, n_columns: int) -> list[FloatArray]:
-        kept = [[self.kept[i] for i in items if i in self.kept] for items in self._all_kept]
+        kept_candidates = [
+            [self.kept[i] for i in items if i in self.kept] for items in self._all_kept
+        ]
         shows = np.zeros(n_columns, dtype=np.bool_)
         if self._review is not None:
             shows[: len(self._row)] = self._shows(self._review.shown_words)[self._row]
-        return review_goals(kept, shows)
+        return review_goals(kept_candidates, shows)
 
     def _rules(self) -> tuple[list[str], list[str], FloatArray, csr_array]:
         """Return names, keys and maxima of rules, and which of them concern a minimal pair.
@@ -308,7 +312,7 @@ class _Candidates:
             "or give more minimal pairs."
         )
 
-    def _most(self, sizes: IntArray, need: int) -> IntArray:
+    def _group_limits(self, sizes: IntArray, need: int) -> IntArray:
         """For each half, the least largest share with which it has enough pairs, (n_groups,).
 
         Args:
@@ -317,19 +321,19 @@ class _Candidates:
         """
         tries = np.arange(1, need + 1)
         can = np.minimum(sizes[:, :, None], tries).sum(axis=1)  # (n_groups, n_tries)
-        lacking = [
-            f"{n:,} can be chosen where {right} does and {other} does not"
-            for (other, right), n in zip(self.groups, can[:, -1].tolist(), strict=True)
+        shortages = [
+            f"{n:,} can be chosen where {right} does and {wrong} does not"
+            for (wrong, right), n in zip(self.groups, can[:, -1].tolist(), strict=True)
             if n < need
         ]
-        if lacking:
+        if shortages:
             raise self.infeasible(
                 f"for every two models {need:,} are needed on which only the first prefers the "
                 f"{self._scores.good_name} one, and as many on which only the second does; "
-                f"{join_names(lacking)}"
+                f"{join_names(shortages)}"
             )
-        most: IntArray = tries[(can >= need).argmax(axis=1)]
-        return most
+        limits: IntArray = tries[(can >= need).argmax(axis=1)]
+        return limits
 
     def stimulus(self, candidate: int) -> ControversialMinimalPair:
         """The stimulus that a candidate gives."""
@@ -351,13 +355,13 @@ def _shared(
     lemma = tag_table(question.tags).lemma
     for row, pair in enumerate(scores.pairs):
         both = (pair.good, pair.bad)
-        own = {f"sentence {sentence.bare.lower()!r}": 1 for sentence in both}
+        limits = {f"sentence {sentence.bare.lower()!r}": 1 for sentence in both}
         if question.word_cap is not None:
             words = {word.lower() for sentence in both for word in sentence.words}
             lemmas = map(lemma, words - REPEATABLE_ENGLISH)
-            own |= {f"word {each!r}": question.word_cap for each in lemmas}
+            limits |= {f"word {word!r}": question.word_cap for word in lemmas}
         # In order, so that rules have one in every process
-        yield from ((row, *rule) for rule in sorted(own.items()))
+        yield from ((row, *rule) for rule in sorted(limits.items()))
 
 
 def _verdicts(

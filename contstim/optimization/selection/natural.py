@@ -89,8 +89,8 @@ def select_natural(
             "A review identifies sentences by their texts, and this table has scores only: add the "
             "column 'sentence'."
         )
-    kept = [] if review is None else review.kept_items(ItemKind.PAIR)
-    parts = [_Part(part, review, kept) for part in strata(table, question, excluded)]
+    kept_items = [] if review is None else review.kept_items(ItemKind.PAIR)
+    parts = [_Part(part, review, kept_items) for part in strata(table, question, excluded)]
     solutions = [solve(part.program) for part in parts]
     if None in solutions:
         raise _infeasible(table, question, parts, excluded)
@@ -113,8 +113,8 @@ def select_natural(
         question, (objective, bound), sum(p.stratum.n_candidates() for p in parts), TIE_RULE, exact
     )
     changed = [item for part, solution in solved for item in part.changed(solution.chosen)]
-    candidates = {item_id for part in parts for item_id in part.kept}
-    lost = (items[i] for items in kept for i in items if i not in candidates)
+    candidates = {item_id for part in parts for item_id in part.kept_pairs}
+    lost = (items[i] for items in kept_items for i in items if i not in candidates)
     changed += [_why_lost(item, table, question, excluded) for item in lost]
     selection = NaturalSelection(tuple(pairs), certificate, tuple(changed))
     verify_natural(table, selection, excluded=excluded, review=review)
@@ -136,7 +136,7 @@ class _Part:
     all_kept: KeptItems
 
     @cached_property
-    def kept(self) -> dict[str, Pair]:
+    def kept_pairs(self) -> dict[str, Pair]:
         """Kept pairs that can be selected from this stratum, by identifier."""
         pairs: dict[str, Pair] = {}
         if not any(self.all_kept):
@@ -160,13 +160,13 @@ class _Part:
         sentences, usable = self.stratum.table.sentences, self.stratum.usable
         if self.review is None or sentences is None:
             return usable, np.zeros_like(usable)
-        rejected, shown = (
+        rejected, is_in_trial = (
             np.array([sentences[row].words in words for row in self.stratum.rows.tolist()])
             if words
             else np.zeros_like(usable)
             for words in (self.review.rejected_words, self.review.shown_words)
         )
-        return usable & ~rejected, shown
+        return usable & ~rejected, is_in_trial
 
     @cached_property
     def arcs(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -175,9 +175,9 @@ class _Part:
         A source is an ordered model pair (reject, accept). It has as many of its cheapest
         admissible sentences as all sources need, those first that no trial shows.
         """
-        doubled, (free, shown) = self.stratum.doubled, self.free
+        doubled, (free, is_in_trial) = self.stratum.doubled, self.free
         # Sort keys: trials' sentences last, then by rank
-        keys = doubled + shown * (2 * doubled.shape[1] + 1)
+        keys = doubled + is_in_trial * (2 * doubled.shape[1] + 1)
         demand = sum(count for *_, count in self.stratum.sources)
         indices, costs = [], []
         for reject, accept in permutations(range(len(doubled)), 2):
@@ -199,16 +199,21 @@ class _Part:
         from scipy.sparse import csr_array
 
         sources, indices, ranks = self.arcs
-        stratum, pairs, n_kept = self.stratum, [*self.kept.values()], len(self.kept)
+        stratum, pairs, n_kept = self.stratum, [*self.kept_pairs.values()], len(self.kept_pairs)
         rows = np.array([(p.row_1, p.row_2) for p in pairs], dtype=np.int64).reshape(-1, 2)
         of_kept = np.searchsorted(stratum.rows, rows)
-        used, places = np.unique(np.concatenate([of_kept.ravel(), indices]), return_inverse=True)
+        used, sentence_indices = np.unique(
+            np.concatenate([of_kept.ravel(), indices]), return_inverse=True
+        )
         number = {source[:2]: k for k, source in enumerate(stratum.sources)}
         both = [(number[p.model_1, p.model_2], number[p.model_2, p.model_1]) for p in pairs]
         columns = np.concatenate([np.repeat(np.arange(n_kept), 2), n_kept + np.arange(len(ranks))])
         # Rules: how many sentences each source gets, then that no sentence is used twice
         kept_sources = np.array(both, dtype=np.int64).reshape(-1)
-        of_rules = [np.concatenate([kept_sources, sources]), len(stratum.sources) + places]
+        of_rules = [
+            np.concatenate([kept_sources, sources]),
+            len(stratum.sources) + sentence_indices,
+        ]
         shape = (len(stratum.sources) + len(used), n_kept + len(ranks))
         entries = (np.ones(2 * len(columns)), (np.concatenate(of_rules), np.tile(columns, 2)))
         of_length = f" of {stratum.words} words" if stratum.words else ""
@@ -233,15 +238,17 @@ class _Part:
         )
 
     def _goals(self, indices: IntArray) -> list[FloatArray]:
-        number = {item_id: k for k, item_id in enumerate(self.kept)}
-        kept = [[number[i] for i in items if i in number] for items in self.all_kept]
-        return review_goals(kept, np.append(np.zeros(len(number), bool), self.free[1][indices]))
+        number = {item_id: k for k, item_id in enumerate(self.kept_pairs)}
+        kept_candidates = [[number[i] for i in items if i in number] for items in self.all_kept]
+        return review_goals(
+            kept_candidates, np.append(np.zeros(len(number), bool), self.free[1][indices])
+        )
 
     def _kept_costs(self, indices: IntArray) -> FloatArray:
         """Doubled ranks of both sentences under the models that reject them, summed, (n_kept,)."""
         models = [
             [self.stratum.table.models.index(m) for m in (p.model_1, p.model_2)]
-            for p in self.kept.values()
+            for p in self.kept_pairs.values()
         ]
         rejecting = np.array(models, dtype=np.int64).reshape(-1, 2)
         costs: FloatArray = self.stratum.doubled[rejecting, indices].sum(axis=1)
@@ -249,8 +256,10 @@ class _Part:
 
     def pairs(self, chosen: BoolArray) -> list[Pair]:
         """Make the chosen pairs: kept ones as they are, and the other sentences matched."""
-        stratum, (sources, indices, _), n_kept = self.stratum, self.arcs, len(self.kept)
-        pairs = [pair for pair, stays in zip(self.kept.values(), chosen, strict=False) if stays]
+        stratum, (sources, indices, _), n_kept = self.stratum, self.arcs, len(self.kept_pairs)
+        pairs = [
+            pair for pair, stays in zip(self.kept_pairs.values(), chosen, strict=False) if stays
+        ]
         used = np.flatnonzero(chosen[n_kept:])
         number = {source[:2]: k for k, source in enumerate(stratum.sources)}
         for models in stratum.counts:
@@ -265,8 +274,8 @@ class _Part:
 
     def changed(self, chosen: BoolArray) -> tuple[ChangedItem, ...]:
         """Find the reasons why kept pairs are not chosen."""
-        kept = {item_id: number for number, item_id in enumerate(self.kept)}
-        return changed_items(self.program, kept, chosen, hard=self.of_sentences)
+        candidate_of_item = {item_id: number for number, item_id in enumerate(self.kept_pairs)}
+        return changed_items(self.program, candidate_of_item, chosen, hard=self.of_sentences)
 
     @property
     def of_sentences(self) -> range:
@@ -293,7 +302,7 @@ def _why_lost(
     }
     for key, (loosened, left_out) in looser.items():
         parts = strata(table, loosened, left_out)
-        if any(_Part(part, None, [{name: item}]).kept for part in parts):
+        if any(_Part(part, None, [{name: item}]).kept_pairs for part in parts):
             return ChangedItem(name, f"the rule `{key}`" if key else "several rules", key)
     return ChangedItem(name, "a model does not prefer the sentence that it should")
 
@@ -330,10 +339,10 @@ def _infeasible(
     for part in parts:
         of_length = f" of {part.stratum.words} words" if part.stratum.words else ""
         reachable = np.bincount(part.arcs[0], minlength=len(part.stratum.sources)).tolist()
-        lacking = least_violations(part.program, hard=part.of_sentences)
+        violations = least_violations(part.program, hard=part.of_sentences)
         sources = part.stratum.sources
         for number, (reject, accept, needs) in enumerate(sources):
-            lacks, why = lacking.get(number, 0), "others need the same ones"
+            lacks, why = violations.get(number, 0), "others need the same ones"
             if reachable[number] < needs:
                 rank = f"rank {below.format(reject)}at least 0.5 under {accept}"
                 lacks = needs - reachable[number]
@@ -350,12 +359,12 @@ def _infeasible(
         return any(solve(program) is None for program in programs)
 
     # The largest number that can be selected: a bisection, since fewer pairs need fewer sentences
-    asked = max(question.per_pair, *(count for *_, count in question.counts), 0)
-    most = bisect_left(range(1, asked), True, key=is_too_many)
+    largest_count = max(question.per_pair, *(count for *_, count in question.counts), 0)
+    feasible_count = bisect_left(range(1, largest_count), True, key=is_too_many)
     agree = "" if question.agreeing else ", allow pairs that both models order alike (agreeing)"
     return InfeasibleError(
         f"There is no set of {quantity(question.per_pair, 'pair')} for every model pair: "
-        f"{quantity(most, 'pair')} for every model pair can be had. By reject against accept "
+        f"{quantity(feasible_count, 'pair')} for every model pair can be had. By reject against accept "
         "model: "
         f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs{agree}, or leave models "
         f"out."

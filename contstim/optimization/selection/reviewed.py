@@ -38,7 +38,7 @@ class ChangedItem:
         return f"{self.item_id} changes: {self.rule}{loosened}"
 
 
-def review_goals(kept: Sequence[Iterable[int]], shows: BoolArray) -> list[FloatArray]:
+def review_goals(kept_candidates: Sequence[Iterable[int]], shows: BoolArray) -> list[FloatArray]:
     """Build the first goals of a program after a review; none without a review.
 
     The first goals keep as many items as possible, those of the last file first. The next goal is
@@ -46,34 +46,40 @@ def review_goals(kept: Sequence[Iterable[int]], shows: BoolArray) -> list[FloatA
     would have to change that trial.
 
     Args:
-        kept: candidates that are kept items, for each file, the last one first.
+        kept_candidates: candidates that are kept items, for each file, the last one first.
         shows: (n_candidates,) whether a candidate shows a sentence of a trial that stays.
 
     Returns:
         (n_candidates,) costs for each goal.
     """
-    goals = [np.zeros(len(shows)) for _ in kept]
+    goals = [np.zeros(len(shows)) for _ in kept_candidates]
     shares_sentence = shows.astype(float)
-    for goal, candidates in zip(goals, kept, strict=True):
+    for goal, candidates in zip(goals, kept_candidates, strict=True):
         members = [*candidates]
         goal[members], shares_sentence[members] = -1, 0
     return [*goals, shares_sentence] if goals else []
 
 
 def changed_items(
-    program: Program, kept: Mapping[str, int], chosen: BoolArray, *, hard: Collection[int] = ()
+    program: Program,
+    candidate_of_item: Mapping[str, int],
+    chosen: BoolArray,
+    *,
+    hard: Collection[int] = (),
 ) -> tuple[ChangedItem, ...]:
     """Find, for each kept item that is not chosen, a rule that forces the change.
 
     Args:
         program: candidates and rules.
-        kept: identifier of a kept item → its candidate.
+        candidate_of_item: identifier of a kept item → its candidate.
         chosen: (n_candidates,) the choice.
         hard: rules that force a change only if kept items alone break them.
     """
-    staying = [candidate for candidate in kept.values() if chosen[candidate]]
-    changed = [(name, candidate) for name, candidate in kept.items() if not chosen[candidate]]
-    found = []
+    staying = [candidate for candidate in candidate_of_item.values() if chosen[candidate]]
+    changed = [
+        (name, candidate) for name, candidate in candidate_of_item.items() if not chosen[candidate]
+    ]
+    changes = []
     for number, (item_id, candidate) in enumerate(changed):
         rules = _exceeded(program, [*staying, candidate])
         is_small = len(chosen) <= _MAX_CANDIDATES
@@ -81,8 +87,8 @@ def changed_items(
             broken = least_violations(program, [*staying, candidate], hard=hard)
             rules = np.array(sorted(broken, key=lambda rule: -broken[rule]), dtype=np.int64)
         name = program.names[rules[0]] if len(rules) else "all rules together"
-        found.append(ChangedItem(item_id, name, program.keys[rules[0]] if len(rules) else ""))
-    return tuple(found)
+        changes.append(ChangedItem(item_id, name, program.keys[rules[0]] if len(rules) else ""))
+    return tuple(changes)
 
 
 def _exceeded(program: Program, candidates: Sequence[int]) -> IntArray:

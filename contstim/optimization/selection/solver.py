@@ -107,7 +107,7 @@ class Program:
             [rule.key for rule in rules],
         )
 
-    def _with_limit(self, costs: FloatArray, most: int) -> Program:
+    def _with_limit(self, costs: FloatArray, limit: int) -> Program:
         """Add the rule that the costs of the chosen candidates sum to at most a number."""
         from scipy.sparse import csr_array, vstack
 
@@ -115,7 +115,7 @@ class Program:
             self,
             matrix=vstack([self.matrix, csr_array(costs[None])]).tocsc(),
             lower=np.append(self.lower, -np.inf),
-            upper=np.append(self.upper, most),
+            upper=np.append(self.upper, limit),
         )
 
 
@@ -178,7 +178,7 @@ def linear_minimum(costs: FloatArray, weights: FloatArray, upper: FloatArray) ->
     from scipy.sparse import csc_array
 
     none = np.full(len(upper), -np.inf)
-    result = _highs(costs, csc_array(weights), none, upper, np.inf, whole=False)
+    result = _highs(costs, csc_array(weights), none, upper, np.inf, integral=False)
     if result is None:
         raise VerificationError(f"{SOLVER} found no values that satisfy all rules.")
     return result.values
@@ -214,13 +214,13 @@ def least_violations(
     slack = eye_array(n_rules)
     matrix = hstack([program.matrix, slack, -slack]).tocsc()
     weights = np.where(program.lower == program.upper, 1000.0, 1.0)
-    most = np.repeat([1.0, np.inf], [n_candidates, 2 * n_rules])
-    most[n_candidates:].reshape(2, n_rules)[:, [*hard]] = 0
+    largest = np.repeat([1.0, np.inf], [n_candidates, 2 * n_rules])
+    largest[n_candidates:].reshape(2, n_rules)[:, [*hard]] = 0
     costs = np.concatenate([np.zeros(n_candidates), weights, weights])
     limits = (program.lower, program.upper, seconds)
-    result = _highs(costs, matrix, *limits, most=most, forced=forced, whole=False)
+    result = _highs(costs, matrix, *limits, largest=largest, forced=forced, integral=False)
     if result is not None and not result.is_whole:
-        result = _highs(costs, matrix, *limits, most=most, forced=forced, whole=True)
+        result = _highs(costs, matrix, *limits, largest=largest, forced=forced, integral=True)
     if result is None:
         raise VerificationError(f"{SOLVER} found no solution of a problem that always has one.")
     amounts = result.values[n_candidates:].reshape(2, n_rules).sum(axis=0).round().astype(int)
@@ -236,17 +236,19 @@ def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution |
     n_candidates, first = len(costs), _FIRST
     order = program.order if n_candidates > _MAX_COLUMNS else None
     columns = np.arange(n_candidates) if order is None else np.flatnonzero(order < first)
-    whole, bound, reduced = False, -np.inf, np.zeros(n_candidates)
+    integral, bound, reduced = False, -np.inf, np.zeros(n_candidates)
     while True:
         part = program.matrix[:, columns]
-        result = _highs(costs[columns], part, program.lower, program.upper, seconds, whole=whole)
+        result = _highs(
+            costs[columns], part, program.lower, program.upper, seconds, integral=integral
+        )
         if result is None:
             if order is None or len(columns) == n_candidates:
                 return None
             first *= _GROWTH
             columns = np.union1d(columns, np.flatnonzero(order < first))
             continue
-        if not whole:
+        if not integral:
             bound = result.bound
             if order is not None:
                 # Bound on all candidates' costs that dual values of some of them prove
@@ -255,19 +257,19 @@ def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution |
                 returned = duals[duals != 0] * limits[duals != 0]
                 bound = float(returned.sum() + np.minimum(reduced, 0).sum())
         # Others than these candidates cost so much more that no choice with one is better
-        gap = result.objective - bound if whole else 0.0
+        gap = result.objective - bound if integral else 0.0
         near = np.union1d(columns, np.flatnonzero(reduced < gap - EXACT))
         if order is not None and len(near) > len(columns):
             columns = near
-        elif whole or result.is_whole:
+        elif integral or result.is_whole:
             chosen = np.zeros(n_candidates, dtype=np.bool_)
             chosen[columns] = result.values > 0.5
-            bound = max(bound, result.bound) if whole else bound
+            bound = max(bound, result.bound) if integral else bound
             if not (costs % 1).any():
                 bound = ceil(bound - EXACT)
             return Solution(chosen, float(costs[chosen].sum()), bound, True)
         else:
-            whole = True
+            integral = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,29 +292,29 @@ def _highs(
     upper: FloatArray,
     seconds: float,  # time limit if values are whole numbers
     *,
-    most: FloatArray | None = None,  # (n_columns,) largest value of each column; by default 1
+    largest: FloatArray | None = None,  # (n_columns,) largest value of each column; by default 1
     forced: Collection[int] = (),  # columns with a value of at least 1
-    whole: bool,
+    integral: bool,
 ) -> _Result | None:
     """Solve one linear program, or one in whole numbers; None if it is infeasible."""
     from ortools.math_opt.python import mathopt
 
-    most = np.ones(len(costs)) if most is None else most
+    largest = np.ones(len(costs)) if largest is None else largest
     least = np.zeros(len(costs))
     least[[*forced]] = 1
     # Rules that no choice of these columns breaks are left out
-    finite = np.minimum(most, 1e9)
+    finite = np.minimum(largest, 1e9)
     can_break = (lower > matrix.minimum(0) @ finite) | (upper < matrix.maximum(0) @ finite)
     rules = np.flatnonzero(can_break)
     model = _model(
         costs,
         matrix.tocsr()[rules].tocoo(),
         (lower[rules], upper[rules]),
-        (least, most),
-        whole=whole,
+        (least, largest),
+        integral=integral,
     )
     for presolve in (mathopt.Emphasis.MEDIUM, mathopt.Emphasis.OFF):
-        result = _run(model, seconds if whole else None, presolve)
+        result = _run(model, seconds if integral else None, presolve)
         if result is not None:
             break
     else:
@@ -321,7 +323,7 @@ def _highs(
     if result.termination.reason in (reasons.INFEASIBLE, reasons.INFEASIBLE_OR_UNBOUNDED):
         return None
     if result.termination.reason is not reasons.OPTIMAL and not (
-        whole and result.has_primal_feasible_solution()
+        integral and result.has_primal_feasible_solution()
     ):
         raise VerificationError(
             f"{SOLVER} found no choice within {seconds:g} s, nor proved that there is none: give "
@@ -330,7 +332,7 @@ def _highs(
     values, duals = np.zeros(len(costs)), np.zeros(len(lower))
     for variable, value in result.variable_values().items():
         values[variable.id] = value
-    if not whole and result.has_dual_feasible_solution():
+    if not integral and result.has_dual_feasible_solution():
         for rule, dual in result.dual_values().items():
             duals[rules[rule.id]] = dual
         # Of a rule without a minimum, a positive value is an error of rounding
@@ -345,7 +347,7 @@ def _model(
     sums: tuple[FloatArray, FloatArray],
     values: tuple[FloatArray, FloatArray],
     *,
-    whole: bool,
+    integral: bool,
 ) -> Model:
     """Build OR-tools' model from the limits of rules' sums and of columns' values."""
     from ortools.math_opt import model_pb2
@@ -356,7 +358,7 @@ def _model(
     columns.ids.extend(range(len(costs)))
     columns.lower_bounds.extend(values[0].tolist())
     columns.upper_bounds.extend(values[1].tolist())
-    columns.integers.extend([whole] * len(costs))
+    columns.integers.extend([integral] * len(costs))
     objective, priced = model.objective.linear_coefficients, np.flatnonzero(costs)
     objective.ids.extend(priced.tolist())
     objective.values.extend(costs[priced].tolist())

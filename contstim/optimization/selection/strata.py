@@ -107,18 +107,22 @@ def strata(
         )
     counts = demand(question, combinations(table.models, 2))
     usable = _usable_rows(table, question, excluded)
-    whole = Stratum(table, 0, np.arange(len(table.log_probs)), usable, counts, question.agreeing)
+    stratum = Stratum(table, 0, np.arange(len(table.log_probs)), usable, counts, question.agreeing)
     if not question.same_length:
-        return [whole]
+        return [stratum]
     lengths = np.array([len(sentence) for sentence in table.sentences or ()])
     sizes = {n: int((lengths == n).sum()) for n in np.unique(lengths).tolist()}
     shares = {pair: length_shares(count, sizes) for pair, count in counts.items()}
     parts = []
     for words in sizes:
         rows = np.flatnonzero(lengths == words)
-        own = {pair: share[words] for pair, share in shares.items()}
-        if any(own.values()):
-            parts.append(replace(whole, words=words, rows=rows, usable=usable[rows], counts=own))
+        counts_of_length = {pair: share[words] for pair, share in shares.items()}
+        if any(counts_of_length.values()):
+            parts.append(
+                replace(
+                    stratum, words=words, rows=rows, usable=usable[rows], counts=counts_of_length
+                )
+            )
     return parts
 
 

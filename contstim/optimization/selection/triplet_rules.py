@@ -57,19 +57,20 @@ def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
     for triplet in triplets:
         natural_1, natural_2 = triplet.log_prob_natural_model_1, triplet.log_prob_natural_model_2
         rejected = triplet.log_prob_synthetic_1_model_1, triplet.log_prob_synthetic_2_model_2
-        made = natural_1 - rejected[0] + natural_2 - rejected[1]
-        if not np.isfinite(made):
+        controversiality = natural_1 - rejected[0] + natural_2 - rejected[1]
+        if not np.isfinite(controversiality):
             raise InputError(
                 f"{triplet.triplet_id} has a log-probability that is not finite: leave it out."
             )
         # The stated value was computed from the same numbers, each rounded to float32
         largest = max(map(abs, (natural_1, natural_2, *rejected, 1.0)))
-        if not abs(made - triplet.controversiality) <= _ROUNDING * largest:
+        if not abs(controversiality - triplet.controversiality) <= _ROUNDING * largest:
             raise InputError(
                 f"{triplet.triplet_id} states the controversiality {triplet.controversiality}, but "
-                f"its log-probabilities make it {made}: its columns do not belong together."
+                f"its log-probabilities make it {controversiality}: "
+                "its columns do not belong together."
             )
-        usable.append(replace(triplet, controversiality=made))
+        usable.append(replace(triplet, controversiality=controversiality))
     return usable
 
 
@@ -115,7 +116,9 @@ def triplet_costs(
     """
     if question.objective == "readable":
         table = tag_table(question.tags)
-        both = (match(t.natural, made, table) for t in triplets for made in t.sentences[1:])
+        both = (
+            match(t.natural, synthetic, table) for t in triplets for synthetic in t.sentences[1:]
+        )
         counts = np.array([(len(m.misfits), len(m.changed)) for m in both])
         misfits, changed = counts.reshape(-1, 2, 2).sum(axis=1).T
         costs: FloatArray = misfits + changed / 10.0 ** len(str(n_chosen * int(changed.max())))
@@ -165,7 +168,7 @@ def build_rules(
         if low := sorted({*pairs[pair]} - {*able}):
             name = f"{'-'.join(pair)} triplets of less than {question.floor:g} nats on a side"
             rules.append(LinearRule(name, low, [1] * len(low), 0, 0, "enough"))
-        rules.extend(_spread(triplets, able, pair, count, question.quantiles))
+        rules.extend(_quantile_rules(triplets, able, pair, count, question.quantiles))
         if question.token_balance is not None:
             # Mean lengths differ by at most the balance, so summed ones by as much for every
             # triplet; 1e-9 is for products such as 0.1 * 30 that fall short of a whole number.
@@ -184,44 +187,48 @@ def build_rules(
     if question.word_cap is not None:
         lemma = tag_table(question.tags).lemma
         for index, triplet in enumerate(triplets):
-            shown = (word.lower() for sentence in triplet.sentences for word in sentence.words)
-            counting = Counter(lemma(word) for word in shown if word not in exempt)
+            words = (word.lower() for sentence in triplet.sentences for word in sentence.words)
+            counting = Counter(lemma(word) for word in words if word not in exempt)
             for word, times in counting.items():
                 uses[f"word {word!r}", question.word_cap, "word_cap"][index] = times
     # A word or sentence that cannot reach its limit needs no rule
     rules += [
-        LinearRule(name, list(times), list(times.values()), 0, most, key)
-        for (name, most, key), times in uses.items()
-        if sum(times.values()) > most
+        LinearRule(name, list(times), list(times.values()), 0, limit, key)
+        for (name, limit, key), times in uses.items()
+        if sum(times.values()) > limit
     ]
-    return [*rules, *_apart(triplets)]
+    return [*rules, *_distinctness_rules(triplets)]
 
 
-def _apart(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
+def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
     """Forbid sentences that differ from another triplet's synthetic one by less than two words.
 
     Of triplets with such synthetic sentences one may be chosen, and then none whose natural
     sentence alone is similar to these; without it, any number of the latter.
     """
-    made, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
+    with_synthetic, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
     for index, triplet in enumerate(triplets):
-        for sentence, found in zip(triplet.sentences, (natural, made, made), strict=True):
+        for sentence, triplets_of in zip(
+            triplet.sentences, (natural, with_synthetic, with_synthetic), strict=True
+        ):
             # In order, so that rules have the same names in every process
             for entry in sorted(all_but_one(tuple(map(str.lower, sentence.words)))):
-                found[entry].add(index)
+                triplets_of[entry].add(index)
     alike: dict[tuple[frozenset[int], frozenset[int]], str] = {}
-    for (place, words), own in made.items():
-        others = natural[place, words] - own
-        if len(own) + len(others) > 1:
-            text = " ".join((*words[:place], "…", *words[place:]))
-            alike.setdefault((frozenset(own), frozenset(others)), f"sentences like {text!r}")
-    for (first, rest), name in alike.items():
-        most = max(1, len(rest))
-        weights = [most] * len(first) + [1] * len(rest)
-        yield LinearRule(name, [*sorted(first), *sorted(rest)], weights, 0, most)
+    for (position, words), synthetic_users in with_synthetic.items():
+        natural_users = natural[position, words] - synthetic_users
+        if len(synthetic_users) + len(natural_users) > 1:
+            text = " ".join((*words[:position], "…", *words[position:]))
+            alike.setdefault(
+                (frozenset(synthetic_users), frozenset(natural_users)), f"sentences like {text!r}"
+            )
+    for (first, second), name in alike.items():
+        limit = max(1, len(second))
+        weights = [limit] * len(first) + [1] * len(second)
+        yield LinearRule(name, [*sorted(first), *sorted(second)], weights, 0, limit)
 
 
-def _spread(
+def _quantile_rules(
     triplets: Sequence[Triplet], indices: list[int], pair: ModelPair, count: int, quantiles: int
 ) -> Iterator[LinearRule]:
     """Make the rules on the number of a pair's triplets: in all, or in each quantile group.
@@ -237,8 +244,8 @@ def _spread(
         name = f"triplets for {'-'.join(pair)}"
         yield LinearRule(name, indices, [1] * len(indices), count, count, "per_pair")
         return
-    share, left = divmod(count, quantiles)
-    if left:
+    share, remainder = divmod(count, quantiles)
+    if remainder:
         raise InputError(
             f"{count} triplets for {'-'.join(pair)} cannot be spread evenly over {quantiles} "
             f"{quantile_name(quantiles)}s: ask for a multiple, for other quantiles, or for none."

@@ -71,15 +71,15 @@ def select_triplets(
     rules = triplet_rules.build_rules(triplets, question, needs, tokens or {})
     costs, values = triplet_rules.triplet_costs(triplets, question, sum(needs.values()))
     index = {triplet.triplet_id: number for number, triplet in enumerate(triplets)}
-    kept: list[dict[str, ReviewedItem]] = []
+    kept_items: list[dict[str, ReviewedItem]] = []
     shows = np.zeros(len(triplets), dtype=np.bool_)
     if review is not None:
-        kept = review.kept_items(ItemKind.TRIPLET)
+        kept_items = review.kept_items(ItemKind.TRIPLET)
         rejected = [number for name, number in index.items() if name in review.rejected]
         rules.append(LinearRule("a triplet was rejected", rejected, [1] * len(rejected), 0, 0))
         words = review.shown_words
         shows[:] = [any(s.words in words for s in t.sentences) for t in triplets]
-    goals = review_goals([[index[i] for i in items if i in index] for items in kept], shows)
+    goals = review_goals([[index[i] for i in items if i in index] for items in kept_items], shows)
     program = Program.of([*goals, costs], rules)
     solution = solve(program, seconds=question.seconds)
     if solution is None:
@@ -94,7 +94,7 @@ def select_triplets(
         triplet_rules.TIE_RULES[question.objective],
         solution.exact,
     )
-    names = [name for items in kept for name in items]
+    names = [name for items in kept_items for name in items]
     changed = [ChangedItem(n, "it is not among the triplets") for n in names if n not in index]
     members = {name: index[name] for name in names if name in index}
     changed += changed_items(program, members, solution.chosen)
@@ -109,12 +109,12 @@ def _infeasible(
 ) -> InfeasibleError:
     broken = least_violations(program)
     worst_first = sorted(broken.items(), key=lambda item: -item[1])[:10]
-    named = "; ".join(f"{program.names[rule]} ({by})" for rule, by in worst_first)
+    rules = "; ".join(f"{program.names[rule]} ({by})" for rule, by in worst_first)
     keys = dict.fromkeys(f"`{program.keys[rule]}`" for rule, _ in worst_first if program.keys[rule])
     loosen = f", or loosen {join_names([*keys])}" if keys else ""
     message = (
         f"No set of triplets satisfies all rules. The nearest one breaks {len(broken):,} of them, "
-        f"each by the number in brackets: {named}. Give more triplets, ask for fewer{loosen}."
+        f"each by the number in brackets: {rules}. Give more triplets, ask for fewer{loosen}."
     )
     able = Counter(
         (t.model_1, t.model_2) for t in triplets if triplet_rules.has_enough(t, question)

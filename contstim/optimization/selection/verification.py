@@ -67,8 +67,8 @@ def verify_natural(
     assert isinstance(question, NaturalQuestion)
     _require(len({pair.trial_id for pair in pairs}) == len(pairs), "a pair is used twice")
     has = Counter((pair.model_1, pair.model_2) for pair in pairs)
-    wanted = _counts(question, combinations(table.models, 2))
-    _require(has == wanted, f"it has {dict(has)} pairs, not {dict(wanted)}")
+    expected = _counts(question, combinations(table.models, 2))
+    _require(has == expected, f"it has {dict(has)} pairs, not {dict(expected)}")
     rows = [row for pair in pairs for row in (pair.row_1, pair.row_2)]
     inside = all(0 <= row < len(table.log_probs) for row in rows)
     _require(inside and len({*rows}) == len(rows), "a sentence is used more than once")
@@ -77,14 +77,16 @@ def verify_natural(
     total = []
     for pair in pairs:
         models = [table.models.index(pair.model_1), table.models.index(pair.model_2)]
-        own = np.stack([own_ranks[row][models] for row in (pair.row_1, pair.row_2)])
+        pair_ranks = np.stack([own_ranks[row][models] for row in (pair.row_1, pair.row_2)])
         stated = [pair.rank_1_model_1, pair.rank_1_model_2, pair.rank_2_model_1]
-        same = np.allclose(own.ravel(), [*stated, pair.rank_2_model_2], rtol=0, atol=1e-12)
-        _require(same, f"{pair.trial_id} has other ranks in the scores")
-        accepted = min(own[0, 1], own[1, 0]) >= 0.5
-        below = question.agreeing or max(own[0, 0], own[1, 1]) < 0.5
+        is_same = np.allclose(
+            pair_ranks.ravel(), [*stated, pair.rank_2_model_2], rtol=0, atol=1e-12
+        )
+        _require(is_same, f"{pair.trial_id} has other ranks in the scores")
+        accepted = min(pair_ranks[0, 1], pair_ranks[1, 0]) >= 0.5
+        below = question.agreeing or max(pair_ranks[0, 0], pair_ranks[1, 1]) < 0.5
         _require(accepted and below, f"{pair.trial_id} is inadmissible")
-        total += [own[0, 0], own[1, 1]]
+        total += [pair_ranks[0, 0], pair_ranks[1, 1]]
     if table.sentences is not None:
         _check_texts(table.sentences, pairs, question, excluded)
     _check_review(review, ItemKind.PAIR, {p.trial_id: _texts(p) for p in pairs})
@@ -95,14 +97,14 @@ def _ranks(table: ScoreTable, rows: Sequence[int], *, same_length: bool) -> Floa
     """Compute fractional ranks of rows, (n_rows, n_models), among all or those of one length."""
     sentences = table.sentences if same_length and table.sentences is not None else None
     lengths = np.array([len(s) for s in sentences]) if sentences else np.zeros(len(table.log_probs))
-    ranks, asked = np.empty((len(rows), len(table.models))), np.array(rows)
-    for length in np.unique(lengths[asked]):
-        own = lengths[asked] == length
+    ranks, row_array = np.empty((len(rows), len(table.models))), np.array(rows)
+    for length in np.unique(lengths[row_array]):
+        of_length = lengths[row_array] == length
         for model, column in enumerate(table.log_probs[lengths == length].T):
-            ordered, scores = np.sort(column), table.log_probs[asked[own], model]
+            ordered, scores = np.sort(column), table.log_probs[row_array[of_length], model]
             # Tied sentences share the mean of their ranks
             below, to = (np.searchsorted(ordered, scores, side=s) for s in ("left", "right"))
-            ranks[own, model] = (below + to + 1) / (2 * len(column))
+            ranks[of_length, model] = (below + to + 1) / (2 * len(column))
     return ranks
 
 
@@ -153,30 +155,30 @@ def verify_triplets(
     question, chosen = selection.certificate.question, selection.triplets
     _require(isinstance(question, TripletQuestion), "its certificate is of another question")
     assert isinstance(question, TripletQuestion)
-    given = {triplet.triplet_id: triplet for triplet in triplets}
+    candidate_of_id = {triplet.triplet_id: triplet for triplet in triplets}
     for triplet in chosen:
-        source = given.get(triplet.triplet_id)
-        same = source is not None and source.sentences == triplet.sentences
-        same = same and source is not None and source.drops == triplet.drops
-        same &= abs(triplet.controversiality - sum(triplet.drops)) <= _ROUNDING
-        _require(same, f"{triplet.triplet_id} was not given, or has changed")
+        source = candidate_of_id.get(triplet.triplet_id)
+        is_same = source is not None and source.sentences == triplet.sentences
+        is_same = is_same and source is not None and source.drops == triplet.drops
+        is_same &= abs(triplet.controversiality - sum(triplet.drops)) <= _ROUNDING
+        _require(is_same, f"{triplet.triplet_id} was not given, or has changed")
         _require(min(triplet.drops) >= question.floor, f"{triplet.triplet_id} has too few nats")
     _require(not repeated_item(chosen), "a triplet is used more than once")
     candidates: dict[tuple[str, str], list[Triplet]] = defaultdict(list)
     for triplet in triplets:
         candidates[triplet.model_1, triplet.model_2].append(triplet)
-    own = Counter((triplet.model_1, triplet.model_2) for triplet in chosen)
-    wanted = _counts(question, candidates)
-    _require(own == wanted, f"it has {dict(own)} triplets, not {dict(wanted)}")
+    numbers = Counter((triplet.model_1, triplet.model_2) for triplet in chosen)
+    expected = _counts(question, candidates)
+    _require(numbers == expected, f"it has {dict(numbers)} triplets, not {dict(expected)}")
     for pair, of_pair in candidates.items():
-        some = [t for t in chosen if (t.model_1, t.model_2) == pair]
-        _check_spread(of_pair, some, question)
+        triplets_of_pair = [t for t in chosen if (t.model_1, t.model_2) == pair]
+        _check_spread(of_pair, triplets_of_pair, question)
         if question.token_balance is not None and tokens is not None:
-            limit = question.token_balance * len(some) + 1e-9
+            limit = question.token_balance * len(triplets_of_pair) + 1e-9
             for model in pair:
                 surplus = [
                     tokens[t.synthetic_1.text, model] - tokens[t.synthetic_2.text, model]
-                    for t in some
+                    for t in triplets_of_pair
                 ]
                 _require(abs(sum(surplus)) <= limit, f"{model}'s tokens are not balanced")
     _check_words(chosen, question)
@@ -210,8 +212,8 @@ def _check_words(chosen: Sequence[Triplet], question: TripletQuestion) -> None:
     if question.word_cap is not None:
         exempt = frozenset(map(str.lower, question.uncapped))
         lemma = tag_table(question.tags).lemma
-        shown = (w.lower() for t in chosen for s in t.sentences for w in s.words)
-        words = Counter(lemma(word) for word in shown if word not in exempt)
+        words_of_text = (w.lower() for t in chosen for s in t.sentences for w in s.words)
+        words = Counter(lemma(word) for word in words_of_text if word not in exempt)
         _require(max(words.values(), default=0) <= question.word_cap, "a word is used too often")
     similar: dict[Any, set[tuple[int, bool]]] = defaultdict(set)
     for index, triplet in enumerate(chosen):
@@ -219,8 +221,8 @@ def _check_words(chosen: Sequence[Triplet], question: TripletQuestion) -> None:
             for entry in all_but_one(tuple(map(str.lower, sentence.words))):
                 similar[entry].add((index, number > 0))
     for users in similar.values():
-        made = {index for index, is_synthetic in users if is_synthetic}
-        alone = not made or len({index for index, _ in users}) == 1
+        synthetic_users = {index for index, is_synthetic in users if is_synthetic}
+        alone = not synthetic_users or len({index for index, _ in users}) == 1
         _require(alone, "sentences of two triplets differ by less than two words")
 
 
@@ -241,11 +243,15 @@ def _value(
             names = [triplet.triplet_id for triplet in of_pair]
             ranks |= zip(names, rankdata(worse, method="ordinal").tolist(), strict=True)
         return fsum(ranks[triplet.triplet_id] for triplet in chosen)
-    table, every = tag_table(question.tags), [t for some in candidates.values() for t in some]
-    pairs = [(t.natural, made) for t in chosen for made in t.sentences[1:]]
-    matches = [match(natural, made, table) for natural, made in pairs]
+    table, all_triplets = (
+        tag_table(question.tags),
+        [t for triplets_of_pair in candidates.values() for t in triplets_of_pair],
+    )
+    pairs = [(t.natural, synthetic) for t in chosen for synthetic in t.sentences[1:]]
+    matches = [match(natural, synthetic, table) for natural, synthetic in pairs]
     largest = max(
-        sum(a != b for made in t.sentences[1:] for a, b in _aligned(t.natural, made)) for t in every
+        sum(a != b for synthetic in t.sentences[1:] for a, b in _aligned(t.natural, synthetic))
+        for t in all_triplets
     )
     unit: float = 10.0 ** -len(str(len(chosen) * largest))
     return fsum(len(m.misfits) + unit * len(m.changed) for m in matches)
@@ -279,26 +285,26 @@ def verify_minimal_pairs(
     for pair in pairs:
         row, both = rows.get((pair.paradigm, pair.pair_id), 0), (pair.good, pair.bad)
         source, columns = scores.pairs[row], [*map(models.index, (pair.model_1, pair.model_2))]
-        same = (source.paradigm, source.pair_id) == (pair.paradigm, pair.pair_id)
-        same &= (source.good, source.bad) == both
+        is_same = (source.paradigm, source.pair_id) == (pair.paradigm, pair.pair_id)
+        is_same &= (source.good, source.bad) == both
         stated = [[getattr(pair, f"log_prob_{side}_model_{m}") for m in (1, 2)] for side in _SIDES]
-        same &= bool((scores.log_probs[row][:, columns] == stated).all())
-        _require(same, f"{pair.trial_id} was not given, or has changed")
+        is_same &= bool((scores.log_probs[row][:, columns] == stated).all())
+        _require(is_same, f"{pair.trial_id} was not given, or has changed")
         wrong, right = scores.margins[row, columns]
         _require(wrong < 0 < right, f"the models of {pair.trial_id} prefer the same sentence")
         lengths = np.array([[len(sentence)] for sentence in both])
         a_word = scores.log_probs[row][:, columns] / lengths
         above = question.floor is None or bool((a_word >= question.floor).all())
         _require(above, f"{pair.trial_id} has a sentence below the floor")
-        own = {word.lower() for sentence in both for word in sentence.words}
-        words.update({*map(lemma, own - REPEATABLE_ENGLISH)})
+        words_of_pair = {word.lower() for sentence in both for word in sentence.words}
+        words.update({*map(lemma, words_of_pair - REPEATABLE_ENGLISH)})
     texts = {pair.trial_id: {pair.good.words, pair.bad.words} for pair in pairs}
     _check_review(review, ItemKind.MINIMAL_PAIR, texts)
     halves = Counter((pair.model_1, pair.model_2) for pair in pairs)
-    wanted = dict.fromkeys(permutations(models, 2), question.per_pair // 2)
-    _require(halves == wanted, f"its halves have {dict(halves)} pairs, not {wanted}")
-    shown = Counter(s.bare.lower() for pair in pairs for s in (pair.good, pair.bad))
-    _require(max(shown.values()) == 1, "a sentence is used more than once")
+    expected = dict.fromkeys(permutations(models, 2), question.per_pair // 2)
+    _require(halves == expected, f"its halves have {dict(halves)} pairs, not {expected}")
+    sentence_counts = Counter(s.bare.lower() for pair in pairs for s in (pair.good, pair.bad))
+    _require(max(sentence_counts.values()) == 1, "a sentence is used more than once")
     capped = question.word_cap is None or max(words.values(), default=0) <= question.word_cap
     _require(capped, "a word is in more pairs than word_cap allows")
     shares = Counter((pair.model_1, pair.model_2, pair.paradigm) for pair in pairs).values()
@@ -330,10 +336,10 @@ def _check_review(
     """
     if review is None:
         return
-    kept = {item_id for items in review.kept_items(kind) for item_id in items}
+    kept_items = {item_id for items in review.kept_items(kind) for item_id in items}
     for item_id, sentences in words.items():
         _require(item_id not in review.rejected, f"{item_id} was rejected")
-        shows = item_id not in kept and not sentences.isdisjoint(review.rejected_words)
+        shows = item_id not in kept_items and not sentences.isdisjoint(review.rejected_words)
         _require(not shows, f"{item_id} shows a rejected sentence")
 
 

@@ -108,8 +108,8 @@ def archive_study(
                 f"Left out, because no stage of the study writes them: {', '.join(astray)}."
             )
         study_text, inputs = _without_identities(study, study_text, inputs)
-        own = {*map(identity, (*inputs.values(), *results.values(), Path(study.path.name)))}
-        if identity(out) in own:
+        study_files = {*map(identity, (*inputs.values(), *results.values(), Path(study.path.name)))}
+        if identity(out) in study_files:
             raise InputError(f"{out} is a file of the study: give the archive another name.")
         large = {n for n, p in inputs.items() if p.stat().st_size > largest * _MEGABYTE}
         out_of_it = left_out_names((*inputs, *results), without) | large
@@ -125,7 +125,7 @@ def archive_study(
             for model in facts.models
             if model["on_hub"]
         )
-        to_supply = tuple(_listed(n, p) for n, p in inputs.items() if n in out_of_it)
+        to_supply = tuple(_describe_file(n, p) for n, p in inputs.items() if n in out_of_it)
         has_page = PAGE.is_file()
         sheet = datasheet(facts, doubts)
         texts = {
@@ -142,7 +142,7 @@ def archive_study(
             # Its links lead to results, which the archive has under another name
             links = rf'(href|src)="(?:\./)?{RESULTS}/'
             texts[PAGE.name] = re.sub(links, rf'\1="{ARCHIVED_RESULTS}/', read_text(PAGE))
-        contents = _written(texts, Path(scratch)) | _psych_ds(facts, Path(scratch) / PSYCH_DS)
+        contents = _write_texts(texts, Path(scratch)) | _psych_ds(facts, Path(scratch) / PSYCH_DS)
         contents |= {n: p for n, p in (inputs | results).items() if n not in out_of_it}
         inside = len(f"{ARCHIVED_RESULTS}/")
         manifest = Manifest(
@@ -150,14 +150,16 @@ def archive_study(
             study=study.path.name,
             date=now(),
             contstim=__version__,
-            files=tuple(_listed(name, contents[name]) for name in sorted(contents)),
-            results=tuple(_listed(name[inside:], path) for name, path in sorted(results.items())),
+            files=tuple(_describe_file(name, contents[name]) for name in sorted(contents)),
+            results=tuple(
+                _describe_file(name[inside:], path) for name, path in sorted(results.items())
+            ),
             to_supply=to_supply,
-            left_out=tuple(_listed(n, p) for n, p in results.items() if n in out_of_it),
+            left_out=tuple(_describe_file(n, p) for n, p in results.items() if n in out_of_it),
             hub_models=hub,
             as_it_is=tuple(doubts),
         )
-        contents |= _written({MANIFEST: manifest.json}, Path(scratch))
+        contents |= _write_texts({MANIFEST: manifest.json}, Path(scratch))
         for name in contents:
             path_inside(scratch, name)  # so that nobody who unpacks it writes elsewhere
         write = _write_zip if out.suffix == ".zip" else _write_folder
@@ -176,25 +178,25 @@ def _without_identities(
     if stage is None or not isinstance(stage.step, ImportResponses):
         return text, dict(inputs)
     table, responses = INPUTS / "collected.csv", stage.step.out
-    text, found = re.subn(r"(?m)^\[import\.collected\][^\n]*\n(?:(?!\[)[^\n]*\n?)*", "", text)
+    text, n_sections = re.subn(r"(?m)^\[import\.collected\][^\n]*\n(?:(?!\[)[^\n]*\n?)*", "", text)
     readers = [s for s in study.stages if responses in s.reads]
     for reader in readers:
         header = re.escape(f"[{'.'.join(reader.key)}]")
         key = f'responses = "{table.as_posix()}"'
-        text, named = re.subn(rf"(?m)^{header}[^\n]*$", rf"\g<0>\n{key}", text)
-        found = min(found, named)
-    if found != 1:
+        text, n_headers = re.subn(rf"(?m)^{header}[^\n]*$", rf"\g<0>\n{key}", text)
+        n_sections = min(n_sections, n_headers)
+    if n_sections != 1:
         raise InputError(
             "An archive has answers in place of the database: write [import.collected] and each "
             "section that reads responses on a line of its own."
         )
     private = {*stage.step.files, *map(record_path, stage.step.files)}
     answers = {table: responses, questions_beside(table): questions_beside(responses)}
-    kept = {name: path for name, path in inputs.items() if path not in private}
-    return text, kept | {n.as_posix(): p for n, p in answers.items() if p.is_file()}
+    public = {name: path for name, path in inputs.items() if path not in private}
+    return text, public | {n.as_posix(): p for n, p in answers.items() if p.is_file()}
 
 
-def _written(texts: Mapping[str, str], folder: Path) -> dict[str, Path]:
+def _write_texts(texts: Mapping[str, str], folder: Path) -> dict[str, Path]:
     """The files of some texts, in a folder, by name."""
     for name, text in texts.items():
         (folder / name).write_bytes(text.encode())
@@ -264,7 +266,7 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
     }
 
 
-def _listed(name: str, path: Path) -> ArchivedFile:
+def _describe_file(name: str, path: Path) -> ArchivedFile:
     return ArchivedFile(name, checksum(path).removeprefix("sha256:"), path.stat().st_size)
 
 

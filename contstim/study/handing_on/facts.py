@@ -128,11 +128,11 @@ class StudyFacts:
     @cached_property
     def texts(self) -> list[Row]:
         """Each text: its use, file, number of lines, checksum, or how many embedded sentences."""
-        given, models = self.study.texts, [model for model in self.study.models if model.training]
+        texts, models = self.study.texts, [model for model in self.study.models if model.training]
         learn = [f"the training of {model.name}" for model in models if model.own_text is None]
         uses = [
-            (in_a_row(["the vocabulary", *learn]), given.training, TRAINING),
-            ("natural sentences", given.natural, NATURAL_TEXT),
+            (in_a_row(["the vocabulary", *learn]), texts.training, TRAINING),
+            ("natural sentences", texts.natural, NATURAL_TEXT),
         ]
         uses += [(f"the training of {e.name}", e.own_text, e.embedded_text) for e in models]
         # Models that sections train, such as a judge of sentences
@@ -142,7 +142,7 @@ class StudyFacts:
                 use = f"the training of {step.out}"
                 if isinstance(step, TrainNgram):
                     use += f", an n-gram model of order {step.order}"
-                if step.text != given.training_text:
+                if step.text != texts.training_text:
                     uses.append((use, str(step.text), step.text))
         rows = []
         for use, text, written in uses:
@@ -292,14 +292,14 @@ class StudyFacts:
     @property
     def excluded_texts(self) -> list[str]:
         """Names of texts whose sentences are no natural sentences, without training texts."""
-        step, own = self.study.step(FindSentences), self.study.training_texts
-        return [path.name for path in step.exclude if path not in own] if step else []
+        step, training_texts = self.study.step(FindSentences), self.study.training_texts
+        return [path.name for path in step.exclude if path not in training_texts] if step else []
 
     @property
     def excludes_training(self) -> bool:
         """True if sentences of all training texts are no natural sentences."""
-        step, own = self.study.step(FindSentences), self.study.training_texts
-        return bool(step and own and {*own} <= {*step.exclude})
+        step, training_texts = self.study.step(FindSentences), self.study.training_texts
+        return bool(step and training_texts and {*training_texts} <= {*step.exclude})
 
     @cached_property
     def training_overlap(self) -> dict[str, Row | None]:
@@ -333,7 +333,7 @@ class StudyFacts:
         return ScoreTable.from_file(path) if path and path.is_file() else None
 
     @cached_property
-    def found(self) -> Sequence[Triplet]:
+    def found_triplets(self) -> Sequence[Triplet]:
         """The triplets that searches found."""
         return self._items(SearchTriplets, read_triplets)
 
@@ -346,29 +346,29 @@ class StudyFacts:
     def searches(self) -> list[Row]:
         """What the record of the searches says of every two models, in the order of the study."""
         of_pairs = {
-            frozenset((each["model_1"], each["model_2"])): each
-            for each in self.record(SearchTriplets).get("pairs", [])
+            frozenset((search["model_1"], search["model_2"])): search
+            for search in self.record(SearchTriplets).get("pairs", [])
         }
         return [of_pairs.get(frozenset(pair), {}) for pair in self.model_pairs]
 
     @cached_property
     def triplet_columns(self) -> dict[str, list[int]]:
         """Numbers of triplets of every two models, by heading; those that are 0 are left out."""
-        found = {"triplets": self.between(self.found)}
+        columns = {"triplets": self.between(self.found_triplets)}
         for heading, names in _FATES.items():
             numbers = [sum(of_pair.get(name, 0) for name in names) for of_pair in self.searches]
             if any(numbers):
-                found[heading] = numbers
-        return found | ({"selected": self.between(self.selected)} if self.selected else {})
+                columns[heading] = numbers
+        return columns | ({"selected": self.between(self.selected)} if self.selected else {})
 
     @cached_property
     def passed_over(self) -> dict[str, int]:
         """How often natural sentences could not be used or were searched in vain, by reason."""
         reasons: Counter[str] = Counter()
-        for of_pair in self.searches if self.found else ():
+        for of_pair in self.searches if self.found_triplets else ():
             reasons.update(of_pair.get("reasons", {}))
         # Without the numbers of each search
-        vain = self.record(SearchTriplets).get("unchanged", []) if self.found else []
+        vain = self.record(SearchTriplets).get("unchanged", []) if self.found_triplets else []
         return reasons + Counter(f"unsuccessful search, {x['reason'].split(':')[0]}" for x in vain)
 
     @property
@@ -381,7 +381,7 @@ class StudyFacts:
     @cached_property
     def controversialities(self) -> list[tuple[object, ...]]:
         """Two models, and of their triplets number, least, mean and greatest controversiality."""
-        items = self.selected or self.found
+        items = self.selected or self.found_triplets
         of_pairs = {
             pair: [t.controversiality for t in items if {t.model_1, t.model_2} == {*pair}]
             for pair in self.model_pairs
@@ -410,8 +410,8 @@ class StudyFacts:
     @cached_property
     def decisions(self) -> list[Path]:
         """Files of reviewers' decisions, of all stages that select."""
-        named = (path for s in self.study.stages for path in getattr(s.step, "review", ()))
-        return [*dict.fromkeys(named)]
+        files = (path for s in self.study.stages for path in getattr(s.step, "review", ()))
+        return [*dict.fromkeys(files)]
 
     @cached_property
     def review(self) -> Review | None:
@@ -426,7 +426,7 @@ class StudyFacts:
         decided = Counter((item.reviewer, item.kind, item.decision) for item in decisions)
         order = (Decision.KEEP, Decision.REJECT, Decision.NONE)
         return [
-            (who, f"{kind}s", *(decided[who, kind, each] for each in order))
+            (who, f"{kind}s", *(decided[who, kind, decision] for decision in order))
             for who, kind in dict.fromkeys((item.reviewer, item.kind) for item in decisions)
         ]
 
@@ -484,7 +484,7 @@ class StudyFacts:
         rows: list[tuple[object, ...]] = []
         for kind, sentences in sorted(kinds.items()):
             values = [[*map(size, sentences)] for size in self._sizes]
-            spreads = [f"{stdev(each):.2f}" if len(each) > 1 else "nan" for each in values]
+            spreads = [f"{stdev(sizes):.2f}" if len(sizes) > 1 else "nan" for sizes in values]
             cells = [f"{fmean(v):.2f} ({s})" for v, s in zip(values, spreads, strict=True)]
             rows.append((kind, len(sentences), *cells))
         return rows
@@ -497,8 +497,8 @@ class StudyFacts:
     def sizes(self) -> list[float]:
         """Mean words, characters and Zipf frequency of all distinct sentences to compare."""
         stimuli = (trial for trial in self.trials if trial.kind_1 is not Kind.INSTRUCTION)
-        shown = {s: None for trial in stimuli for s in (trial.sentence_1, trial.sentence_2)}
-        return [len(shown), *(fmean(map(size, shown)) for size in self._sizes)]
+        sentences = {s: None for trial in stimuli for s in (trial.sentence_1, trial.sentence_2)}
+        return [len(sentences), *(fmean(map(size, sentences)) for size in self._sizes)]
 
     @cached_property
     def frequencies(self) -> WordFrequencies:
@@ -522,11 +522,13 @@ class StudyFacts:
         """Table of the questions beside the trials."""
         exports = self.study.steps(ExportTrials)
         stated = (getattr(step.settings, "questions", None) for step in exports)
-        kept = (RESULTS / "export").rglob("questions.csv")
-        return next((each for each in (*stated, *sorted(kept)) if each and each.is_file()), None)
+        exported = (RESULTS / "export").rglob("questions.csv")
+        return next(
+            (path for path in (*stated, *sorted(exported)) if path and path.is_file()), None
+        )
 
     @cached_property
-    def asked(self) -> tuple[Question, ...]:
+    def asked_questions(self) -> tuple[Question, ...]:
         """Questions beside the trials."""
         return read_questions(self.asked_in) if self.asked_in else ()
 
@@ -541,7 +543,7 @@ class StudyFacts:
         left_out = self.analysis.get("left_out", {})
         who = {name for name, artificial in self.participants.items() if not artificial}
         answers = [a for a in read_answers(path) if a.participant in who - left_out.keys()]
-        return described(self.asked, answers)
+        return described(self.asked_questions, answers)
 
     @cached_property
     def participants(self) -> dict[str, bool]:
@@ -589,7 +591,11 @@ class StudyFacts:
         text = read_text(path).strip() if path and self.analysis and path.is_file() else ""
         # The works are listed with those of the whole section
         leave_out = ("#", "References:")
-        return [each for each in text.split("\n\n") if each and not each.startswith(leave_out)]
+        return [
+            paragraph
+            for paragraph in text.split("\n\n")
+            if paragraph and not paragraph.startswith(leave_out)
+        ]
 
     @cached_property
     def catch_trials(self) -> tuple[int, int] | None:
@@ -634,7 +640,7 @@ class StudyFacts:
             "natural sentences, skipped": self.passed_over,
             "participants": self.excluded,
         }
-        rows = [(what, why, n) for what, reasons in counts.items() for why, n in reasons.items()]
+        rows = [(items, why, n) for items, reasons in counts.items() for why, n in reasons.items()]
         if dropped:
             or_cut = (
                 ", or tokenizers split them into different numbers of tokens" if unequal else ""

@@ -49,25 +49,31 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
         InputError: a file of another folder cannot be named otherwise, or another name would
             change the order of the models, in which pairs of them are searched.
     """
-    places: dict[Path, Path] = {}
+    archived_paths: dict[Path, Path] = {}
     for path in _paths(study):
-        place = path
+        archived = path
         if path.is_absolute() or ".." in path.parts or is_taken(path):
-            named = Path(os.path.normpath(Path.cwd() / path))  # of "..", too
-            numbered = (INPUTS / f"{named.stem}-{n}{named.suffix}" for n in count(2))
-            names = chain([INPUTS / named.name], numbered)
-            place = next(each for each in names if each not in places.values())
-        places[path] = place
-    moved = {path.as_posix(): place.as_posix() for path, place in places.items() if path != place}
-    before = [model.specification for model in study.models]
-    after = [_renamed(specification, moved) for specification in before]
-    if sorted(before, key=lambda text: after[before.index(text)]) != sorted(before):
+            normalized = Path(os.path.normpath(Path.cwd() / path))  # of "..", too
+            numbered = (INPUTS / f"{normalized.stem}-{n}{normalized.suffix}" for n in count(2))
+            names = chain([INPUTS / normalized.name], numbered)
+            archived = next(name for name in names if name not in archived_paths.values())
+        archived_paths[path] = archived
+    moved = {
+        path.as_posix(): archived.as_posix()
+        for path, archived in archived_paths.items()
+        if path != archived
+    }
+    specifications = [model.specification for model in study.models]
+    renamed = [_renamed(specification, moved) for specification in specifications]
+    if sorted(specifications, key=lambda text: renamed[specifications.index(text)]) != sorted(
+        specifications
+    ):
         raise InputError(
             "Models of other folders stand in another order in an archive, and the pairs of models "
             "would be searched in another order, too. Put the models into the study's folder, name "
             "them so in the study file, and run it again."
         )
-    files = [_files(path, place) for path, place in places.items()]
+    files = [_files(path, archived) for path, archived in archived_paths.items()]
     return _rewritten(text, moved), {name: file for part in files for name, file in part.items()}
 
 
@@ -76,21 +82,23 @@ def _paths(study: Study) -> list[Path]:
     written = {path for stage in stages for path in stage.writes}
     # Of the archive that the study came in; the next one has its own
     written.add(Path(ARCHIVED_RESULTS))
-    own = [file for model in study.models if model.training is None for file in model.files]
+    model_files = [file for model in study.models if model.training is None for file in model.files]
     read = [
         *(path for stage in stages for path in stage.reads),
-        *own,
+        *model_files,
     ]
     return [path for path in dict.fromkeys(read) if written.isdisjoint((path, *path.parents))]
 
 
-def _files(path: Path, place: Path) -> dict[str, Path]:
+def _files(path: Path, archived: Path) -> dict[str, Path]:
     """The files that a path stands for, and what contstim wrote beside them."""
     if path.is_dir():
-        return {(place / file.relative_to(path)).as_posix(): file for file in visible_files(path)}
+        return {
+            (archived / file.relative_to(path)).as_posix(): file for file in visible_files(path)
+        }
     beside = (file for file in (*with_neighbours([path]), record_path(path)) if file.is_file())
     ends = {str(file).removeprefix(str(path)): file for file in (path, *beside)}
-    return {f"{place.as_posix()}{end}": file for end, file in ends.items()}
+    return {f"{archived.as_posix()}{end}": file for end, file in ends.items()}
 
 
 def _rewritten(text: str, moved: Mapping[str, str]) -> str:
@@ -107,7 +115,7 @@ def _rewritten(text: str, moved: Mapping[str, str]) -> str:
         new = _renamed(value, moved)
         if new == value:
             return piece
-        unnamed.difference_update(path for path in moved if re.search(_named(path), value))
+        unnamed.difference_update(path for path in moved if re.search(_path_pattern(path), value))
         return json.dumps(new, ensure_ascii=False)
 
     changed = _STRING.sub(replaced, text)
@@ -120,12 +128,12 @@ def _rewritten(text: str, moved: Mapping[str, str]) -> str:
 
 
 def _renamed(value: str, moved: Mapping[str, str]) -> str:
-    for path, place in moved.items():
-        value = re.sub(_named(path), place.replace("\\", r"\\"), value)
+    for path, archived in moved.items():
+        value = re.sub(_path_pattern(path), archived.replace("\\", r"\\"), value)
     return value
 
 
-def _named(path: str) -> str:
+def _path_pattern(path: str) -> str:
     """Pattern that finds a path in a value: alone, or in the specification of a model."""
     return f"{_BEFORE}{re.escape(path)}{_AFTER}"
 
@@ -139,8 +147,10 @@ def left_out_names(files: Iterable[str], without: Iterable[str]) -> frozenset[st
     names = list(files)
     out: set[str] = set()
     for text in without:
-        wanted = Path(text).as_posix()
-        matching = [name for name in names if name == wanted or name.startswith(f"{wanted}/")]
+        name_without = Path(text).as_posix()
+        matching = [
+            name for name in names if name == name_without or name.startswith(f"{name_without}/")
+        ]
         if not matching:
             raise InputError(
                 f"--without {text}: there is no such file in the archive. Give its name as the "

@@ -53,12 +53,16 @@ def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
         facts: of the study.
         doubts: what does not hold of its results, one sentence each.
     """
-    report = _filled(
+    report = _fill(
         "datasheet",
         facts,
         doubts=doubts,
         kept=facts.record(FindSentences).get("kept"),
-        rivals={each["name"]: each["between"] for each in facts.conditions if each["rivals"]},
+        rivals={
+            condition["name"]: condition["between"]
+            for condition in facts.conditions
+            if condition["rivals"]
+        },
     )
     warning = ""
     if facts.simulated:
@@ -70,7 +74,7 @@ def datasheet(facts: StudyFacts, doubts: Sequence[str] = ()) -> Report:
 def methods(facts: StudyFacts) -> Report:
     """A methods section to paste."""
     exports = [step.settings for step in facts.study.steps(ExportTrials)]
-    return _filled(
+    return _fill(
         "methods",
         facts,
         left_out=facts.record(FindSentences).get("left_out", {}),
@@ -81,7 +85,7 @@ def methods(facts: StudyFacts) -> Report:
 
 def preregistration(facts: StudyFacts) -> Report:
     """A draft of a preregistration."""
-    return _filled("preregistration", facts)
+    return _fill("preregistration", facts)
 
 
 def readme_text(
@@ -101,12 +105,12 @@ def readme_text(
         doubts: what does not hold of the results, one sentence each.
         has_page: whether the archive has the page of the study.
     """
-    given = {"to_supply": to_supply, "hub": hub, "doubts": doubts, "has_page": has_page}
+    values = {"to_supply": to_supply, "hub": hub, "doubts": doubts, "has_page": has_page}
     python = platform.python_version()
-    return _filled("readme", facts, study=facts.study.path.name, python=python, **given).markdown()
+    return _fill("readme", facts, study=facts.study.path.name, python=python, **values).markdown()
 
 
-def _filled(name: str, facts: StudyFacts, **more: Any) -> Report:
+def _fill(name: str, facts: StudyFacts, **values: Any) -> Report:
     """A text with the works that it cites."""
     search, minimal = facts.record(SearchTriplets), facts.study.step(EvaluateMinimalPairs)
     settings = {**dict.fromkeys(_SEARCH), **search}
@@ -125,7 +129,7 @@ def _filled(name: str, facts: StudyFacts, **more: Any) -> Report:
         selection_proof=facts.certificate(SelectTriplets),
         usual_enough=ENOUGH,
         agreed=len(facts.record(SelectPairs).get("not_controversial", [])),
-        **more,
+        **values,
     )
     proofs = [facts.certificate(s) for s in (SelectPairs, SelectTriplets, MakeDesign)]
     versions = [p["version"] for p in proofs if p.get("solver", "").startswith("OR-tools")]
