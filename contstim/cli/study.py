@@ -172,7 +172,7 @@ def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
     fewer = ", or fewer if a model does not know all words" if supply.may_be_fewer else ""
     print(
         printable(
-            f"{supply.place} has {quantity(supply.number, 'natural sentence')}{fewer}: {enough}."
+            f"{supply.path} has {quantity(supply.number, 'natural sentence')}{fewer}: {enough}."
         )
     )
     if supply.found_sentences is not None:
@@ -180,7 +180,7 @@ def _print_supply(supply: NaturalSupply, planned: StudyPlan) -> None:
 
 
 def status(study: StudyFile = _STUDY_FILE) -> None:
-    """Print for every stage whether it is done, when, how long it took, and what is stale.
+    """Print for every stage whether it is done, when, how long it took, and why it is stale.
 
     A stage that is being computed is running; a stage that was stopped, was killed or failed is
     interrupted. If a run was killed, index.html shows this after the command.

@@ -82,7 +82,7 @@ class ReviewSettings:
 def flags_of(stimuli: Iterable[Stimulus], **settings: Any) -> FlaggedItems:
     """The flags of stimuli, as `contstim review` finds them with these settings.
 
-    Sentences most words of which no table of English has are of another language.
+    Sentences are of another language if English tables lack most of their words.
 
     Raises:
         InputError: a pair has no texts, or a file cannot be read.

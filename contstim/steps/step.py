@@ -458,8 +458,7 @@ def variant(
         name: words of the command.
         page: help of the command.
         leave_out: names of fields that are not asked for.
-        settings: values of fields, or their types; a type whose fields all have defaults means
-            these.
+        settings: values of fields, or their types; a type without required fields is instantiated.
     """
     for field, kind in settings.items():
         if isinstance(kind, type) and not any(_is_needed(inner) for inner in fields(kind)):
@@ -485,7 +484,7 @@ def page_of(function: Any) -> str:
 
 
 def note_of(hint: Any) -> Help | None:
-    """What a field says of itself: the first `Help` of its annotation."""
+    """Return the first `Help` of a field's annotation."""
     notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return next((note for note in notes if isinstance(note, Help)), None)
 

@@ -1,4 +1,4 @@
-"""Measurement of what a study costs here, for a limited time: see `probe` for what is measured."""
+"""Time-limited measurement of the speed of a study on this machine; see `probe`."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def stored_times() -> Times:
 def measure(
     study: Study, supply: NaturalSupply | None, seconds: float, reporter: Reporter
 ) -> tuple[Times, list[str]]:
-    """Measure training, scoring and searches of what is not done, and store the times.
+    """Measure training, scoring and searches of stages that are not done; store the times.
 
-    Another process measures, and is ended when the time is over, whatever it does. While a run of
-    the study stores times itself, these are used and not stored.
+    Another process measures and is killed when the time is over. While a run of the study stores
+    times itself, the measured times are used and not stored.
 
     Args:
         study: as `read_study` reads it; the current folder is its own.
         supply: natural sentences that stages have yet to find.
-        seconds: in all.
-        reporter: told how much of the time is over.
+        seconds: time limit in all.
+        reporter: receives the elapsed time.
 
     Returns:
-        All times, and what could not be measured, in sentences.
+        All times, and one sentence for each failed measurement.
     """
     times, problems = stored_times(), []
     deadline = monotonic() + seconds

@@ -1,10 +1,10 @@
-"""The page of a study, `index.html` beside its file: what was done, and what came of it.
+"""The page of a study, `index.html` next to its file: states of stages, and results.
 
     states of stages ---------------------+--> Report --> index.html
     results/… --> facts --> page_sections --+
 
-It is written anew whenever a stage begins, every half a minute of a search for triplets, and at the
-end of a run, so that a person who reloads it follows the run.
+It is written again when a stage begins, every half a minute of a search for triplets, and at the
+end of a run. Reload it to follow the run.
 """
 
 from __future__ import annotations
@@ -70,19 +70,19 @@ def write_page(
     stopped: BaseException | str = "",
     so_far: Sequence[Part] = (),
 ) -> None:
-    """Write the page, if it says more than the one that stands there.
+    """Write the page if its content differs from the existing page.
 
     The current folder is the study's.
 
     Args:
         study: as `read_study` reads it.
-        states: of its stages, in order.
-        running: the stage that is being done; None: none is.
-        stopped: why that ended before it was done; empty: it goes on.
-        so_far: what the running stage has found.
+        states: states of its stages, in order.
+        running: the running stage, if any.
+        stopped: why the running stage stopped; empty if it continues.
+        so_far: preliminary results of the running stage.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: if the page cannot be written.
     """
     if isinstance(stopped, KeyboardInterrupt):
         stopped = "it was interrupted."

@@ -1,6 +1,6 @@
-"""Sections of a study's page: tables and figures of what its stages wrote.
+"""Sections of a study's page: tables and figures of the results of its stages.
 
-What is to be said of them in words stands in `page.md.jinja`.
+Their text is in `page.md.jinja`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Plan of a study: its stages, whether they can work, what they can show, how long they take.
+"""Plan of a study: its stages, their feasibility, expected power, and durations.
 
-Numbers follow from the study file, those of natural sentences from its texts: see `supply`. Times
-follow from earlier runs and from the speed of each model: see `times`.
+Numbers follow from the study file, and those of natural sentences from its texts; see `supply`.
+Times follow from earlier runs and from the speed of each model; see `times`.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ class StagePlan:
     """Plan of a run for a stage.
 
     Attributes:
-        stage: its name.
-        state: done, stale, begun or not done; or `waits` for a stage before it.
-        what: what it does, in a phrase with its numbers.
+        stage: name of the stage.
+        state: done, stale, begun or not done; or `waits` for an earlier stage.
+        what: work of the stage, a phrase with its numbers.
         because: why it is stale.
-        shortest: seconds that it takes at least, about; None where that is unknown.
-        longest: seconds that it takes at most, about; the same where they are measured.
-        basis: how that is known: `done`, `measured`, `usual` (for such stages), `last run` or
+        shortest: estimated minimum duration, seconds; None if unknown.
+        longest: estimated maximum duration, seconds; equal to `shortest` if measured.
+        basis: source of the estimate: `done`, `measured`, `usual` (for such stages), `last run` or
             `unknown`.
-        reason: why it is unknown; empty where it is known.
+        reason: why the duration is unknown; otherwise empty.
     """
 
     stage: str
@@ -92,17 +92,17 @@ class StagePlan:
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """Plan of a study, before anything costs time.
+    """Plan of a study before a run.
 
     Attributes:
-        stages: in their order.
-        numbers: what the design comes to, and the natural sentences that it needs.
-        supply: natural sentences that there are, or that its rules leave of its text; None where
-            that is not known.
-        admissible: (model that rejects, model that accepts, natural sentences that pairs of these
-            may be made of), of the scores; empty where scores are missing or stale.
-        tests: what the tests of the analysis can show, in sentences; empty without groups.
-        cautions: what could fail or disappoint, in sentences.
+        stages: plans of the stages, in order.
+        numbers: numbers of the design, and of the natural sentences that it needs.
+        supply: existing natural sentences, or those of its text that its rules allow; None if
+            unknown.
+        admissible: (reject model, accept model, number of natural sentences for pairs of these),
+            from the scores; empty if scores are missing or stale.
+        tests: sentences about the tests of the analysis; empty without groups.
+        cautions: sentences about possible failures.
     """
 
     stages: tuple[StagePlan, ...]
@@ -138,19 +138,19 @@ class StudyPlan:
 
 
 def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILENT) -> StudyPlan:
-    """Say what a run of a study would do, whether it can work, and how long it takes here.
+    """Plan a run of a study: its work, its feasibility, and its duration on this machine.
 
-    Trainings, models and searches between models are measured for a moment, unless that was done
-    before. A run measures them, too. The times are stored beside the study's scores; nothing else
+    Trainings, models and searches between models are measured briefly, unless their speed is
+    known. A run measures them, too. The times are stored next to the study's scores; nothing else
     is written.
 
     Args:
-        study: as `read_study` reads it, which refuses what cannot work at all.
-        measure: whether speeds are measured. In all it takes a minute at most.
-        reporter: told how far the measurement is, and how much of texts has been read.
+        study: as `read_study` reads it; studies that cannot work are refused there.
+        measure: whether to measure speeds, for a minute at most in all.
+        reporter: receives the progress of the measurement and of reading texts.
 
     Raises:
-        InputError: a file of the study cannot be read.
+        InputError: if a file of the study cannot be read.
     """
     began = monotonic()
     states = stage_states(study)
@@ -219,7 +219,7 @@ def _amounts(study: Study, numbers: StudyNumbers) -> dict[type[Step[Any]], str]:
 
 
 def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
-    """Number of natural sentences that models tell apart, by who rejects and who accepts them."""
+    """Count admissible natural sentences, by reject model and accept model."""
     names, pairs = study.names, study.step(SelectPairs)
     if pairs is None or len(names) < 2 or not pairs.scores.is_file():
         return ()
@@ -234,7 +234,7 @@ def _admissible(study: Study) -> tuple[tuple[str, str, int], ...]:
 
 
 def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterator[str]:
-    """Models too much alike for as many natural pairs as are asked for."""
+    """Yield model pairs with too few admissible sentences for the requested natural pairs."""
     step = study.step(SelectPairs)
     pairs = None if step is None else step.settings
     for reject, accept, number in admissible:
@@ -248,7 +248,7 @@ def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterato
 
 
 def _candidates(study: Study, numbers: StudyNumbers) -> Iterator[str]:
-    """Caution where too few triplets are searched for what is to be selected of them."""
+    """Warn if too few triplets are searched for the number to select."""
     selection = study.step(SelectTriplets)
     if selection is None or not numbers.searched:
         return

@@ -1,9 +1,9 @@
-"""Measurement of training, scoring and searching for a short while, in a process of its own.
+"""Measurement of training, scoring and searching for a short while, in a separate process.
 
     python -m contstim.study.probe STUDY FOLDER SECONDS
 
-Prints a JSON object a line, as soon as something is measured, so that the process can be ended at
-any time. FOLDER has the natural sentences and words that stages of the study have yet to write.
+Prints one JSON object per line after each measurement, so that the process can be killed at any
+time. FOLDER has the natural sentences and words that stages of the study have not written yet.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _emit(line: dict[str, object]) -> None:
 
 
 def probe(study: Study, folder: Path, seconds: float) -> None:
-    """Measure what is there of a study.
+    """Measure the existing parts of a study.
 
     Args:
         study: as `read_study` reads it; the current folder is its own.
@@ -122,7 +122,7 @@ def _report_problems(task: str) -> Iterator[None]:
 
 
 def _path(path: Path, folder: Path) -> Path | None:
-    """A file of the study, or the one that stands in for it; None if there is neither."""
+    """Return a file of the study, or its replacement in the folder; None if neither exists."""
     return next(
         (candidate for candidate in (path, folder / path.name) if candidate.is_file()), None
     )
@@ -197,7 +197,7 @@ class _Searcher:
             self._profiles[specification] = InspectionTask(specification).perform(self._context)
 
     def _score(self, specification: str, scorer: Scorer) -> dict[Sentence, float]:
-        """Score sentences for a moment, and return what they scored."""
+        """Score sentences briefly and return their scores."""
         sample = self._sentences[:_SENTENCES]
         reasons = scorer.unscorable(sample)
         scorable = [s for s, why in zip(sample, reasons, strict=True) if why is None]
@@ -269,7 +269,7 @@ class _Searcher:
 
 
 def _end_after(time: float) -> None:
-    """End a search, of which every batch of a network comes by here."""
+    """End a search after a time limit; every batch of a network calls this."""
     if perf_counter() >= time:
         raise _Over
 

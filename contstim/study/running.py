@@ -1,4 +1,4 @@
-"""Running a study: a walk over its stages, in order, that does what is stale and nothing else."""
+"""Running a study: its stages in order; only stale stages run."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class StudyRun:
     """Outcome of a run.
 
     Attributes:
-        done: the stages that were done now.
-        unchanged: those that held, and were left.
+        done: stages that this run did.
+        unchanged: stages that were up to date.
         edited: files that were changed by hand since a stage wrote them; they are used as they are.
-        incomplete: stages that could not find all that was wanted, with what they warned of.
+        incomplete: stages that found fewer items than requested, with their warnings.
     """
 
     done: tuple[str, ...]
@@ -72,26 +72,26 @@ def run_study(
     begin: Callable[[StudyStage, StageState], None] = lambda _stage, _why: None,
     end: Callable[[StudyStage, Record], None] = lambda _stage, _record: None,
 ) -> StudyRun:
-    """Do every stage of a study that has not been done, or no longer holds.
+    """Run every stage of a study that is not up to date.
 
-    Before each stage what it reads, its options and versions are compared with its record, so that
-    a stage whose inputs were written anew, and are the same as before, is left. While it runs the
-    study's folder is the current one of the process. The page of the study, `index.html`, is
-    written anew whenever a stage begins, and at the end.
+    Before each stage, its inputs, options and versions are compared with its record. A stage whose
+    inputs were written again with the same content is skipped. During a run, the study's folder is
+    the current folder of the process. The page of the study, `index.html`, is written again when a
+    stage begins, and at the end.
 
     Args:
         study: as `read_study` reads it.
-        first: a stage, or the first word of several, to do again although it holds.
-        last: a stage, or the first word of several, to stop behind.
-        overwrite: whether files that were changed by hand may be written anew.
-        reporter: told what steps do.
-        begin: told each stage that is about to be done, and why.
-        end: told each stage that has been done.
+        first: stage, or first word of several stages, to rerun even if it is up to date.
+        last: stage, or first word of several stages, after which to stop.
+        overwrite: whether files that were changed by hand may be overwritten.
+        reporter: receives the messages of steps.
+        begin: called with each stage before it runs, and the reason.
+        end: called with each stage after it ran, and its record.
 
     Raises:
-        InputError: there is no such stage, a file that was changed by hand would be written anew,
-            `index.html` is not a page of contstim, or another process runs the study; and whatever
-            a step raises.
+        InputError: if the study has no such stage, a file that was changed by hand would be
+            overwritten, `index.html` is not a page of contstim, or another process runs the study.
+        ContstimError: if a step raises it.
     """
     with chdir(study.folder), _alone():
         _remove_partial_files()
@@ -145,7 +145,7 @@ def run_study(
 
 
 def _showing(write: Callable[..., None]) -> Callable[[Callable[[], Iterable[Part]]], None]:
-    """Taker of tables of a stage, which stand on the study's page as of every half a minute."""
+    """Return a callback that writes a stage's tables to the study's page every half a minute."""
     written = -inf
 
     def show(tables: Callable[[], Iterable[Part]]) -> None:
@@ -215,7 +215,7 @@ def _alone() -> Iterator[None]:
 
 
 def _remove_partial_files() -> None:
-    """Remove what a process that was killed was just writing; the lock says that none is."""
+    """Remove partial files of a killed process; the lock ensures that no process writes."""
     for path in (*RESULTS.rglob(".*.partial"), *Path().glob(f".{PAGE}.*.partial")):
         _remove(path)
 

@@ -1,8 +1,8 @@
-"""State of each stage: whether it has been done, and still holds.
+"""State of each stage: whether it is done and up to date.
 
-The record beside what a stage wrote has the checksums of what it read and wrote, the options that
-are not the defaults, and the step's version. What the stage would read now is compared with it:
-content alone counts, never the time of a file, nor a new option that nobody has set.
+The record next to the output of a stage has the checksums of its inputs and outputs, the options
+that are not the defaults, and the step's version. The current inputs are compared with it. Only
+content counts, never the time of a file, nor a new option at its default.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class StageState:
     """State of a stage, with the reasons for it.
 
     Attributes:
-        stage: which.
-        state: as files are now.
-        size: bytes of what it wrote.
-        reasons: why it is not done, or which process does what is running.
-        record: of when it was done; None if it never was.
-        edited: files that it wrote and that have been changed since.
+        stage: the stage.
+        state: state according to the current files.
+        size: size of its output, bytes.
+        reasons: why it is not done, or which process runs it.
+        record: record of its last complete run, if any.
+        edited: output files that were changed since.
     """
 
     stage: StudyStage
@@ -93,7 +93,7 @@ def stage_states(study: Study) -> list[StageState]:
 
 
 def examine(stage: StudyStage) -> StageState:
-    """Compare what a stage would be done with now with what it was done with.
+    """Compare the current inputs, options and version of a stage with its record.
 
     The current folder is the study's.
     """
@@ -140,7 +140,7 @@ def state_of(
     record: Record | None = None,
     edited: Iterable[str] = (),
 ) -> StageState:
-    """A state of a stage, with the size of what it wrote if it has been done."""
+    """Return a state of a stage, with the size of its output if it is done."""
     size = 0 if record is None else size_of(stage.writes)
     return StageState(stage, state, size, tuple(reasons), record, tuple(edited))
 
@@ -189,11 +189,11 @@ def _name(path: Path) -> str:
 
 
 def _checksums(paths: Iterable[Path], texts: Sequence[Path] = ()) -> dict[str, str]:
-    """The checksum of each path, by its name; empty where nothing stands there.
+    """Return the checksum of each path, by name; empty if the path does not exist.
 
     Args:
         paths: files and folders.
-        texts: files in the folders that do not count, because they are the user's to edit.
+        texts: files in the folders to ignore, because users may edit them.
     """
     checksums = {}
     for path in paths:

@@ -1,4 +1,4 @@
-"""Natural sentences that a study has, or will find in its text: counted before a run finds them."""
+"""Natural sentences that a study has or will find in its text, counted before a run."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class NaturalSupply:
     """Natural sentences of a study.
 
     Attributes:
-        number: how many there are.
-        place: file that they stand in, or the text that they are to be found in.
-        in_text: number of sentences of the text; None where they are of no text.
-        found: what becomes of each sentence of that text; None where they have been found.
-        may_be_fewer: true where models that are not asked may not know all words of them.
-        vocabulary: words that a stage has yet to write; None where there is no such stage.
+        number: number of natural sentences.
+        path: file of the sentences, or the text to search.
+        in_text: number of sentences of the text; None without a text.
+        found_sentences: result of the search in the text; None if a stage already did it.
+        may_be_fewer: true if models that were not loaded may not know all words.
+        vocabulary: words that a stage has not written yet; None without such a stage.
     """
 
     number: int
-    place: Path
+    path: Path
     in_text: int | None
     found_sentences: FoundSentences | None = None
     may_be_fewer: bool = False
@@ -53,26 +53,25 @@ class NaturalSupply:
 def natural_supply(
     study: Study, states: Sequence[StageState], reporter: Reporter, deadline: float = inf
 ) -> NaturalSupply | None:
-    """The natural sentences that a study has, else those that its rules leave of its text.
+    """Find the natural sentences that a study has, or that its rules allow from its text.
 
-    What stages before would write, which have not been done, is made in memory: sentences of the
-    embedded English and the vocabulary, but for words that its models do not know.
+    Outputs of earlier stages that are not done are made in memory: sentences of the embedded
+    English and the vocabulary, except words that its models do not know.
 
     The current folder is the study's.
 
     Args:
         study: as `read_study` reads it.
-        states: of its stages.
-        reporter: told how much of texts has been read.
+        states: states of its stages.
+        reporter: receives the progress of reading texts.
         deadline: time, by `monotonic`, after which no text is read further.
 
     Returns:
-        None where the study has no natural sentences, or they come of a text that another stage has
-        yet to write.
+        None if the study has no natural sentences, or another stage has not written their text yet.
 
     Raises:
-        ContstimError: a text or a list of words cannot be read, or holds nothing of use, or the
-            texts are too long to be read in time.
+        ContstimError: if a text or word list cannot be read or has no usable content, or the texts
+            are too long to be read in time.
     """
     natural: Path | None = study.files.get("sentences")
     steps = [state.stage.step for state in states if state.state != "done"]
@@ -150,6 +149,6 @@ def too_few(numbers: StudyNumbers, supply: NaturalSupply | None) -> Iterator[str
             remedy += f" (of this kind about {float(f'{in_all:.2g}'):,.0f} sentences in all)"
     yield (
         f"The study needs {numbers.needs.in_all:,} natural sentences, each of which serves once, "
-        f"and {supply.place} has {supply.number:,}: {remedy}, loosen [sentences] or enlarge "
+        f"and {supply.path} has {supply.number:,}: {remedy}, loosen [sentences] or enlarge "
         "[vocabulary], or ask for less."
     )

@@ -4,9 +4,9 @@
     scores      seconds to load a model + seconds of a sentence x sentences
     triplets    the same for floors + seconds for a triplet x triplets, of each pair of models
 
-Seconds for a triplet are those of all searches, in vain or cut off, by the triplets they found.
-Where none was found in time, they are the seconds of a row of the networks by the rows that such
-searches take elsewhere.
+Seconds for a triplet are the seconds of all searches, also unsuccessful or stopped ones, divided by
+the number of triplets found. If no triplet was found in time, they are the seconds of a row of the
+networks times the usual number of rows of such searches.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ class TimeEstimates:
 
     Args:
         study: as `read_study` reads it; the current folder is its own.
-        numbers: what its design comes to.
-        n_natural: natural sentences; None where their number is not known.
-        times: what was measured.
+        numbers: numbers of its design.
+        n_natural: number of natural sentences; None if unknown.
+        times: measured times.
     """
 
     def __init__(

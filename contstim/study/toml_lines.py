@@ -1,4 +1,4 @@
-"""In which line of a TOML text each key stands, which Python's reader of TOML does not tell."""
+"""Line of each key of a TOML text, which Python's TOML reader does not report."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _PIECE = re.compile(
 
 
 def lines_of_keys(text: str) -> dict[Key, int]:
-    """The line, from 1, of each table and key of a TOML text that is well formed.
+    """Return the 1-based line of each table and key of a valid TOML text.
 
-    Keys of a table within braces are not told apart from the key that it is the value of. Of tables
-    in double brackets each has its number, from 1, as the last part of its key.
+    Keys of an inline table count as the key of the table. A table in double brackets has its
+    1-based number as the last part of its key.
     """
     lines: dict[Key, int] = {}
     numbers: Counter[Key] = Counter()
@@ -54,7 +54,7 @@ def lines_of_keys(text: str) -> dict[Key, int]:
 
 
 def line_of(lines: dict[Key, int], key: Key) -> int | None:
-    """The line of a key, or of the nearest table or key that it stands in; None for no line."""
+    """Return the line of a key, or of the nearest table or key around it; None without a line."""
     for length in range(len(key), 0, -1):
         if key[:length] in lines:
             return lines[key[:length]]

@@ -1,8 +1,8 @@
-"""Verification that files are still what commands wrote, made of what stands there now.
+"""Verification that files did not change since commands wrote them.
 
-Every command and every stage of a study writes a record beside its output, with checksums of what
-was read and written. Compared with the files of a folder they tell, without doing anything
-again, which links of the chain hold:
+Every command and every stage of a study writes a record next to its output, with checksums of its
+inputs and outputs. A comparison with the files of a folder shows, without a rerun, which results
+are up to date:
 
     natural.txt --(score)--> scores.csv --(select)--> pairs.csv
          |                       |                        |
@@ -46,7 +46,7 @@ _EACH = 3  # files of which the same is to be said, and that have a row each
 
 
 class FileState(StrEnum):
-    """State of a file by its records; what to look at first stands first."""
+    """State of a file by its records; the most urgent state is first."""
 
     EDITED = "edited"
     MISSING = "missing"
@@ -68,9 +68,9 @@ class CheckedFile:
     """A file, or a folder that was written as a whole.
 
     Attributes:
-        path: from the folder that was verified.
-        state: what records say of it.
-        sentence: why, and by which command it was made of what.
+        path: path relative to the verified folder.
+        state: state by the records.
+        sentence: reason, with the command that wrote the file and its inputs.
     """
 
     path: str
@@ -104,12 +104,13 @@ def verify_folder(folder: Path, *, reporter: Reporter = SILENT) -> FolderCheck:
     time of a file. Elsewhere hidden files are left out.
 
     Args:
-        folder: of a study, of single commands, or an archive; a zip is unpacked for the time being.
-        reporter: told how many checksums have been computed.
+        folder: folder of a study or of single commands, or an archive; a zip is unpacked to a
+            temporary folder.
+        reporter: receives the number of computed checksums.
 
     Raises:
-        InputError: it is neither a folder nor a zip of an archive, there is not a single record in
-            it, or its `archive.json` is damaged.
+        InputError: if it is neither a folder nor a zip of an archive, has no record, or its
+            `archive.json` is damaged.
     """
     if folder.suffix.lower() == ".zip" and is_file(folder):
         with unpacked(folder) as scratch:
@@ -168,9 +169,9 @@ def _unrecorded(
 
 
 def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
-    """Every file of an archive: as it is listed, edited, missing, or added.
+    """Yield every file of an archive: as listed, edited, missing, or added.
 
-    What a run of the study writes is no part of the archive, nor is what git and macOS add.
+    Outputs of a run of the study and files of git and macOS are not part of the archive.
     """
     listed_files = {file.name: f"sha256:{file.sha256}" for file in manifest.files}
     supplied = {file.name: f"sha256:{file.sha256}" for file in manifest.to_supply}
@@ -196,7 +197,7 @@ def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
 
 
 def _done_again(folder: Path, now: Mapping[str, str]) -> dict[str, bool]:
-    """Results of a study that stand in its archive, too, and whether they are the same."""
+    """Compare results of a study with those in its archive: name → whether they are the same."""
     again, archived = (f"{(folder / name).as_posix()}/" for name in (RESULTS, ARCHIVED))
     return {
         path_from(folder, Path(name)): now[name] == archived_checksum
@@ -207,7 +208,7 @@ def _done_again(folder: Path, now: Mapping[str, str]) -> dict[str, bool]:
 
 
 def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], list[CheckedFile]]:
-    """The records among files, with whole paths in them; and remarks on what tells too little."""
+    """Read the records among files, with full paths; return remarks on incomplete records, too."""
     records: list[Record] = []
     remarks: list[CheckedFile] = []
 
@@ -259,7 +260,7 @@ def _when(record: Record) -> str:
 
 
 class _Chain:
-    """Chain of files, each made of others, and what has changed since."""
+    """Chain of files made from other files, and their changes since."""
 
     def __init__(self, folder: Path, records: Sequence[Record], now: Mapping[str, str]) -> None:
         self._folder = folder
@@ -308,7 +309,7 @@ class _Chain:
         return FileState.HOLDS, f"made{f' of {of}' if of else ''} by {_when(maker)}."
 
     def _maker(self, name: str) -> Record | None:
-        """The last command that wrote what stands there now; None where none did."""
+        """Return the last command that wrote the current content, if any."""
         now = self._now[name]
         return next((r for r in reversed(self._claims[name]) if r.outputs[name] == now), None)
 
@@ -360,7 +361,7 @@ class _Chain:
 
 
 def grouped(files: Iterable[CheckedFile]) -> list[CheckedFile]:
-    """The same with one row for more than three files of which the same is to be said."""
+    """Merge rows of more than three files with the same state and sentence into one."""
     groups: dict[tuple[FileState, str], list[CheckedFile]] = {}
     for file in files:
         groups.setdefault((file.state, file.sentence), []).append(file)

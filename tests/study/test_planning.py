@@ -168,7 +168,7 @@ def test_the_sentences_of_a_text_are_those_that_a_run_finds(study: Path) -> None
     supply = plan(study, measure=False).supply
     assert supply is not None
     assert supply.found_sentences is not None
-    assert (supply.number, supply.in_text, supply.place) == (n_run, n_text, Path("more.txt"))
+    assert (supply.number, supply.in_text, supply.path) == (n_run, n_text, Path("more.txt"))
     assert not supply.may_be_fewer
     lines = [*supply.found_sentences.lines(StudyNumbers(read_study(study)).needs)]
     assert [lines[n].split()[0] for n in (0, -1)] == [f"{n_text:,}", f"{n_run:,}"]

@@ -60,10 +60,10 @@ def select_natural(
     which s2 inside a model pair does not change that sum; as few questions as possible are matched
     with statements, and then lengths are as similar as possible (characters without end marks).
 
-    Every ordered pair (reject, accept) needs so many sentences, and every sentence is used once.
+    Every ordered pair (reject, accept) needs a fixed number of sentences, each used once.
     With D the total demand, an ordered pair needs only its D cheapest admissible sentences: if it
     used another one, the other D - 1 units would leave one of these free, and it would cost no
-    more. With `same_length`, each number of words is such a problem of its own.
+    more. With `same_length`, each number of words is a separate problem.
 
     After a review, sentences of rejected items are excluded. As many other reviewed pairs as
     possible stay as they are, then the sum of ranks is minimised.
@@ -127,7 +127,7 @@ class _Part:
 
     Attributes:
         stratum: sentences, and number of pairs to select from them.
-        review: what was decided.
+        review: reviewers' decisions.
         all_kept: kept items, for each file, the last one first.
     """
 
@@ -286,7 +286,7 @@ class _Part:
 def _why_lost(
     item: ReviewedItem, table: ScoreTable, question: NaturalQuestion, excluded: Collection[Sentence]
 ) -> ChangedItem:
-    """Find the rule by which a kept pair cannot be selected from any stratum."""
+    """Find the rule that prevents the selection of a kept pair from every stratum."""
     name, models = item.source_id or item.item_id, (item.model_1, item.model_2)
     if models not in combinations(table.models, 2):
         return ChangedItem(name, f"the scores do not compare {models[0]} with {models[1]}")

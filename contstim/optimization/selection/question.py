@@ -249,10 +249,10 @@ class MinimalPairQuestion:
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """What was asked, the value of the selection, and the proven bound on every other selection.
+    """Question, value of the selection, and the proven bound on every other selection.
 
     Attributes:
-        question: what was asked.
+        question: rules of the selection.
         objective: value of the selection. Natural pairs: Eq. 5 of the 2023 study, the summed
             fractional ranks of all sentences under the models that reject them. Triplets: all new
             words of another part of speech and, behind the decimal point, all new words (2.034: 2
@@ -291,7 +291,7 @@ class Certificate:
         """Make the certificate of a solved program.
 
         Args:
-            question: what was asked.
+            question: rules of the selection.
             values: objective and bound.
             candidates: number of candidates.
             tie_rule: see the class.

@@ -92,7 +92,7 @@ def changed_items(
 
 
 def _exceeded(program: Program, candidates: Sequence[int]) -> IntArray:
-    """Return rules that these candidates break whatever is chosen with them."""
+    """Return rules that these candidates break with every choice of other candidates."""
     part = program.matrix[:, candidates]
     least = np.asarray(program.matrix.minimum(0).sum(axis=1)).ravel()
     exceeded: IntArray = np.flatnonzero(

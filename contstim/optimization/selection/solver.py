@@ -191,7 +191,7 @@ def least_violations(
     hard: Collection[int] = (),
     seconds: float = 10.0,
 ) -> dict[int, int]:
-    """Find a choice that breaks rules as little as possible; return by how much it breaks each.
+    """Find the least-violating choice; return its violation of each rule.
 
     Rules with one allowed number, such as the size of a set, are broken last.
 

@@ -142,7 +142,7 @@ def length_shares(count: int, sizes: Mapping[int, int]) -> dict[int, int]:
 def _usable_rows(
     table: ScoreTable, question: NaturalQuestion, excluded: Collection[Sentence]
 ) -> BoolArray:
-    """Return which rows may be chosen: of several that look alike to people, only the first."""
+    """Return which rows may be chosen: only the first of rows that look the same to readers."""
     if table.sentences is None:
         if excluded or question.no_repeats or question.same_length:
             raise InputError(

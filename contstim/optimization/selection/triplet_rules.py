@@ -304,7 +304,7 @@ def quantile_edges(values: FloatArray, n: int) -> FloatArray:
 def quantile_groups(values: FloatArray, edges: FloatArray) -> IntArray:
     """Return the 0-based quantile group of each value: `pandas.qcut(values, n, labels=False)`.
 
-    A value on an edge belongs to the lower group. If so many values tie that edges coincide, pandas
+    A value on an edge belongs to the lower group. If edges coincide because of ties, pandas
     raises an error; here the group between two equal edges is empty.
     """
     # Edge g is the first that is not below the value: group g - 1; the smallest values, at edge 0,

@@ -1,4 +1,4 @@
-"""Independent checks of finished selections against what was asked.
+"""Independent checks of finished selections against their questions.
 
 They are written from the definitions, and call no function that selects.
 """

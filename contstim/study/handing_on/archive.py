@@ -66,7 +66,7 @@ def archive_study(
     as_it_is: bool = False,
     reporter: Reporter = SILENT,
 ) -> tuple[Manifest, int]:
-    """Write a study with its inputs, results, environment and texts, whole or not at all.
+    """Write a study with its inputs, results, environment and texts, completely or not at all.
 
     The same study makes the same archive: files in order of name, with one date, that of
     SOURCE_DATE_EPOCH where it is set.
@@ -74,10 +74,10 @@ def archive_study(
     Args:
         study: as `read_study` reads it.
         out: a file that ends in `.zip`, or a new folder.
-        without: files of the archive, or folders, that are named in it and left out.
-        largest: inputs of more megabytes are left out, too.
+        without: files or folders to leave out; the archive lists their names.
+        largest: size in megabytes above which inputs are left out, too.
         as_it_is: whether stages may be stale, missing or changed by hand.
-        reporter: told what is left out.
+        reporter: receives the names of the files that are left out.
 
     Returns:
         The list of the archive, and how many places of its texts are left to the author.
@@ -170,9 +170,9 @@ def archive_study(
 def _without_identities(
     study: Study, text: str, inputs: Mapping[str, Path]
 ) -> tuple[str, dict[str, Path]]:
-    """A study file and its inputs with the answers alone in place of a server's database.
+    """Replace a server's database by its answers, in a study file and its inputs.
 
-    That says who people are, and the record of serving it maybe what they are paid by.
+    The database identifies participants; the record of the server may contain payment codes.
     """
     stage = next((s for s in study.stages if s.key[:2] == ("import", "collected")), None)
     if stage is None or not isinstance(stage.step, ImportResponses):
@@ -236,7 +236,7 @@ def _results(stages: Sequence[StudyStage]) -> tuple[dict[str, Path], list[str]]:
 
 
 def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
-    """The files of a Psych-DS data set of the trials and responses; none where nobody answered."""
+    """Write a Psych-DS data set of the trials and responses; without responses, no files."""
     if not facts.responses or not facts.trials:
         return {}
     from contstim.experiments.platforms.psych_ds import PsychDsSettings, write_psych_ds

@@ -80,7 +80,7 @@ _FATES |= {"failed": ("failed",), "not found": ("missing",)}
 
 
 class StudyFacts:
-    """The facts of a study, as templates name them; of what it has not done, none.
+    """Facts of a study, as templates name them; empty for stages that are not done.
 
     The current folder is the study's.
 
@@ -267,7 +267,7 @@ class StudyFacts:
 
     @cached_property
     def vocabulary(self) -> Row:
-        """The record of the vocabulary, with words counted in the file as it stands now."""
+        """The record of the vocabulary, with words counted in the current file."""
         record, path = self.record(MakeVocabulary), self.out(MakeVocabulary)
         if record and path and path.is_file():
             words, choice = Vocabulary.load(path), record["choice"]
@@ -285,7 +285,7 @@ class StudyFacts:
 
     @property
     def sentence_settings(self) -> SentenceSettings | None:
-        """Rules by which natural sentences were found; None where a file gives them."""
+        """Rules for natural sentences; None if a file provides the sentences."""
         step = self.study.step(FindSentences)
         return step.settings if step and self.natural else None
 
@@ -344,7 +344,7 @@ class StudyFacts:
 
     @cached_property
     def searches(self) -> list[Row]:
-        """What the record of the searches says of every two models, in the order of the study."""
+        """Record of the searches for each model pair, in the order of the study."""
         of_pairs = {
             frozenset((search["model_1"], search["model_2"])): search
             for search in self.record(SearchTriplets).get("pairs", [])
@@ -363,7 +363,7 @@ class StudyFacts:
 
     @cached_property
     def passed_over(self) -> dict[str, int]:
-        """How often natural sentences could not be used or were searched in vain, by reason."""
+        """Number of unusable natural sentences and unsuccessful searches, by reason."""
         reasons: Counter[str] = Counter()
         for of_pair in self.searches if self.found_triplets else ():
             reasons.update(of_pair.get("reasons", {}))
@@ -519,7 +519,7 @@ class StudyFacts:
 
     @cached_property
     def asked_in(self) -> Path | None:
-        """Table of the questions beside the trials."""
+        """Table of the questions about participants."""
         exports = self.study.steps(ExportTrials)
         stated = (getattr(step.settings, "questions", None) for step in exports)
         exported = (RESULTS / "export").rglob("questions.csv")
@@ -529,12 +529,12 @@ class StudyFacts:
 
     @cached_property
     def asked_questions(self) -> tuple[Question, ...]:
-        """Questions beside the trials."""
+        """Questions about participants."""
         return read_questions(self.asked_in) if self.asked_in else ()
 
     @cached_property
     def questions(self) -> list[str]:
-        """What the people who are analysed answered to questions; see `described`."""
+        """Answers of the analysed participants to questions; see `described`."""
         responses = self.path("responses")
         path = responses and questions_beside(responses)
         unknown = self.planned_analysis and not self.analysis  # who is left out
@@ -606,7 +606,7 @@ class StudyFacts:
 
     @property
     def exclusion_rules(self) -> list[str]:
-        """Rules of the section [analyze] on who is left out, beside catch trials."""
+        """Rules of the section [analyze] that exclude participants, except for catch trials."""
         planned = self.planned_analysis
         return [rule for rule, _ in planned.rules()] if planned else []
 

@@ -1,4 +1,4 @@
-"""The user's files that a study reads, and where they stand in an archive."""
+"""The user's files that a study reads, and their paths in an archive."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _paths(study: Study) -> list[Path]:
 
 
 def _files(path: Path, archived: Path) -> dict[str, Path]:
-    """The files that a path stands for, and what contstim wrote beside them."""
+    """Return the files of a path and the files that contstim wrote next to them."""
     if path.is_dir():
         return {
             (archived / file.relative_to(path)).as_posix(): file for file in visible_files(path)

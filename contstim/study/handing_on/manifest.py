@@ -1,4 +1,4 @@
-"""The list of an archive: every file with its size and checksum, and what the receiver supplies."""
+"""List of an archive: every file with its size and checksum, and the files to supply."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class ArchivedFile:
 
 @dataclass(frozen=True)
 class Manifest:
-    """List of what an archive holds, and of what it does not.
+    """List of the files in an archive, and of the files left out.
 
     Attributes:
-        title: of the study.
+        title: title of the study.
         study: the name of the study file.
         date: when the archive was made, UTC.
-        contstim: the version that made it.
-        files: all files of the archive but this list.
+        contstim: version that wrote the archive.
+        files: all files of the archive except this list.
         results: the archived results, as files of the folder `results`.
-        to_supply: inputs that were left out, where they belong.
+        to_supply: inputs that were left out, with their paths.
         left_out: results that were left out.
         hub_models: loaded by name and not part of it: name, location, commit (`revision`; empty
             where it is not known), fingerprint (empty where no scores were made).

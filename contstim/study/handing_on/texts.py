@@ -1,4 +1,4 @@
-"""Texts that a publication needs, each a template beside this file that facts fill in.
+"""Texts for a publication: templates in this folder, filled with facts of the study.
 
 datasheet.md.jinja         the materials: how items were made, chosen, left out and shared out
 items.md.jinja             settings that shape the items, for both of these
