@@ -44,7 +44,7 @@ _PLACES = {
     "generate minimal-pairs": "generation:GenerateMinimalPairs",
 }
 BY_DEFAULT = ("sentences", "score")
-"""Steps that a study does without a section where another step reads what they write."""
+"""Steps that a study runs without a section if another step reads their output."""
 
 STEPS = {name: f"contstim.steps.{target}" for name, target in _PLACES.items()}
 """`module:name` of each step, or of a dictionary of steps and the key in it; those of platforms,

@@ -48,7 +48,7 @@ class ReviewSettings:
 
     text: Annotated[
         Path | None,
-        Help("Text, counts or model: tells rare words and names.", kind="training text"),
+        Help("Text, counts or model, to find rare words and names.", kind="training text"),
     ] = None
     rare: Annotated[
         float, Help("Words below it are rare, on the Zipf scale.", at_least=0, at_most=9)
@@ -167,7 +167,7 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
 def _judged(stimuli: Iterable[Stimulus], judge: str) -> dict[Sentence, list[float]]:
     """Log-probability of each word of the sentences under the judge, nats."""
     all_stimuli = list(stimuli)
-    # Trials of two synthetic sentences bring their natural one along, which stands in no item
+    # Trials of two synthetic sentences have a natural one, which is in no item
     item_sentences = chain.from_iterable(item.sentences for item in undecided_items(all_stimuli))
     naturals = filter(None, chain.from_iterable(naturals_of(all_stimuli).values()))
     terms = token_terms(load_models(judge)[0], [*dict.fromkeys((*item_sentences, *naturals))])
@@ -237,8 +237,7 @@ def report_changes(
     """Warn about reviewed items that were not rejected and change; return them for the record."""
     if changed:
         reporter.warn(
-            f"{quantity(len(changed), f'reviewed {item_name}')} that nobody rejected cannot stay. "
-            + "; ".join(map(str, changed))
-            + ". Give more candidates to keep more."
+            f"{quantity(len(changed), f'reviewed {item_name}')} that no reviewer rejected "
+            "cannot stay. " + "; ".join(map(str, changed)) + ". Give more candidates to keep more."
         )
     return [asdict(item) for item in changed]

@@ -147,7 +147,7 @@ def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter
     mixed = sum(a.is_question != b.is_question for a, b in sides)
     if mixed:
         reporter.say(
-            f"  In {mixed:,} {of_all} a question stands against a statement; a review can reject "
+            f"  In {mixed:,} {of_all} a question is paired with a statement; a review can reject "
             "such pairs."
         )
     if unequal:
@@ -157,8 +157,9 @@ def _tell_pairs(pairs: Sequence[Pair], agreed: Sequence[str], reporter: Reporter
         )
     if agreed:
         reporter.warn(
-            f"in {len(agreed):,} {of_all} both models prefer the same sentence, so that people "
-            f"cannot tell them apart: {join_names(agreed)}. Leave out `agreeing` to have none."
+            f"in {len(agreed):,} {of_all} both models prefer the same sentence, so that "
+            f"responses cannot distinguish them: {join_names(agreed)}. Leave out `agreeing` to "
+            "have none."
         )
 
 
@@ -322,7 +323,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         write_table(Path(f"{self.out}.verdicts.csv"), selection.verdicts)
         number = len(selection.pairs)
         changed = report_selection(self.out, selection, number, "minimal pair", reporter)
-        # Verdicts stand by models, then by paradigm; (n_model_pairs, n_paradigms, 2)
+        # Verdicts are sorted by models, then by paradigm; (n_model_pairs, n_paradigms, 2)
         alone = np.array([selection.verdicts[f"model_{number}_right"] for number in (1, 2)]).T
         by_models = alone.reshape(-1, len({pair.paradigm for pair in scores.pairs}), 2)
         n_pairs, better = len(scores.pairs), scores.good_name

@@ -232,7 +232,7 @@ def _result_parts(result: Synthesis | SymmetricPair) -> Iterator[Shown]:
         f"{climbs[-1].end}."
     )
     if len(result.searches) > 1:
-        vain = f", of which the last {result.in_vain} brought almost no improvement"
+        vain = f"; the last {result.in_vain} brought almost no improvement"
         yield (
             f"This is the best of {len(result.searches)} searches{vain if result.in_vain else ''}; "
             f"{result.end_of_searches}."

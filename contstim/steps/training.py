@@ -58,7 +58,7 @@ class TrainNgram(Step["Estimate"], name="train ngram", version=2):
             reporter.warn(str(warning.message))
         sizes = (f"{len(table.keys):,}" for table in trained.tables.orders)
         reporter.say(f"{self.out}: {' + '.join(sizes)} n-grams of order 1 to {self.order}.")
-        # What the training itself recorded, for those who call it from Python
+        # Facts of the training's own record, for callers from Python
         record = Record.from_file(record_path(self.out))
         return Outcome(trained, {} if record is None else record.facts)
 

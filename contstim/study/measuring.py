@@ -58,7 +58,7 @@ def measure(
                 supply.vocabulary.save(f"{folder}/{study.files['vocabulary'].name}")
         command = [sys.executable, "-m", "contstim.study.probe"]
         arguments = [str(study.path), folder, str(max(1.0, seconds - _TO_END))]
-        # What this process imports the other one must find
+        # The other process must find the modules of this one
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with subprocess.Popen(
             [*command, *arguments],

@@ -179,7 +179,7 @@ def _progress(
             (
                 strong(f"Stopped at {running.name}: "),
                 *with_code(shorten(stopped, _LONGEST)),
-                " What was done stands below; ",
+                " Results so far are below; ",
                 code(f"contstim run {study.path.name}"),
                 " goes on from there.",
             )

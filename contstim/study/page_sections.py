@@ -73,7 +73,7 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
     of_people = facts.path("responses") and study.step(SimulateResponses) is None
     step: tuple[str | Span, ...]
     if not is_done:
-        step = ("run what is not done: ", code(f"contstim run {study.path.name}"))
+        step = ("run the remaining stages: ", code(f"contstim run {study.path.name}"))
     elif pages and not facts.decisions:
         links = [run for page in pages for run in (link(page), ", ")]
         step = ("review the items: ", *links, "and name the saved file as review in ", file)
@@ -320,7 +320,9 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
     yield Table(("", "number"), rows)
     if changed := facts.record(MakeDesign).get("changed"):
         changes = [(item["item_id"], item["rule"], item["key"]) for item in changed]
-        title = f"{quantity(len(changed), 'trial')} that nobody rejected changed after the review"
+        title = (
+            f"{quantity(len(changed), 'trial')} that no reviewer rejected changed after the review"
+        )
         yield Details(title, [Table(("trial", "rule", "key"), changes, texts=3)])
     picture = Path(f"{design.out}.summary.png")
     yield from _picture(picture, "trials by group, sources, and balance")
@@ -335,13 +337,13 @@ def _picture(path: Path, alternative: str) -> Iterator[Part]:
 
 def _participant(facts: StudyFacts) -> Iterator[Part]:
     exports = [step.out for step in facts.study.steps(ExportTrials) if step.out.is_dir()]
-    # Beside an archive for JATOS, the page that is packed in it lies in a folder of its own
+    # Next to an archive for JATOS, its page is in the folder `page`
     folders = {path: path / "page" if (path / "page").is_dir() else path for path in exports}
     page = next((folder for folder in folders.values() if (folder / "labels.csv").is_file()), None)
     if page is not None and facts.trials:
         table = read_table(page / "labels.csv")
         labels = dict(zip(table["name"], table["text"], strict=True))
-        # A trial with a synthetic sentence shows best what is asked of people
+        # A trial with a synthetic sentence shows the task best
         of_group = [trial for trial in facts.trials if trial.group == 1]
         shows_best = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
         synthetic = (t for t in of_group if t.condition in shows_best)
@@ -417,7 +419,7 @@ def accuracies(path: Path) -> Table:
 
 
 _ITEM_STAGES = frozenset({"triplets", "select", "near-pairs", "evaluate"})
-# Heading → what stands under it, and the first words of the stages that it is made of
+# Heading → its content, and the first words of the stages that it is made of
 SECTIONS: dict[str, tuple[Callable[[StudyFacts], Iterator[Part]], frozenset[str]]] = {
     "Models": (_models, frozenset({"model", "score"})),
     "Texts, words and sentences": (_materials, frozenset({"text", "vocabulary", "sentences"})),

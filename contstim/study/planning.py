@@ -180,7 +180,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
             work = f"{state.stage.about}: {amount}" if amount else state.stage.about
             estimate = (time.shortest, time.longest, time.basis, time.reason)
             plans.append(StagePlan(state.stage.name, state.state, work, state.because, *estimate))
-        # Files of stages that a run does again say nothing about what it will find
+        # Files of stages that a run does again do not predict its results
         has_scores = SelectPairs in undone and study.files.get("scores") not in unwritten
         admissible = _admissible(study) if has_scores else ()
         cautions = [
@@ -240,8 +240,8 @@ def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterato
     for reject, accept, number in admissible:
         if pairs is not None and pairs.counts is None and number < pairs.per_pair:
             yield (
-                f"[select.natural] {reject} and {accept} are much alike: about {number:,} natural "
-                f"sentences are below the median of {reject} and at or above that of {accept}, and "
+                f"[select.natural] {reject} and {accept} are very similar: about {number:,} "
+                f"natural sentences are below the median of {reject} and at or above that of {accept}, and "
                 f"{quantity(pairs.per_pair, 'pair')} need as many. Give more sentences, ask for "
                 f"fewer pairs, or compare other models."
             )

@@ -277,7 +277,7 @@ def _end_after(time: float) -> None:
 def main() -> None:
     """Measure for as long as is asked for."""
     path, folder, seconds = sys.argv[1:]
-    # Libraries print what they like; standard output is for measurements
+    # Libraries may print; standard output is for measurements
     sys.stdout = sys.stderr
     study = read_study(path)
     with chdir(study.folder):

@@ -136,7 +136,7 @@ def run_study(
                 if record is not None and not record.complete:
                     incomplete[stage.name] = tuple(record.warnings)
         except BaseException as error:
-            with suppress(ContstimError):  # the first error is what a user has to read
+            with suppress(ContstimError):  # the user has to read the first error
                 write_page(study, states, running, error)
             raise
         write_page(study, states)
@@ -175,7 +175,7 @@ def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:
         )
     basis = basis_of(stage)
     if begun_with(stage) != basis:
-        # Not what an interrupted attempt began: nothing of another one may be left in its folders
+        # The interrupted attempt had other inputs or options: remove its partial output
         for path in stage.writes:
             # An export replaces its own files, and keeps the texts that the user has edited
             if path.is_dir() and not stage.step.texts_to_edit():

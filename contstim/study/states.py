@@ -75,7 +75,7 @@ def stage_states(study: Study) -> list[StageState]:
     with chdir(study.folder):
         states: list[StageState] = []
         holder = lock_holder(LOCK)
-        unsettled: dict[Path, str] = {}  # what a stage writes that is not done → its name
+        unsettled: dict[Path, str] = {}  # output of a stage that is not done → name of the stage
         for stage in study.stages:
             state = examine(stage)
             read = (path for read_path in stage.reads for path in (read_path, *read_path.parents))

@@ -65,7 +65,7 @@ def read_study(path: Path | str) -> Study:
     problems = Problems(path, text)
     problems.refuse_null_characters(tables)
     problems.raise_any()  # before anything becomes a path
-    # Whatever the file names is seen from its folder, links among it
+    # Paths in the file are relative to its folder, also through links
     with chdir(path.parent):
         study = _study(path, tables, problems)
     problems.raise_any()

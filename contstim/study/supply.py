@@ -148,7 +148,7 @@ def too_few(numbers: StudyNumbers, supply: NaturalSupply | None) -> Iterator[str
             in_all = supply.in_text * numbers.needs.in_all / supply.number
             remedy += f" (of this kind about {float(f'{in_all:.2g}'):,.0f} sentences in all)"
     yield (
-        f"The study needs {numbers.needs.in_all:,} natural sentences, each of which serves once, "
+        f"The study needs {numbers.needs.in_all:,} natural sentences, each used once, "
         f"and {supply.path} has {supply.number:,}: {remedy}, loosen [sentences] or enlarge "
         "[vocabulary], or ask for less."
     )

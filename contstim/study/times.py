@@ -55,7 +55,7 @@ _OVERHEAD = 2e-3  # seconds of a row in a search, in addition to the network
 _ROW_SHARE = 0.75  # time of a row of a network, in that of a scored sentence
 _SMALL_ROW = (2e-4, 5e-3)  # seconds of a row of a small network that is yet to be trained
 _NGRAM_SEARCH = (0.1, 5.0)  # seconds, between n-gram models
-_DOUBT = 1.7  # factor by which the mean of fewer triplets may be off
+_DOUBT = 1.7  # error factor of the mean of fewer triplets
 SURE = 3
 """Triplets from which a mean time counts as measured."""
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _LONGEST = 60  # characters of a command in a sentence
-_EACH = 3  # files of which the same is to be said, and that have a row each
+_EACH = 3  # files with the same sentence that have separate rows
 
 
 class FileState(StrEnum):
@@ -164,7 +164,7 @@ def _unrecorded(
         never |= path.name == PAGE.name and (path.parent / STUDY_FILE).exists()
         never |= path == folder / MANIFEST
         if not never and {path, *path.parents}.isdisjoint(recorded):
-            sentence = "no record tells how it came about."
+            sentence = "no record says how it was made."
             yield CheckedFile(path_from(folder, path), FileState.UNRECORDED, sentence)
 
 
@@ -220,8 +220,8 @@ def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], li
             remark(
                 path,
                 FileState.UNFINISHED,
-                f"the stage {path.stem.replace('+', ' ')} has begun and has not ended: what it "
-                "writes may be there in part. Run the study again.",
+                f"the stage {path.stem.replace('+', ' ')} has begun and has not ended: its "
+                "output may be incomplete. Run the study again.",
             )
         elif path.name.endswith(".meta.json"):
             output = path.with_name(path.name.removesuffix(".meta.json"))
@@ -231,7 +231,7 @@ def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], li
                 remark(path, FileState.UNREADABLE, f"the record cannot be read: {error}")
                 continue
             if content.get("outputs") == {}:
-                # Else it is a list of what an export holds, and the folder has its record
+                # Otherwise it lists the content of an export, and the folder has its record
                 if output.exists():
                     remark(output, FileState.CHANGING, "its record has no checksum of it.")
             elif record is None or not record.outputs:
@@ -243,7 +243,7 @@ def _read_records(folder: Path, files: Iterable[Path]) -> tuple[list[Record], li
 
 def _with_whole_paths(record: Record) -> Record:
     reads, writes = from_here(record, record.inputs), from_here(record, record.outputs)
-    # What is read of a folder that is written are texts for the user to edit
+    # Inputs in an output folder are texts for the user to edit
     texts = {text for text in reads for parent in Path(text).parents if parent.as_posix() in writes}
     reads = {name: value for name, value in reads.items() if name not in texts}
     return replace(record, inputs=reads, outputs=writes)
@@ -339,7 +339,7 @@ class _Chain:
             return ""
         for read, checksum_read in maker.inputs.items():
             if read == name or not self._now[read]:
-                continue  # what is missing is named for itself
+                continue  # missing files have their own message
             maker_of_read, short = self._maker(read), self._short(read)
             if self._now[read] != checksum_read:
                 since = (

@@ -99,7 +99,7 @@ def test_a_question_against_a_statement_is_told(tmp_path: Path) -> None:
     ends = [{str(p.sentence_1)[-1], str(p.sentence_2)[-1]} for p in read_pairs(out)]
     mixed = ends.count({"?", "."})
     assert 0 < mixed < 9
-    assert f"In {mixed} of 9 pairs a question stands against a statement" in " ".join(said)
+    assert f"In {mixed} of 9 pairs a question is paired with a statement" in " ".join(said)
 
 
 def test_triplets_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

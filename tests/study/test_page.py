@@ -244,7 +244,7 @@ def test_first_triplets_stand_on_the_page_while_others_are_searched_for(finished
 @pytest.mark.parametrize(
     ("without", "exports", "of_people", "is_done", "said"),
     [
-        ([], True, False, False, "run what is not done: contstim run study.toml"),
+        ([], True, False, False, "run the remaining stages: contstim run study.toml"),
         ([], True, False, True, "review the items: pairs.html, triplets.html, trials.html, and"),
         (["review"], True, False, True, "edit the texts that participants read: consent.md, debri"),
         (["review"], False, False, True, "add a section [export.jspsych] to study.toml and run"),

@@ -57,15 +57,14 @@ class SearchSettings:
     same_length: Annotated[
         int | None,
         Help(
-            "Keep the number of characters, within a margin of so many. By default 7 with --frame "
-            "words.",
+            "Keep the number of characters, within this margin. By default 7 with --frame words.",
             at_least=0,
         ),
     ] = None
     same_frequency: Annotated[
         float | None,
         Help(
-            "Keep the mean frequency of words (Zipf scale), within a margin of so much. By default "
+            "Keep the mean frequency of words (Zipf scale), within this margin. By default "
             "0.25 with --frame words.",
             at_least=0.0,
         ),
@@ -82,8 +81,8 @@ class SearchSettings:
     enough: Annotated[
         float | None,
         Help(
-            "Look for a sentence that the other model finds so many nats less likely, with as few "
-            "new words as can be, and among those for the likeliest; 0 for as many nats as can be. "
+            "Find a sentence that is this many nats less likely under the other model, with as few "
+            "new words as possible, and of these the likeliest; 0 for as many nats as possible. "
             "By default 5 with --frame words and the default recipe, else 0.",
             at_least=0,
             kind="enough nats",
@@ -91,9 +90,7 @@ class SearchSettings:
     ] = None
 
     recipe: Annotated[str, Help("How to search: default or golan2023.")] = "default"
-    allow_unknown: Annotated[bool, Help("Also use words that a word-level model cannot tell.")] = (
-        False
-    )
+    allow_unknown: Annotated[bool, Help("Also use words that a word-level model lacks.")] = False
     restarts: Annotated[
         int | None,
         Help(
@@ -115,7 +112,7 @@ class SearchSettings:
         if self.nats and self.recipe != "default":
             raise InputError("`enough` is reached by the recipe default, not by golan2023.")
         if self.tags is not None and not self._needs_table:
-            raise InputError('`tags` tell parts of speech to keep: set `frame` to "words".')
+            raise InputError('`tags` is for keeping parts of speech: set `frame` to "words".')
 
     @property
     def framed(self) -> bool:
@@ -236,7 +233,7 @@ class SentenceSearchSettings(SearchSettings):
     seconds: Annotated[
         float | None,
         Help(
-            "Search a sentence again as long as another search is expected to end within so many "
+            "Search a sentence again while another search is expected to end within this number of "
             "seconds. The first always finishes. Results then depend on the machine.",
             above=0,
         ),

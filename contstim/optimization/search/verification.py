@@ -140,8 +140,8 @@ def _make_candidates(
     missing = vocabulary.missing_words(natural)
     if missing:
         raise VocabularyError(
-            f"{natural.text!r} has words that are not in the vocabulary shared by the models where "
-            f"they stand: {', '.join(missing)}. Choose another sentence, or add them to the "
+            f"{natural.text!r} has words that the models' shared vocabulary lacks at their "
+            f"positions: {', '.join(missing)}. Choose another sentence, or add them to the "
             f"vocabulary if every model knows them."
         )
     candidates = Candidates(vocabulary, natural, (no_repeats(vocabulary.repeatable), *constraints))

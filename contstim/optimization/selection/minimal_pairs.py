@@ -281,7 +281,7 @@ class _Candidates:
         """
         scores = self._scores
         sides = [(pair.good, pair.bad) for pair in scores.pairs]
-        # Sentences that look alike to people can be no item, whatever models say
+        # Sentences that look the same to readers cannot be an item
         differs = [good.bare.lower() != bad.bare.lower() for good, bad in sides]
         usable = np.isfinite(scores.margins) & np.array(differs)[:, None]
         if floor is not None:

@@ -361,7 +361,11 @@ def _infeasible(
     # The largest number that can be selected: a bisection, since fewer pairs need fewer sentences
     largest_count = max(question.per_pair, *(count for *_, count in question.counts), 0)
     feasible_count = bisect_left(range(1, largest_count), True, key=is_too_many)
-    agree = "" if question.agreeing else ", allow pairs that both models order alike (agreeing)"
+    agree = (
+        ""
+        if question.agreeing
+        else ", allow pairs that both models order in the same way (agreeing)"
+    )
     return InfeasibleError(
         f"There is no set of {quantity(question.per_pair, 'pair')} for every model pair: "
         f"{quantity(feasible_count, 'pair')} for every model pair can be had. By reject against accept "

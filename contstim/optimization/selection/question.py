@@ -45,7 +45,7 @@ class NaturalRules:
     agreeing: Annotated[
         bool,
         Help(
-            "Allow pairs of which both models prefer the same sentence, as in the 2023 study: a "
+            "Allow pairs in which both models prefer the same sentence, as in the 2023 study: a "
             "sentence need not rank below the median of the model that rejects it."
         ),
     ] = False
@@ -232,7 +232,7 @@ class MinimalPairQuestion:
         Help("Least log-probability a word, nats, of both sentences.", at_most=0),
     ] = None
     word_cap: Annotated[
-        int | None, Help("Minimal pairs in which a content word (lemma) may stand.", at_least=1)
+        int | None, Help("Minimal pairs that a content word (lemma) may be in.", at_least=1)
     ] = None
     tags: Annotated[
         Path | None, Reads("Lemmas of another language than English.", content="tags")

@@ -210,7 +210,7 @@ def least_violations(
     from scipy.sparse import eye_array, hstack
 
     n_rules, n_candidates = program.matrix.shape
-    # Columns: candidates, then what each rule's sum lacks, then what it has too much
+    # Columns: candidates, then the deficit and the excess of each rule's sum
     slack = eye_array(n_rules)
     matrix = hstack([program.matrix, slack, -slack]).tocsc()
     weights = np.where(program.lower == program.upper, 1000.0, 1.0)
@@ -256,7 +256,7 @@ def _minimise(program: Program, costs: FloatArray, seconds: float) -> Solution |
                 limits = np.where(duals > 0, program.lower, program.upper)
                 returned = duals[duals != 0] * limits[duals != 0]
                 bound = float(returned.sum() + np.minimum(reduced, 0).sum())
-        # Others than these candidates cost so much more that no choice with one is better
+        # Other candidates cost too much for any better choice
         gap = result.objective - bound if integral else 0.0
         near = np.union1d(columns, np.flatnonzero(reduced < gap - EXACT))
         if order is not None and len(near) > len(columns):
@@ -326,7 +326,7 @@ def _highs(
         integral and result.has_primal_feasible_solution()
     ):
         raise VerificationError(
-            f"{SOLVER} found no choice within {seconds:g} s, nor proved that there is none: give "
+            f"{SOLVER} found no choice within {seconds:g} s, and no proof that none exists: give "
             f"it more time (`seconds`), or loosen the rules. ({result.termination.detail})"
         )
     values, duals = np.zeros(len(costs)), np.zeros(len(lower))

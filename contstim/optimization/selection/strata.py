@@ -151,7 +151,7 @@ def _usable_rows(
                 "rule out."
             )
         return np.ones(len(table.log_probs), dtype=np.bool_)
-    # Sentences that differ in their end mark alone look alike in an experiment, which hides it.
+    # Experiments hide end marks, so sentences that differ only in them look the same.
     first: dict[tuple[str, ...], int] = {}
     for row, sentence in enumerate(table.sentences):
         first.setdefault(sentence.words, row)

@@ -97,7 +97,7 @@ def archive_study(
         if doubts and not as_it_is:
             listed = "\n".join(f"  {doubt}" for doubt in doubts)
             raise InputError(
-                f"The results are not what this study file makes:\n{listed}\nRun 'contstim run "
+                f"The results differ from those of this study file:\n{listed}\nRun 'contstim run "
                 f"{study.path.name}' first, and give files that were changed by hand a name in the "
                 f"study file; or archive it with --as-it-is, which says so in it."
             )
@@ -161,7 +161,7 @@ def archive_study(
         )
         contents |= _write_texts({MANIFEST: manifest.json}, Path(scratch))
         for name in contents:
-            path_inside(scratch, name)  # so that nobody who unpacks it writes elsewhere
+            path_inside(scratch, name)  # so that unpacking cannot write elsewhere
         write = _write_zip if out.suffix == ".zip" else _write_folder
         write({name: contents[name] for name in sorted(contents)}, out, manifest.date)
     return manifest, sum(t.count(TO_FILL_IN) for n, t in texts.items() if n.endswith(".md"))
@@ -188,7 +188,7 @@ def _without_identities(
     if n_sections != 1:
         raise InputError(
             "An archive has answers in place of the database: write [import.collected] and each "
-            "section that reads responses on a line of its own."
+            "section that reads responses on a separate line."
         )
     private = {*stage.step.files, *map(record_path, stage.step.files)}
     answers = {table: responses, questions_beside(table): questions_beside(responses)}
@@ -261,7 +261,7 @@ def _psych_ds(facts: StudyFacts, out: Path) -> dict[str, Path]:
     return {
         f"{PSYCH_DS}/{path.relative_to(out).as_posix()}": path
         for path in sorted(out.rglob("*"))
-        # The record of the export names a folder that is gone
+        # The record of the export names a removed folder
         if path.is_file() and not path.name.endswith(".meta.json")
     }
 
@@ -307,11 +307,11 @@ def constraints_text() -> str:
     """The content of `constraints.txt`: contstim's dependencies in their installed versions."""
     lines = [
         f"# contstim {__version__} on Python {platform.python_version()}, {platform.system()} "
-        f"{platform.machine()}: what was installed.",
+        f"{platform.machine()}: installed packages.",
         "# pip install -c constraints.txt contstim",
     ]
     for name, version in sorted(installed_requirements().items()):
-        # A build such as 2.13.0+cpu is of an index of its own; its version is what counts
+        # A build such as 2.13.0+cpu comes from a separate index; only its version counts
         public, _, build = version.partition("+")
         lines.append(f"{name}=={public}" + (f"  # {version}" if build else ""))
     return "\n".join(lines) + "\n"
@@ -328,7 +328,7 @@ def installed_requirements(package: str = "contstim") -> dict[str, str]:
             if name is None or re.search(r"\bextra\s*==", need):
                 continue
             plain = re.sub(r"[-_.]+", "-", name[0]).lower()
-            # What is not there is not needed on this system
+            # Packages that are not installed are not needed on this system
             with suppress(metadata.PackageNotFoundError):
                 if plain not in versions and plain != package:
                     versions[plain] = metadata.version(plain)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 INPUTS = Path("inputs")
-"""Where files of other folders stand in an archive."""
+"""Folder of an archive for files of other folders."""
 
 # Texts in quotes, and comments, whose quotes are none
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
@@ -69,7 +69,7 @@ def study_inputs(study: Study, text: str) -> tuple[str, dict[str, Path]]:
         specifications
     ):
         raise InputError(
-            "Models of other folders stand in another order in an archive, and the pairs of models "
+            "Models of other folders have another order in an archive, and the pairs of models "
             "would be searched in another order, too. Put the models into the study's folder, name "
             "them so in the study file, and run it again."
         )
@@ -103,7 +103,7 @@ def _files(path: Path, archived: Path) -> dict[str, Path]:
 
 def _rewritten(text: str, moved: Mapping[str, str]) -> str:
     """A study file with other places of some files."""
-    # What stands beside a model's file goes with it, and is not named
+    # Files next to a model's file move with it, and have no name in the study file
     beside = {str(path) for name in moved for path in [*with_neighbours([Path(name)])][1:]}
     unnamed = set(moved) - beside
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MANIFEST, ENVIRONMENT = "archive.json", "environment.json"
 ARCHIVED_RESULTS = ARCHIVED.as_posix()
-"""The folder of the results that an archive was made of, beside the study file."""
+"""Folder of the archived results, next to the study file."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def unpacked(path: Path) -> Iterator[Path]:
                 raise InputError(f"{twice[0]} is in it twice")
             for name in names:
                 path_inside(scratch, name)
-            # An archive is one folder, named for the zip; macOS adds a folder of its own
+            # An archive is one folder, named for the zip; macOS adds another folder
             roots = {name.partition("/")[0] for name in names} - {"__MACOSX"}
             if len(roots) > 1 and any(f"{root}/{MANIFEST}" in names for root in roots):
                 raise InputError(
@@ -144,9 +144,9 @@ def check_supplied(folder: Path) -> tuple[str, ...]:
         )
         raise InputError(
             f"This archive was made without files that the study reads. Put them into {folder}:\n"
-            f"{needed}\nWhoever sent you the archive can say where they come from."
+            f"{needed}\nAsk the sender of the archive for their source."
         )
-    # Of the files, those that a study reads: not its page and texts, which are written anew
+    # Only files that the study reads: its page and texts are written again
     ours = (ARCHIVED_RESULTS, PSYCH_DS, *TEXTS, manifest.study)
     inputs = [file for file in manifest.files if file.name.partition("/")[0] not in ours]
     remarks = []
@@ -171,7 +171,7 @@ TEXTS = (
     "preregistration.md",
     "index.html",
 )
-"""The names of what is written for an archive, which no input can have."""
+"""Names of files that archives add, which no input can have."""
 
 
 def is_taken(path: Path) -> bool:

@@ -191,7 +191,7 @@ def test_answers_travel_and_the_database_of_a_server_stays_at_home(
     assert "import collected" not in {stage.name for stage in again.stages}
     change(study, ("[import.collected]", '[import."collected"]'))
     refused = run(study, "archive", "--out", str(tmp_path / "no"), "--as-it-is")
-    assert "on a line of its own" in refused.stderr
+    assert "on a separate line" in refused.stderr
 
 
 def test_large_inputs_are_named_and_not_copied(study: Path, tmp_path: Path) -> None:
