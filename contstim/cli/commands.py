@@ -176,9 +176,11 @@ def command_of_step(step: type[Step[Any]], name: str) -> Any:
         except InputError as error:
             raise type(error)(as_flags(str(error), step)) from None
         except KeyboardInterrupt:
-            if step.kept:
+            if step.saved_results:
                 command = shlex.join(["contstim", *sys.argv[1:]])
-                warn(f"Stopped. {step.kept} Run the same command to continue:\n  {command}")
+                warn(
+                    f"Stopped. {step.saved_results} Run the same command to continue:\n  {command}"
+                )
             raise
         _print_outcome(outcome, instance.record_path(), quiet=quiet)
 
@@ -241,7 +243,7 @@ def parameter(name: str, annotation: object, default: object = MISSING) -> Param
 
 def _print_outcome(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
     """Print a step's result and the path of its report page, and set the exit status."""
-    for part in outcome.shown:
+    for part in outcome.parts:
         if isinstance(part, str):
             print(printable(part))
         elif isinstance(part, ChangedSentences):

@@ -208,7 +208,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
             reporter.warn(caution)
         contamination = tell_contamination(seen, reporter, "natural sentences")
         facts = {**analysis_facts(analysis), **contamination}
-        return Outcome(analysis, facts, shown=shown_of(analysis))
+        return Outcome(analysis, facts, parts=shown_of(analysis))
 
 
 def shown_of(analysis: Analysis) -> list[str | Table]:

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 _LONG, _MANY = 3600.0, 100  # seconds of scoring, and sentences, from which a quick way is named
 
 
-class _Evaluation(Step[Value], name="", kept="Finished scores are saved in the store."):
+class _Evaluation(Step[Value], name="", saved_results="Finished scores are saved in the store."):
     """Base of steps that write a page about scores of models."""
 
     out: ReportFolder
@@ -91,7 +91,7 @@ def written_findings(
     """Write findings, and show their summary; see `write_findings`."""
     facts, written = write_findings(findings, folder, **about)
     parts = (f"{findings.title}:", findings.summary, *parts)
-    return Outcome(value, facts, writes=(*written, *writes), shown=parts, holds=holds)
+    return Outcome(value, facts, writes=(*written, *writes), parts=parts, holds=holds)
 
 
 class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate blimp", version=2):

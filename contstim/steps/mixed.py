@@ -127,7 +127,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
             page_table(tables["fits"], _FITS),
             *([page_table(tables["comparisons"], _COMPARISONS)] if tables["comparisons"] else []),
         ]
-        return Outcome(analysis, facts, shown=parts)
+        return Outcome(analysis, facts, parts=parts)
 
 
 class CompareControls(OfAnswers[Controls], name="controls", version=2):
@@ -190,7 +190,7 @@ class CompareControls(OfAnswers[Controls], name="controls", version=2):
                 )
                 parts += [title, page_table(table, columns)]
         facts = {"models": conventions(models), **_facts_of_people(admission)}
-        return Outcome((tests, preferences), facts, shown=parts)
+        return Outcome((tests, preferences), facts, parts=parts)
 
 
 def _facts_of_people(admission: Admission, *, unfinished: bool = False) -> dict[str, object]:

@@ -113,4 +113,4 @@ class FindNearPairs(Step[MinimalPairScores], name="near-pairs", version=5):
         }
         header, n = ("model 1", "model 2", "pairs", "no disagreement"), len(usable)
         table = Table(header, [(*two, has, n - has) for two, has in counts.items()], texts=2)
-        return Outcome(pairs, facts, complete=bool(pairs_found), shown=[table])
+        return Outcome(pairs, facts, complete=bool(pairs_found), parts=[table])

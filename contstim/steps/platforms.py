@@ -38,7 +38,7 @@ class ExportTrials(Step[Exported], name="export", version=2):
 
     exporter: ClassVar[Exporter]
 
-    own: ClassVar[frozenset[str]] = frozenset({"seed"})  # lists have a separate seed
+    separate_fields: ClassVar[frozenset[str]] = frozenset({"seed"})  # lists have a separate seed
     trials: Annotated[Path, Reads("The table of trials.", content="trials", kind="trials")]
     out: Annotated[
         Path,
@@ -183,7 +183,7 @@ class ImportResponses(Step[Imported], name="import", version=2):
             reporter.say(note)
         reporter.warn(_unreadable_warning(imported))
         reporter.warn(origin.warning)
-        return Outcome(imported, facts, shown=[str(report)])
+        return Outcome(imported, facts, parts=[str(report)])
 
 
 def _data_files(paths: Iterable[Path]) -> list[Path]:

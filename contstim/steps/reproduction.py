@@ -63,7 +63,7 @@ class ReproduceGolan2023(Step["tuple[Analysis, Claims]"], name="reproduce golan2
         for caution in analysis.cautions:
             reporter.warn(caution)
         parts, facts = [*shown_of(analysis), *claims], analysis_facts(analysis)
-        return Outcome((analysis, compared), facts, shown=parts, holds=holds)
+        return Outcome((analysis, compared), facts, parts=parts, holds=holds)
 
 
 class ReproduceAdc(Step["tuple[AcceptabilityEvaluation, Claims]"], name="reproduce adc"):

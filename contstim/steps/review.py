@@ -161,7 +161,7 @@ class WriteReviewPage(Step[ReviewPage], name="review", version=3):
         write_text(self.out, content.html())
         reporter.say(f"{self.out}: open it in a browser. {flags.text}")
         lines = () if review is None else _decided(review, n_items, kind)
-        return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)}, shown=[*lines])
+        return Outcome(content, {"items": n_items, "flagged": len(flags.by_item)}, parts=[*lines])
 
 
 def _judged(stimuli: Iterable[Stimulus], judge: str) -> dict[Sentence, list[float]]:

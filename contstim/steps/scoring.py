@@ -52,7 +52,7 @@ class ScoreSentences(
     Step[list[ModelScores]],
     name="score",
     version=2,
-    kept="Finished scores are saved in the store.",
+    saved_results="Finished scores are saved in the store.",
 ):
     """Score sentences under models: log-probabilities, a row per sentence, a column per model.
 

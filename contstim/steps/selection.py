@@ -244,7 +244,7 @@ class SelectTriplets(Step[TripletSelection], name="select triplets", version=3):
         flagged = flags_of(chosen, tags=question.tags)
         figures = figures_of(chosen, flagged.share, flagged.table, max(question.floor, 0.0))
         facts = {**changed, "figures": figures}
-        return Outcome(selection, facts, shown=[figures_table(figures)])
+        return Outcome(selection, facts, parts=[figures_table(figures)])
 
 
 def _remark_objective(
@@ -336,7 +336,7 @@ class SelectMinimalPairs(Step[MinimalPairSelection], name="select minimal-pairs"
         return Outcome(
             selection,
             {"verdicts": len(alone), "minimal_pairs": n_pairs, **changed},
-            shown=[Table(header, rows, texts=2)],
+            parts=[Table(header, rows, texts=2)],
         )
 
 

@@ -272,4 +272,4 @@ class FindSentences(Step["tuple[Sentence, ...]"], name="sentences", version=4):
             for gain, reason, loosened_by in costs_of_rules(again, result.rules):
                 if gain > 0:
                     reporter.say(f"  {gain:>+9,} excluded only because {reason} ({loosened_by})")
-        return Outcome(selected, facts, complete=too_few <= 0, shown=[table])
+        return Outcome(selected, facts, complete=too_few <= 0, parts=[table])

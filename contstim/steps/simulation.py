@@ -196,7 +196,7 @@ _FEW_PAIRS = 10
 class SimulateResponses(
     Step["Sequence[Response]"],
     name="simulate",
-    kept="Answers to a served study are saved next to the table.",
+    saved_results="Answers to a served study are saved next to the table.",
 ):
     """Simulate the responses of artificial participants: a model with noise and lapses.
 

@@ -90,7 +90,7 @@ class Outcome(Generic[Value]):
         facts: seed, conventions, counts and other facts.
         complete: False if some requested items could not be found.
         writes: additional files that were written.
-        shown: parts that a command prints on standard output.
+        parts: parts that a command prints on standard output.
         holds: False if a check failed, such as a published claim.
         private: whether only the owner may read the record, because it contains a secret.
     """
@@ -99,7 +99,7 @@ class Outcome(Generic[Value]):
     facts: Mapping[str, Any]
     complete: bool = True
     writes: tuple[Path, ...] = ()
-    shown: Sequence[Shown] = ()
+    parts: Sequence[Shown] = ()
     holds: bool = True
     private: bool = False
 
@@ -155,12 +155,12 @@ class Step(Generic[Value]):
 
     name: ClassVar[str]
     version: ClassVar[int]
-    kept: ClassVar[str]
+    saved_results: ClassVar[str]
     leave_out: ClassVar[frozenset[str]] = frozenset()
-    own: ClassVar[frozenset[str]] = frozenset()  # fields that a study does not fill in
+    separate_fields: ClassVar[frozenset[str]] = frozenset()  # fields that a study does not fill in
 
     def __init_subclass__(
-        cls, *, name: str, version: int | None = None, kept: str | None = None
+        cls, *, name: str, version: int | None = None, saved_results: str | None = None
     ) -> None:
         """Make a dataclass of the step.
 
@@ -168,10 +168,12 @@ class Step(Generic[Value]):
             name: words of the command.
             version: version to raise when the step computes other results from the same files; by
                 default that of the base class, or 1.
-            kept: sentence on results that an interrupted run saves; empty for none.
+            saved_results: sentence on results that an interrupted run saves; empty for none.
         """
         cls.name, cls.version = name, getattr(cls, "version", 1) if version is None else version
-        cls.kept = getattr(cls, "kept", "") if kept is None else kept
+        cls.saved_results = (
+            getattr(cls, "saved_results", "") if saved_results is None else saved_results
+        )
         dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:

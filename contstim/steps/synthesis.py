@@ -158,7 +158,7 @@ class SynthesizeSentence(Step[Synthesis | SymmetricPair], name="synthesize", ver
             )
         rules = ", ".join(f"{model.name}: {model.convention.rule}" for model in models)
         parts = [as_json] if self.as_json else [*_result_parts(result), f"Scoring rules: {rules}."]
-        return Outcome(result, facts, complete=bool(result.changed), shown=parts)
+        return Outcome(result, facts, complete=bool(result.changed), parts=parts)
 
 
 def words_offered(

@@ -64,7 +64,7 @@ class TrainNgram(Step["Estimate"], name="train ngram", version=2):
 
 
 class TrainNetwork(
-    Step["Training"], name="train", kept="The last checkpoint of the training is saved."
+    Step["Training"], name="train", saved_results="The last checkpoint of the training is saved."
 ):
     """Train a network on a text.
 
@@ -114,7 +114,7 @@ class TrainNetwork(
 class TrainAcceptability(
     Step["Findings"],
     name="train acceptability",
-    kept="The last checkpoint of the training is saved.",
+    saved_results="The last checkpoint of the training is saved.",
 ):
     """Fine-tune classifiers of acceptability, whose confidence scores sentences.
 
@@ -199,7 +199,7 @@ class TrainAcceptability(
         tables = (findings.tables[name] for name in ("summary", "features"))
         parts: list[str | Table] = ["Matthews correlation:"]
         parts += [page_table(table) for table in tables if table]
-        return Outcome(findings, facts, writes=(*written, *folders), shown=parts)
+        return Outcome(findings, facts, writes=(*written, *folders), parts=parts)
 
 
 def tell_training(reporter: Reporter, name: str, now: Progress) -> None:

@@ -55,7 +55,7 @@ class SearchTriplets(
     Step["TripletResults"],
     name="triplets",
     version=9,
-    kept="All results so far are kept in the store.",
+    saved_results="All results so far are kept in the store.",
 ):
     """Synthesize triplets for every pair of models: a natural sentence, and one that each rejects.
 
@@ -178,7 +178,7 @@ class SearchTriplets(
             flagged = flags_of(triplets, tags=question.tags)
             facts["figures"] = figures_of(triplets, flagged.share, flagged.table, question.nats)
             parts.append(figures_table(facts["figures"]))
-        return Outcome(results, facts, complete=results.complete, shown=parts)
+        return Outcome(results, facts, complete=results.complete, parts=parts)
 
     def _search(
         self,

@@ -241,9 +241,9 @@ def _rivals(study: Study, admissible: Iterable[tuple[str, str, int]]) -> Iterato
         if pairs is not None and pairs.counts is None and number < pairs.per_pair:
             yield (
                 f"[select.natural] {reject} and {accept} are very similar: about {number:,} "
-                f"natural sentences are below the median of {reject} and at or above that of {accept}, and "
-                f"{quantity(pairs.per_pair, 'pair')} need as many. Give more sentences, ask for "
-                f"fewer pairs, or compare other models."
+                f"natural sentences are below the median of {reject} and at or above that of "
+                f"{accept}, and {quantity(pairs.per_pair, 'pair')} need as many. Give more "
+                f"sentences, ask for fewer pairs, or compare other models."
             )
 
 

@@ -292,7 +292,7 @@ class _Wiring:
         if isinstance(note, Writes):
             return None
         if not kind:
-            return None if field.name in step.own else self._given.get(field.name)
+            return None if field.name in step.separate_fields else self._given.get(field.name)
         if kind == "models" and draft.section.values.get("scores"):  # given in place of models
             return None
         candidates = self.find(kind, step, is_setting=not isinstance(note, Reads | Models))

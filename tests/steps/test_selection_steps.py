@@ -258,7 +258,7 @@ def test_minimal_pairs_are_selected_with_their_verdicts(tmp_path: Path) -> None:
     require_record_of_all(out, before)
     right = scores.log_probs[:, 0] > scores.log_probs[:, 1]
     alone = (right[:, 0] & ~right[:, 1]).sum(), (right[:, 1] & ~right[:, 0]).sum()
-    (table,) = step.work(told).shown
+    (table,) = step.work(told).parts
     assert isinstance(table, Table)
     assert list(table.rows) == [("a", "b", 80, *alone, 0)]
     assert "only model 1 prefers the acceptable one" in table.header
