@@ -368,8 +368,8 @@ def _infeasible(
     )
     return InfeasibleError(
         f"There is no set of {quantity(question.per_pair, 'pair')} for every model pair: "
-        f"{quantity(feasible_count, 'pair')} for every model pair can be had. By reject against accept "
-        "model: "
+        f"{quantity(feasible_count, 'pair')} for every model pair can be had. By reject against "
+        "accept model: "
         f"{'; '.join(reasons)}. Score more sentences, ask for fewer pairs{agree}, or leave models "
         f"out."
     )
