@@ -40,6 +40,7 @@ check: .venv/ready
 	$(RUN)ruff check contstim tests benchmarks docs
 	$(RUN)ruff format --check contstim tests benchmarks docs
 	$(RUN)mypy
+	$(RUN)python tests/plain_english.py
 
 # Tutorials are executed and commands and names described as they are; a warning is an error
 docs: .venv/ready

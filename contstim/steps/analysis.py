@@ -119,7 +119,7 @@ class OfAnswers(Step[Value], name=""):
         tables = (self.with_answers(rule).participants for rule in rules)
         return [path for path in tables if path is not None]
 
-    def read(self) -> tuple[Sequence[Trial], Sequence[Response], ScoreTable]:
+    def read_inputs(self) -> tuple[Sequence[Trial], Sequence[Response], ScoreTable]:
         """The trials, the responses and the scores."""
         design = read_trials(self.trials)
         responses = read_responses(self.responses, design, scale=self.scale)
@@ -133,7 +133,7 @@ class OfAnswers(Step[Value], name=""):
         unfinished: bool = False,
     ) -> tuple[Admission, Ratings]:
         """Who is kept, as for `analyze`, and their ratings, perhaps of unfinished sessions too."""
-        design, responses, table = self.read()
+        design, responses, table = self.read_inputs()
         admission = admit(design, responses, exclusions=self.with_answers(exclusions))
         reporter.say(str(admission))
         reporter.warn(admission.origin.warning)
@@ -161,7 +161,7 @@ class AnalyzeResponses(OfAnswers[Analysis], name="analyze", version=8):
         settings = self.with_answers(self.settings)
         if settings.pair:  # before the comparison, which takes minutes
             require_rivals(read_trials(self.trials), settings.pair)
-        design, responses, table = self.read()
+        design, responses, table = self.read_inputs()
         contrasts = settings.contrasts
         analysis = analyze(
             design,

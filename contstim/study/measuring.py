@@ -70,7 +70,7 @@ def measure(
         ) as process:
             assert process.stdout is not None
             lines_read: SimpleQueue[str] = SimpleQueue()
-            Thread(target=_read, args=(process.stdout, lines_read), daemon=True).start()
+            Thread(target=_forward_lines, args=(process.stdout, lines_read), daemon=True).start()
             try:
                 while (remaining := deadline - monotonic()) > 0:
                     reporter.progress("measuring", seconds - remaining, seconds)
@@ -97,7 +97,7 @@ def measure(
     return times, problems
 
 
-def _read(pipe: IO[str], lines: SimpleQueue[str]) -> None:
+def _forward_lines(pipe: IO[str], lines: SimpleQueue[str]) -> None:
     """Pass on lines as they come, and an empty one at the end."""
     for line in pipe:
         lines.put(line)

@@ -85,7 +85,7 @@ def natural_supply(
         return NaturalSupply(len({*read_stimuli(natural)}), natural, in_text)
     unwritten = {step.out: step for step in steps if isinstance(step, GenerateSentences)}
 
-    def read(path: Path, *, prose: bool) -> Iterable[Sentence] | None:
+    def sentences_of(path: Path, *, prose: bool) -> Iterable[Sentence] | None:
         """The sentences of a text; None where another stage has yet to write it."""
         if path in unwritten:
             return _until(deadline, path, unwritten[path].sentences())
@@ -94,16 +94,16 @@ def natural_supply(
             return None
         return _until(deadline, path, reporter.reading(f"sentences of {path}", sentences))
 
-    text = read(step.text, prose=step.settings.prose)
+    text = sentences_of(step.text, prose=step.settings.prose)
     if text is None:
         return None
-    exclude = (read(path, prose=step.settings.prose) or () for path in step.exclude)
+    exclude = (sentences_of(path, prose=step.settings.prose) or () for path in step.exclude)
     vocabulary, may_be_fewer = None, False
     makers = {step.out: step for step in steps if isinstance(step, MakeVocabulary)}
     if step.vocabulary in makers:
         making = makers[step.vocabulary]
         text_of_words = (
-            None if making.text is None else read(making.text, prose=making.settings.prose)
+            None if making.text is None else sentences_of(making.text, prose=making.settings.prose)
         )
         if text_of_words is not None:
             vocabulary = making.settings.choose(text_of_words)[0]

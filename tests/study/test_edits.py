@@ -116,7 +116,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     ),
     "fewer triplets": (
         edit(("per_pair = 4", "per_pair = 3")),
-        {"triplets", "select triplets", "design", "review triplets", *AFTER_TRIALS},
+        {"triplets", "select triplets"},  # the same ones are selected
     ),
     "another objective": (
         edit(("enough = 1", 'objective = "worst-rank"')),
@@ -157,15 +157,15 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     ),
     "a rejected pair": (
         _reject_first("pairs.csv", "trial_id", "pair"),
-        {
-            *("select natural", "select triplets", "design", "review pairs", "review triplets"),
-            *AFTER_TRIALS,
-        },
+        {"select natural", "select triplets", "design", "review pairs", *AFTER_TRIALS},
     ),
     "a rejected triplet": (
-        _reject_first("selected.csv", "triplet_id", "triplet"),
+        lambda folder: (
+            _reject_first("selected.csv", "triplet_id", "triplet")(folder),
+            edit(("per_pair = 4", "per_pair = 8"))(folder),  # otherwise none is left to select
+        ),
         {
-            *("select natural", "select triplets", "design", "review pairs", "review triplets"),
+            *("triplets", "select natural", "select triplets", "design", "review triplets"),
             *AFTER_TRIALS,
         },
     ),
