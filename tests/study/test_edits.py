@@ -53,8 +53,10 @@ def _delete(name: str) -> Callable[[Path], None]:
     return delete
 
 
-def _reject_first(table: str, identifier: str, kind: str) -> Callable[[Path], None]:
-    """A review that rejects the first item of a table and keeps the others."""
+def _reject_first(
+    table: str, identifier: str, kind: str, *changes: tuple[str, str]
+) -> Callable[[Path], None]:
+    """Write a review that rejects the first item of a table, and change the study file."""
 
     def reject(folder: Path) -> None:
         with (folder / "results" / table).open(encoding="utf-8") as file:
@@ -75,6 +77,7 @@ def _reject_first(table: str, identifier: str, kind: str) -> Callable[[Path], No
                     ["Ann", row[identifier], kind, "", "", 0, *models, *sentences, decision, ""]
                 )
         review_with(folder, ["review.csv"])
+        change(folder, *changes)
 
     return reject
 
@@ -160,10 +163,8 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         {"select natural", "select triplets", "design", "review pairs", *AFTER_TRIALS},
     ),
     "a rejected triplet": (
-        lambda folder: (
-            _reject_first("selected.csv", "triplet_id", "triplet")(folder),
-            edit(("per_pair = 4", "per_pair = 8"))(folder),  # otherwise none is left to select
-        ),
+        # With fewer triplets, none is left to select
+        _reject_first("selected.csv", "triplet_id", "triplet", ("per_pair = 4", "per_pair = 8")),
         {
             *("triplets", "select natural", "select triplets", "design", "review triplets"),
             *AFTER_TRIALS,
