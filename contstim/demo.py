@@ -25,6 +25,7 @@ from contstim.models.training.settings import (
     RecurrentSettings,
     TrainingSettings,
     TransformerSettings,
+    trained_specification,
 )
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.restarts import SINGLE
@@ -256,40 +257,17 @@ def train(
     settings = TrainingSettings(
         epochs=epochs, batch_size=32, learning_rate=learning_rate, seed=seed
     )
-    run: Any = {"device": "cpu", "on_progress": on_progress}
-    # Every trainer reuses the results of an earlier call in its folder
-    specification = _train(text, folder / name, architecture, settings, **run)
-    return load_model(specification, device="cpu", name=name)
-
-
-def _train(
-    text: Sequence[Sentence],
-    out: Path,
-    architecture: int | RecurrentSettings | TransformerSettings,
-    training: TrainingSettings,
-    **run: Any,
-) -> str:
-    """Train a model, and return its specification; libraries of other kinds are not loaded.
-
-    Args:
-        text: training text.
-        out: output folder; for n-grams the file name without `.arpa`.
-        architecture: number of words of the longest n-grams, or settings of a network.
-        training: training settings of a network.
-        run: `device`, `precision` and `on_progress` of a network.
-
-    Raises:
-        ModelError, CorpusError: see `train_ngram` and `train_network`.
-    """
+    out, kind = folder / name, "ngram" if isinstance(architecture, int) else architecture.kind
+    # Both trainers reuse the results of an earlier call. Only the library of one kind is loaded.
     if isinstance(architecture, int):
         from contstim.models.ngram.training import train_ngram
 
-        train_ngram(text, architecture, out.with_name(f"{out.name}.arpa"))
-        return f"kenlm:{out}.arpa"
-    from contstim.models.training.run import train_network
+        train_ngram(text, architecture, out.with_name(f"{name}.arpa"))
+    else:
+        from contstim.models.training.run import train_network
 
-    train_network(text, out, architecture, training, **run)
-    return f"{architecture.kind if isinstance(architecture, RecurrentSettings) else 'hf'}:{out}"
+        train_network(text, out, architecture, settings, device="cpu", on_progress=on_progress)
+    return load_model(trained_specification(kind, out), device="cpu", name=name)
 
 
 def _claim_folder(out: Path, settings: Mapping[str, object]) -> None:

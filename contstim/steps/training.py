@@ -101,12 +101,11 @@ class TrainNetwork(
         done = Training.from_file(self.out)
         if already:
             reporter.say(f"{done.out} was trained before with this text and these settings.")
-        is_recurrent = isinstance(self.network, settings.RecurrentSettings)
-        family = self.network.kind if is_recurrent else "hf"
         best_epoch = done.curve.index(done.best) + 1
         reporter.say(
             f"{done.out}: validation perplexity {done.perplexity:,.2f} after epoch {best_epoch} of "
-            f"{len(done.curve)}; {done.ended}. Load it as {family}:{self.out}."
+            f"{len(done.curve)}; {done.ended}. "
+            f"Load it as {settings.trained_specification(self.network.kind, self.out)}."
         )
         return Outcome(done, {"kind": self.network.kind})
 

@@ -8,7 +8,7 @@ from contextlib import chdir
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from contstim.errors import InputError
 from contstim.files.documents import parse_toml, read_text
@@ -21,7 +21,7 @@ from contstim.models.specifications import (
     with_ending,
     without_ending,
 )
-from contstim.models.training.settings import NETWORKS, RecurrentKind
+from contstim.models.training.settings import NETWORKS, trained_specification
 from contstim.options import Seed
 from contstim.steps import step_named
 from contstim.steps.step import adapter, in_words
@@ -262,6 +262,4 @@ def _specification_of(name: str, tables: Mapping[str, Any]) -> str:
 def _place(name: str, kind: str) -> str:
     """The specification of a model that the study trains, without rule and transform."""
     path = path_inside(RESULTS / "models", name.replace(" ", "-")).as_posix()
-    if kind == "ngram":
-        return f"kenlm:{path}.arpa"
-    return f"{kind if kind in get_args(RecurrentKind) else 'hf'}:{path}"
+    return trained_specification(kind, path)

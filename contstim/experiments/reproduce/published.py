@@ -256,7 +256,8 @@ def fetch_published(
                 fetcher.fetch(path)
             except (OSError, ValueError) as error:  # ValueError: another checksum
                 raise InputError(
-                    f"Cannot fetch {address}{path}: {error} Or download the repository "
-                    "dpmlab/contstimlang and name its folder."
+                    f"Cannot fetch {address}{path}: {str(error).rstrip('.')}. Connect to "
+                    "the internet, or download the repository dpmlab/contstimlang by hand and name "
+                    "its folder."
                 ) from error
     return Path(folder)

@@ -9,6 +9,8 @@ from contstim.errors import InputError
 from contstim.options import Help, Seed, check_ranges
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from _typeshed import DataclassInstance
 
 RecurrentKind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
@@ -180,3 +182,15 @@ NETWORKS: dict[str, tuple[RecurrentSettings | TransformerSettings, TrainingSetti
 """Kinds of networks that are trained on a text, each with its default sizes and training."""
 
 FINE_TUNING = TrainingSettings(epochs=4, learning_rate=2e-5, warmup=0.1, validation=0.1, patience=4)
+
+
+def trained_specification(kind: str, out: Path | str) -> str:
+    """Return the specification of a model that is trained into a folder.
+
+    Args:
+        kind: `ngram`, or a kind of network in `NETWORKS`.
+        out: output folder; for n-grams the file name without `.arpa`.
+    """
+    if kind == "ngram":
+        return f"kenlm:{out}.arpa"
+    return f"{kind if kind in get_args(RecurrentKind) else 'hf'}:{out}"
