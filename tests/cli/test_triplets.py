@@ -166,7 +166,7 @@ def test_a_store_in_use_is_refused(folder: Path) -> None:
         (("--gpus-per-worker", "1"), "the --executor ray"),
         (("--executor", "processes", "--workers", "0"), "workers must be 1 or more"),
         (("--model", "kenlm:2.arpa"), "got several models named"),
-        (("--model", "kenlm:none.arpa"), "none.arpa"),
+        (("--model", "kenlm:none.arpa"), "none.arpa is not an n-gram model"),
         (("--vocabulary", "none.txt"), "Cannot read none.txt"),
         (("--frontier", "e.txt"), "not a table"),
         (("--out", "t.txt"), "not a table"),

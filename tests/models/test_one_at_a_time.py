@@ -78,7 +78,7 @@ def test_results_are_those_of_models_loaded_together(
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        ("missing", "does not exist"),
+        ("missing", "The folder .*bad does not exist"),
         ("config", "Cannot load"),
         ("name", "does not name"),
     ],

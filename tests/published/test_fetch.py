@@ -70,14 +70,14 @@ def test_other_content_is_refused(tmp_path: Path, small: tuple[Path, str]) -> No
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, small: tuple[Path, str]) -> None:
     small[0].unlink()
-    with pytest.raises(InputError, match=r"pairs\.csv: 404"):
+    with pytest.raises(InputError, match=r"pairs\.csv: 404 .*by hand"):
         fetch_published(tmp_path / "here", ["pairs"], address=small[1])
 
 
 def test_no_connection_is_an_error_and_unknown_names_are_listed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Cannot fetch"):
         fetch_published(tmp_path, ["pairs"], address="http://127.0.0.1:9/")
-    with pytest.raises(InputError, match=r"pairs, triplets.* got 'nonsense'"):
+    with pytest.raises(InputError, match=r"must be one of pairs, triplets.* got 'nonsense'"):
         fetch_published(tmp_path, ["nonsense"])
 
 

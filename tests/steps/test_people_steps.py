@@ -110,7 +110,8 @@ def test_noise_calibrated_on_few_pairs_is_warned_of(
         settings=SimulationSettings(participants=2, noise=noise),
     ).run()
     warnings = record_of(folder / "responses.csv").get("warnings", [])
-    assert [f"{random} random natural pair" in each for each in warnings] == [True] * warns
+    cause = f"calibrated on {random} random natural pairs only"
+    assert [cause in warning for warning in warnings] == [True] * warns
 
 
 @pytest.mark.parametrize("platform", ["csv", "pcibex", "psych-ds"])

@@ -163,7 +163,7 @@ def test_near_pairs_of_natural_sentences(
     assert record["sentences"] == 6
     assert sum(record["pairs"].values()) == len(pairs.pairs)
     assert record["pairs"].keys() == {"1 × 2", "1 × 3", "2 × 3"}
-    with pytest.raises(InputError, match=r"`models` .* 2"):
+    with pytest.raises(InputError, match=r"`models` must name at least 2"):
         replace(step, models=models[:1]).run()
 
 

@@ -125,7 +125,7 @@ def test_a_network_is_trained_once(folder: Path) -> None:
 
 
 def test_a_folder_in_place_of_a_file_is_told_by_its_field(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"`text` must be a file"):
+    with pytest.raises(InputError, match=r"`text` must be a file, got the folder"):
         FindSentences(text=folder, out=folder / "natural.txt").run()
 
 

@@ -96,10 +96,11 @@ def test_texts_and_page_state_the_selection_by_models_and_paradigm(done: Study) 
     )
     assert stated in texts[0]
     assert stated in page
-    assert objective in texts[0]
-    assert bound in texts[0]
-    assert f"{certificate['candidates']} candidates" in texts[0]
+    assert bound == objective
+    proof = f": {objective}. This is the proven maximum for the {first + second} candidates"
+    assert proof in texts[0]
     for part in (
+        "The selection is the proven optimum",
         f"{len(scores['paradigm']):,} minimal pairs of {len(paradigms)} paradigms (generated)",
         "4 for each pair of models",
         f"In {len(paradigms - differ)} paradigms, all models prefer the same sentences.",

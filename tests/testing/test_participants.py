@@ -109,7 +109,7 @@ def test_the_journal_of_another_run_or_database_is_refused_and_kept(
         (replace(people, lapses=0.5), run),
         (people, elsewhere),
     ):
-        with pytest.raises(InputError, match="journal belongs to a run"):
+        with pytest.raises(InputError, match="journal belongs to a run with another model"):
             take_part(who, where, journal)
     assert journal.read_bytes() == kept
     anew = serve(folder, database=tmp_path / "new.sqlite")

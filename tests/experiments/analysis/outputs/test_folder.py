@@ -316,7 +316,7 @@ def test_unfinished_sessions_count_where_they_can_and_the_page_says_where(tmp_pa
     assert [r.models for r in part.results] == [r.models for r in whole.results]
     choices = [sum(row["choices"] for row in each.regressions) for each in (whole, part)]
     assert choices[1] > choices[0]
-    note = f"1 unfinished session ({gone} ratings)"
+    note = f"1 unfinished session ({gone} ratings) kept for regressions and mixed models only"
     assert [text for text in part.cautions if note in text]
     assert not [text for text in whole.cautions if "unfinished" in text]
     write_analysis(part, tmp_path, title="t")
@@ -338,7 +338,7 @@ def test_a_pair_that_never_met_cannot_be_drawn(tmp_path: Path) -> None:
 
 
 def test_a_model_cannot_be_named_as_the_ceiling() -> None:
-    with pytest.raises(InputError, match="'ceiling'"):
+    with pytest.raises(InputError, match="must not be 'ceiling', which is the noise ceiling"):
         analysed(simulate(("a", "ceiling"), conditions=(Condition.RANDOM_NATURAL,)))
 
 
