@@ -131,7 +131,7 @@ class FitMixed(OfAnswers[MixedAnalysis], name="mixed", version=2):
 
 
 class CompareControls(OfAnswers[Controls], name="controls", version=2):
-    """Test whether token counts, word frequency or other features predict preferences of models.
+    """Test whether token counts or other features of sentences predict preferences of models.
 
     Writes token_counts.csv (whether models prefer the sentence with fewer tokens, a binomial test
     each) and feature_preferences.csv (whether models prefer more of a feature than people do, on

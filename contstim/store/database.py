@@ -102,7 +102,7 @@ class Store:
         if is_ours and layout != LAYOUT:
             raise StoreError(
                 f"{self.path} was made by another version of contstim (its layout is "
-                f"{layout}, this version reads {LAYOUT}). Name another file."
+                f"{layout}, this version reads {LAYOUT}). Move it away, or set another `store`."
             )
         # SQLite detects damage when it reads, so read everything before writing
         if is_ours and (verdict := value("PRAGMA quick_check(1)")) != "ok":
