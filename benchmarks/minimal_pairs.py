@@ -48,13 +48,14 @@ from contstim.evaluation.accuracies import evaluate_minimal_pairs
 from contstim.evaluation.folder import write_findings
 from contstim.evaluation.minimal_pair_report import minimal_pair_findings
 from contstim.evaluation.minimal_pairs import (
+    Method,
     MinimalPair,
+    MinimalPairSettings,
     pair_files,
     read_minimal_pairs,
     sample_pairs,
 )
 from contstim.evaluation.scores import score_pairs
-from contstim.evaluation.settings import Method, MinimalPairSettings
 from contstim.items.minimal_pair_scores import MinimalPairScores
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram

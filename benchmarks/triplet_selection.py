@@ -23,8 +23,7 @@ from contstim.experiments.design.building import build_design
 from contstim.experiments.reproduce.published import read_natural_pairs, read_triplets
 from contstim.items.stimuli import Pair, Triplet
 from contstim.optimization.selection.question import TripletQuestion
-from contstim.optimization.selection.triplet_rules import by_model_pair
-from contstim.optimization.selection.triplets import select_triplets
+from contstim.optimization.selection.triplets import by_model_pair, select_triplets
 from contstim.words.sentence import Sentence
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

@@ -46,7 +46,7 @@ class Help:
         panel: heading in the help of a command; by default the option is listed with the most
             common ones.
         folder: whether an input path may be a folder.
-        content: required content of a file (`contstim.steps.contents`), checked before a study
+        content: required content of a file (`contstim.steps.paths`), checked before a study
             runs.
         kind: content of the value, such as `trials`. In a study, a field that reads a kind gets the
             output of that kind of an earlier section. `a|b`: either; the stages of a study read one

@@ -50,7 +50,7 @@ def agreement(scores: ScoreTable) -> list[Axes]:
     Args:
         scores: scores from `score_sentences` or `ScoreTable.from_file`.
     """
-    from contstim.reporting.heat_map import agreement_map
+    from contstim.reporting.canvas import agreement_map
 
     return _draw(lambda: agreement_map(scores))
 

@@ -47,10 +47,9 @@ from contstim.experiments.platforms.texts import text_of
 from contstim.experiments.reproduce.published import load_plain
 from contstim.experiments.responses.table import read_responses
 from contstim.files.tables import read_table, write_table
-from contstim.items.counts import read_pair_counts, read_token_counts
 from contstim.items.reviews import read_reviews
 from contstim.items.scale import Scale
-from contstim.items.scores import ScoreTable
+from contstim.items.scores import ScoreTable, read_pair_counts, read_token_counts
 from contstim.items.stimuli import (
     Condition,
     Kind,

@@ -82,7 +82,7 @@ def print_rows(
     """
     from contstim.files.plugins import plugin_names
     from contstim.models.families import FAMILIES, GROUP
-    from contstim.reporting.names import names_for_tables
+    from contstim.reporting.report import names_for_tables
 
     cells = [
         [f"{cell:,}" if isinstance(cell, int) else printable(str(cell)) for cell in row]

@@ -3,7 +3,6 @@
 Every evaluation reads items, scores them, and computes tables of measures. From these it writes a
 folder with figures and a page.
 
-    settings        settings of each evaluation
     scores          scores of sentences that every model can read, and of pairs
     folder          tables, figures and a page in a folder
 

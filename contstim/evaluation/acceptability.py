@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from contstim.files.tables import (
     read_table,
 )
 from contstim.files.tables import text as cell_text
+from contstim.options import Help
 from contstim.wording import find_duplicates
 from contstim.words.sentence import Sentence
 
@@ -46,6 +47,26 @@ _UNACCEPTABLE = frozenset(
 _NOT_DISCARDED = frozenset({"0", "0.0", "false", "no"})
 _MARKS = frozenset("*?#%()")  # linguists' marks of unacceptable sentences
 _MAX_LISTED = 5  # maximum number of examples in an error message
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcceptabilitySettings:
+    """Options of an evaluation on gradient judgements."""
+
+    column: Annotated[tuple[str, ...], Help("Column of a model in --scores; by default all.")] = ()
+    delta: Annotated[
+        tuple[float, ...], Help("δ of the Acceptability Delta Criterion.", above=0)
+    ] = (
+        0.5,
+        1.0,
+        5.0,
+    )  # values of Vázquez Martínez (2021)
+    scores_as_given: Annotated[bool, Help("The scores are already z-scores.")] = False
+    human_z_scores: Annotated[bool, Help("Convert judgements to z-scores, too.")] = False
+    allow_missing: Annotated[bool, Help("Exclude sentences without scores.")] = False
+
+
+ACCEPTABILITY = AcceptabilitySettings()
 
 
 @dataclass(frozen=True)

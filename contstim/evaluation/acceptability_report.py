@@ -18,10 +18,8 @@ from contstim.evaluation.criteria import (
 from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.scores import LeftOut
 from contstim.files.tables import columns_of
-from contstim.reporting.canvas import BLUE, ORANGE, panels, widest
-from contstim.reporting.heat_map import heat_map
-from contstim.reporting.names import short_names
-from contstim.reporting.report import Heading, Paragraph, Table
+from contstim.reporting.canvas import BLUE, ORANGE, heat_map, panels, widest
+from contstim.reporting.report import Heading, Paragraph, Table, short_names
 from contstim.wording import quantity
 
 if TYPE_CHECKING:

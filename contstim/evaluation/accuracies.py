@@ -13,7 +13,7 @@ import numpy as np
 
 from contstim.errors import InputError
 from contstim.evaluation.folder import table_of
-from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings, TieRule
+from contstim.evaluation.minimal_pairs import MINIMAL_PAIRS, Method, MinimalPairSettings, TieRule
 from contstim.files.documents import read_toml
 from contstim.files.tables import frame_of
 from contstim.items.correlation import pearson_matrix

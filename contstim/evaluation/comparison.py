@@ -22,10 +22,8 @@ from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
 from contstim.optimization.selection.question import NaturalQuestion
 from contstim.optimization.selection.strata import strata
-from contstim.reporting.canvas import BLUE, GREY, panels, widest
-from contstim.reporting.heat_map import agreement_map
-from contstim.reporting.names import short_names
-from contstim.reporting.report import Bullets, Heading, Paragraph, code, emphasis
+from contstim.reporting.canvas import BLUE, GREY, agreement_map, panels, widest
+from contstim.reporting.report import Bullets, Heading, Paragraph, code, emphasis, short_names
 from contstim.wording import quantity
 from contstim.words.sentence import Sentence, repeats
 from contstim.words.vocabulary import Vocabulary

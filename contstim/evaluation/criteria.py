@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
+from contstim.evaluation.acceptability import ACCEPTABILITY, AcceptabilitySettings
 from contstim.files.tables import frame_of
 from contstim.items.correlation import pearson, pearson_matrix, spearman
 

@@ -13,17 +13,17 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.evaluation.folder import table_of
 from contstim.evaluation.scores import score_readable
-from contstim.evaluation.settings import DESIDERATA, GAP, DesiderataSettings
 from contstim.files.tables import ShownAsTable, frame_of
 from contstim.items.correlation import Correlation
 from contstim.models.base import require_language_model
+from contstim.options import Help, Seed
 from contstim.words.sentence import Sentence, split_end
 
 if TYPE_CHECKING:
@@ -52,6 +52,27 @@ _SPLITTING = (
 _SAMPLES, _SEED = 1000, 0
 CLAIM = ("model", "finding", "original", "adapted", "low", "high", "verdict")
 """Columns of `check_claims`."""
+
+
+GAP = "_"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesiderataSettings:
+    """Options of an evaluation of scoring rules."""
+
+    sample: Annotated[int, Help("Number of random sentences; 0 for all.", at_least=0)] = 0
+    words: Annotated[int, Help("Number of words to draw from the frequencies.", at_least=1)] = 500
+    carrier: Annotated[tuple[str, ...], Help("Carrier sentence, with '_' for the word.")] = (
+        "My word is _",
+        "The next word is _",
+        "She wrote down the word _",
+        GAP,
+    )
+    seed: Seed = 0
+
+
+DESIDERATA = DesiderataSettings()
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,15 @@ import numpy as np
 from contstim.evaluation.desiderata import CLAIM, check_claims
 from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.reporting.canvas import BLACK, BLUE, ORANGE, panels, widest
-from contstim.reporting.names import short_names
-from contstim.reporting.report import Bullets, Heading, Paragraph, Table, code, emphasis
+from contstim.reporting.report import (
+    Bullets,
+    Heading,
+    Paragraph,
+    Table,
+    code,
+    emphasis,
+    short_names,
+)
 from contstim.wording import quantity
 
 if TYPE_CHECKING:

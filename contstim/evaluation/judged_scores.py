@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import ScoreError, SentenceError
-from contstim.evaluation.acceptability import JUDGEMENT, is_missing, number_or_nan
+from contstim.evaluation.acceptability import (
+    ACCEPTABILITY,
+    JUDGEMENT,
+    AcceptabilitySettings,
+    is_missing,
+    number_or_nan,
+)
 from contstim.evaluation.scores import LeftOut, score_readable
-from contstim.evaluation.settings import ACCEPTABILITY, AcceptabilitySettings
 from contstim.files.documents import shortened
 from contstim.files.tables import join_names, parsed, read_table
 from contstim.items.scores import MOST_MODELS, ScoreTable

@@ -13,10 +13,8 @@ from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.minimal_pairs import AGREEMENT
 from contstim.evaluation.scores import LeftOut
 from contstim.files.tables import cells_by_name, columns_of
-from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, panels, plain_log, widest
-from contstim.reporting.heat_map import heat_map
-from contstim.reporting.names import short_names, shortened
-from contstim.reporting.report import Details, Heading, Paragraph, Table
+from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, heat_map, panels, plain_log, widest
+from contstim.reporting.report import Details, Heading, Paragraph, Table, short_names, shortened
 from contstim.wording import quantity
 
 if TYPE_CHECKING:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from zlib import crc32
 
 import numpy as np
 
 from contstim.errors import InputError
 from contstim.evaluation.pair_columns import REMEDY, PairTable, find_pairs
-from contstim.evaluation.settings import MINIMAL_PAIRS, Method, MinimalPairSettings
 from contstim.files.documents import read_json_lines
 from contstim.files.tables import cells_by_name, join_names, number, parsed, read_csv, read_table
 from contstim.files.tables import text as cell_text
 from contstim.items.minimal_pair_scores import PREFIX_FIELDS, SentencePair
 from contstim.items.stimuli import optional_text
 from contstim.models.base import Continuation
+from contstim.options import Help, Seed
 from contstim.wording import quantity
 from contstim.words.sentence import Sentence
 
@@ -63,6 +64,35 @@ _UNSPACED = re.compile(
 _CONDITION = re.compile(r"(?P<paradigm>.+)ans(?P<answer>[12])")
 _ANSWERS = Path("raw_results/all_outputs/human_responses.csv")
 _SUMMARY = Path("raw_results/summary/models_summary.jsonl")
+
+
+TieRule: TypeAlias = Literal["wrong", "half"]
+
+
+class Method(StrEnum):
+    """Method of comparing the two sides of a pair (Warstadt et al. 2020, section 4.2)."""
+
+    FULL_SENTENCE = "full-sentence"
+    """The scores of the two sentences."""
+    ONE_PREFIX = "one-prefix"
+    """Two words after the same prefix."""
+    TWO_PREFIX = "two-prefix"
+    """The same word after two prefixes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinimalPairSettings:
+    """Options of an evaluation on minimal pairs."""
+
+    method: Annotated[tuple[Method, ...], Help("Methods of comparison; by default all.")] = ()
+    ties: Annotated[TieRule, Help("Value of a tie.")] = "wrong"
+    sample: Annotated[int | None, Help("Number of random pairs of each paradigm.", at_least=1)] = (
+        None
+    )
+    seed: Seed = 0
+
+
+MINIMAL_PAIRS = MinimalPairSettings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError, ModelError
-from contstim.evaluation.settings import Method, TieRule
+from contstim.evaluation.minimal_pairs import Method, TieRule
 from contstim.items.minimal_pair_scores import MinimalPairScores
 from contstim.models.base import require_language_model
 from contstim.models.scoring import score_continuations, score_sentences

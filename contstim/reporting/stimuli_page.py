@@ -9,8 +9,7 @@ from contstim.items.matching import changes_of, figures_of
 from contstim.items.reviews import named_sentences
 from contstim.items.stimuli import Condition, Kind, Pair, Trial, Triplet
 from contstim.reporting import report
-from contstim.reporting.canvas import png, styled
-from contstim.reporting.heat_map import agreement_map
+from contstim.reporting.canvas import agreement_map, png, styled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Reports from Markdown templates with placeholders.
+"""Reports from Markdown templates with placeholders, and the bibliography, `references.txt`.
 
     ## Trials
 
@@ -13,8 +13,9 @@ numbers are written as `1,200`.
 
 from __future__ import annotations
 
-import functools
 import re
+from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from contstim.reporting.report import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from contstim.reporting.report import Part, Text
+
 
 _SYNTAX = re.compile(r"[\\*`#|+-]")
 _RUNS = re.compile(r"\*\*((?:\\.|[^\\*])+)\*\*|`((?:\\.|[^\\`])+)`|((?:\\.|[^\\*`])+)")
@@ -65,7 +67,7 @@ def _render(package: str, name: str, values: Mapping[str, Any]) -> str:
     return _environment(package).get_template(name).render(values)
 
 
-@functools.cache
+@cache
 def _environment(package: str) -> Environment:
     # autoescape distinguishes the output of macros from values
     environment = make_environment(package, finalize=_escape, trim_blocks=True, lstrip_blocks=True)
@@ -122,3 +124,22 @@ def _parse_runs(text: str) -> Text:
 
 def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
+
+
+@cache
+def works() -> tuple[tuple[str, str, str], ...]:
+    """Return first author, year and reference of each work, in order of the bibliography."""
+    text = (resources.files(__package__) / "references.txt").read_text(encoding="utf-8")
+    return tuple(
+        (*re.findall(r"^([^,]+),.*?\((\d{4})\)", work)[0], work) for work in text.splitlines()
+    )
+
+
+def works_in(text: str) -> list[str]:
+    """Return references of cited works, such as `Golan et al., 2023` or `Golan et al. (2023)`."""
+    plain = text.replace("\\", "")
+    return [
+        work
+        for author, year, work in works()
+        if re.search(rf"{author}('s| and \w+| & \w+| et al\.)?,? \(?{year}", plain)
+    ]

@@ -26,10 +26,9 @@ from contstim.items.stimuli import (
 from contstim.options import Help, Reads, Seed, WritesTable
 from contstim.reporting.canvas import write_figure
 from contstim.reporting.stimuli_page import figures_table
-from contstim.steps.fields import Reviews
+from contstim.steps.fields import Reviews, read_sentence_file
 from contstim.steps.review import flags_of, report_changes
 from contstim.steps.step import Outcome, Step
-from contstim.steps.texts import read_sentence_file
 from contstim.wording import quantity
 from contstim.words.frequencies import WordFrequencies, read_frequencies
 from contstim.words.sentence import Sentence

@@ -10,25 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from contstim.errors import ContstimError, InputError
 from contstim.evaluation import comparison, desiderata, minimal_pairs
-from contstim.evaluation.acceptability import judgement_files, read_judgements
+from contstim.evaluation.acceptability import (
+    ACCEPTABILITY,
+    AcceptabilitySettings,
+    judgement_files,
+    read_judgements,
+)
 from contstim.evaluation.acceptability_report import acceptability_findings
 from contstim.evaluation.accuracies import MinimalPairEvaluation, evaluate_minimal_pairs
 from contstim.evaluation.criteria import AcceptabilityEvaluation, evaluate_acceptability
+from contstim.evaluation.desiderata import DESIDERATA, DesiderataSettings
 from contstim.evaluation.desiderata_report import desiderata_findings
 from contstim.evaluation.folder import write_findings
 from contstim.evaluation.judged_scores import JudgedScores, model_scores, published_scores
 from contstim.evaluation.minimal_pair_report import minimal_pair_findings
+from contstim.evaluation.minimal_pairs import MINIMAL_PAIRS, Method, MinimalPairSettings
 from contstim.evaluation.ratings import RatingEvaluation, evaluate_ratings, rating_findings
 from contstim.evaluation.scores import pair_scores_from_table, score_pairs
-from contstim.evaluation.settings import (
-    ACCEPTABILITY,
-    DESIDERATA,
-    MINIMAL_PAIRS,
-    AcceptabilitySettings,
-    DesiderataSettings,
-    Method,
-    MinimalPairSettings,
-)
 from contstim.files.tables import columns_of, write_table
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Triplet
@@ -44,9 +42,10 @@ from contstim.steps.fields import (
     ModelContexts,
     ReportFolder,
     Sentences,
+    read_sentence_file,
+    report_sentences,
 )
 from contstim.steps.step import Outcome, Shown, Step, Value
-from contstim.steps.texts import read_sentence_file, report_sentences
 from contstim.store import Store
 from contstim.wording import duration, quantity
 from contstim.words.corpus import read_lines

@@ -1,19 +1,29 @@
-"""Fields that several steps share, each declared once, and files of words that some name."""
+"""Fields that several steps share, and readers of the texts and words that they name."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from contstim.english.words import english_rules
 from contstim.errors import InputError
 from contstim.files.files import is_file
+from contstim.items.stimuli import read_stimuli
 from contstim.models.loading import Loading
 from contstim.optimization.search.settings import SearchSettings
 from contstim.options import Aside, Contexts, Help, Models, Reads, Writes
+from contstim.words.corpus import read_sentences
+from contstim.words.text_notes import TextNotes
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
 from contstim.words.word_rules import WordRules, read_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from contstim.reporter import Reporter
+    from contstim.words.sentence import Sentence
+
 
 _Limits = TypeVar("_Limits", bound=SearchSettings)
 _WORDS = ("allow", "exclude")  # fields with words, or files of words
@@ -126,3 +136,35 @@ def language_rules(language: str, blocked: Path | None) -> WordRules:
     """Rules for the words of a language, names included, with the block list that is given."""
     rules = english_rules(names=True) if language == "en" else WordRules()
     return rules if blocked is None else replace(rules, blocked=read_words(blocked))
+
+
+def read_text(path: Path, reporter: Reporter, *, prose: bool = False) -> Iterator[Sentence]:
+    """The sentences of a text, see `read_sentences`; reports progress and, at the end, oddities."""
+    notes = TextNotes()
+    yield from reporter.reading("sentences", read_sentences(path, prose=prose, notes=notes))
+    _report(path, notes, reporter)
+
+
+def read_sentence_file(path: Path, reporter: Reporter) -> list[Sentence]:
+    """The sentences of a text or table, see `read_stimuli`; reports oddities."""
+    notes = TextNotes()
+    sentences = read_stimuli(path, notes)
+    _report(path, notes, reporter)
+    return sentences
+
+
+def report_sentences(path: Path, sentences: Iterable[Sentence], reporter: Reporter) -> None:
+    """Report oddities of sentences that were read already, such as those of minimal pairs."""
+    notes = TextNotes()
+    for sentence in sentences:
+        notes.normalise(sentence.text)
+    _report(path, notes, reporter)
+
+
+def _report(path: Path, notes: TextNotes, reporter: Reporter) -> None:
+    for remark in notes.remarks(path):
+        reporter.say(remark)
+    for warning in notes.warnings(path):
+        reporter.warn(warning)
+    if notes.facts:
+        reporter.record("texts", {path.name: notes.facts})

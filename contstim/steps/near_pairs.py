@@ -28,11 +28,11 @@ from contstim.steps.fields import (
     OfferedWords,
     Sentences,
     files_of_words,
+    read_sentence_file,
     words_read,
 )
 from contstim.steps.step import Outcome, Step
 from contstim.steps.synthesis import words_offered
-from contstim.steps.texts import read_sentence_file
 from contstim.wording import quantity
 
 if TYPE_CHECKING:

@@ -30,9 +30,9 @@ from contstim.steps.fields import (
     GivenModels,
     ModelContexts,
     StoreBeside,
+    read_sentence_file,
 )
 from contstim.steps.step import Outcome, Step
-from contstim.steps.texts import read_sentence_file
 from contstim.store import Store
 from contstim.wording import quantity
 

@@ -12,11 +12,10 @@ import numpy as np
 from contstim.english.tags import tag_table
 from contstim.errors import InputError
 from contstim.files.tables import columns_of, join_names, write_table
-from contstim.items.counts import read_pair_counts, read_token_counts
 from contstim.items.matching import figures_of
 from contstim.items.minimal_pair_scores import MinimalPairScores
 from contstim.items.reviews import read_reviews
-from contstim.items.scores import ScoreTable
+from contstim.items.scores import ScoreTable, read_pair_counts, read_token_counts
 from contstim.items.stimuli import (
     ControversialMinimalPair,
     Pair,
@@ -37,8 +36,7 @@ from contstim.optimization.selection.question import (
     TripletRules,
     TripletSelection,
 )
-from contstim.optimization.selection.triplet_rules import has_enough
-from contstim.optimization.selection.triplets import select_triplets
+from contstim.optimization.selection.triplets import has_enough, select_triplets
 from contstim.options import Reads, WritesTable
 from contstim.reporting.report import Table
 from contstim.reporting.stimuli_page import figures_table

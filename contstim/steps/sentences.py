@@ -14,9 +14,8 @@ from contstim.experiments.design.sentence_needs import sentences_needed
 from contstim.files.files import write_text
 from contstim.options import Help, Reads, Writes
 from contstim.reporting.report import Table
-from contstim.steps.fields import Blocked, Language, Prose, language_rules
+from contstim.steps.fields import Blocked, Language, Prose, language_rules, read_text
 from contstim.steps.step import Outcome, Step, fields_of
-from contstim.steps.texts import read_text
 from contstim.wording import quantity
 from contstim.words.corpus import read_lines, read_sentences
 from contstim.words.filters import (

@@ -304,7 +304,7 @@ class Step(Generic[Value]):
 
     def writes(self) -> tuple[Path, ...]:
         """Files and folders that are written, the output itself first."""
-        from contstim.steps.targets import targets
+        from contstim.steps.paths import targets
 
         return tuple(path for _, path in targets(self))
 
@@ -347,7 +347,7 @@ class Step(Generic[Value]):
 def perform(step: Step[Value], reporter: Reporter) -> Outcome[Value]:
     """Do a step's work and write its record; see `Step.run`."""
     from contstim.files.records import Record, checksums, path_from
-    from contstim.steps.targets import check_targets, check_writable
+    from contstim.steps.paths import check_targets, check_writable
 
     _check_inputs(step)
     for read in step.reads():

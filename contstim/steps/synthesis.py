@@ -22,10 +22,15 @@ from contstim.optimization.search.synthesize import (
     synthesize_pair,
 )
 from contstim.options import Aside, Help, Models, Seed, Writes
-from contstim.reporting.names import names_for_tables
-from contstim.steps.fields import ModelContexts, OfferedWords, files_of_words, words_read
+from contstim.reporting.report import names_for_tables
+from contstim.steps.fields import (
+    ModelContexts,
+    OfferedWords,
+    files_of_words,
+    report_sentences,
+    words_read,
+)
 from contstim.steps.step import ChangedSentences, Outcome, Step
-from contstim.steps.texts import report_sentences
 from contstim.wording import quantity
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary

@@ -15,9 +15,8 @@ from contstim.models.loading import Loading
 from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.models.training import settings
 from contstim.options import Help, Reads, Writes
-from contstim.steps.fields import Prose, ReportFolder, Text, TrustRemoteCode
+from contstim.steps.fields import Prose, ReportFolder, Text, TrustRemoteCode, read_text
 from contstim.steps.step import Outcome, Step, variant
-from contstim.steps.texts import read_text
 from contstim.wording import quantity
 
 if TYPE_CHECKING:

@@ -34,11 +34,11 @@ from contstim.steps.fields import (
     OfferedWords,
     StoreBeside,
     files_of_words,
+    read_sentence_file,
     words_read,
 )
 from contstim.steps.review import flags_of
 from contstim.steps.step import Outcome, Step
-from contstim.steps.texts import read_sentence_file
 from contstim.store import Store, TripletStore
 from contstim.wording import quantity
 from contstim.words.vocabulary import Vocabulary

@@ -16,9 +16,15 @@ from contstim.models.catalog import load_scorers
 from contstim.models.loading import Loading
 from contstim.models.vocabularies import shared_vocabulary, tokens_of_words
 from contstim.options import Help, Models, Reads, Writes, WritesTable
-from contstim.steps.fields import Blocked, Language, ModelContexts, Prose, TrustRemoteCode
+from contstim.steps.fields import (
+    Blocked,
+    Language,
+    ModelContexts,
+    Prose,
+    TrustRemoteCode,
+    read_text,
+)
 from contstim.steps.step import Outcome, Step
-from contstim.steps.texts import read_text
 from contstim.wording import quantity
 from contstim.words.vocabulary import Vocabulary
 from contstim.words.word_rules import MANY_NAMES, DroppedWord, WordRules, read_words, sort_words

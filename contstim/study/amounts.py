@@ -11,7 +11,7 @@ from contstim.errors import ContstimError
 from contstim.experiments.design.golan2023 import SECONDS_PER_TRIAL
 from contstim.experiments.design.sentence_needs import SentenceNeeds, sentences_needed
 from contstim.files.files import is_file
-from contstim.items.counts import read_pair_counts
+from contstim.items.scores import read_pair_counts
 from contstim.steps.design import MakeDesign
 from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
 from contstim.steps.simulation import SimulatePower

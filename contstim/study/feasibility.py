@@ -18,11 +18,10 @@ from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_model
 from contstim.options import Aside, Help, Reads, Writes
 from contstim.steps.analysis import AnalyzeResponses
-from contstim.steps.contents import check_input
 from contstim.steps.design import MakeDesign
+from contstim.steps.paths import check_input, check_targets
 from contstim.steps.platforms import ExportTrials
 from contstim.steps.step import fields_of
-from contstim.steps.targets import check_targets
 from contstim.study.amounts import check_numbers
 from contstim.study.owners import conflicts
 from contstim.study.places import RESULTS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.options import Writes
-from contstim.steps.targets import identity, store_paths, targets
+from contstim.steps.paths import identity, store_paths, targets
 from contstim.study.places import ARCHIVED, BEGUN, LOCK, PAGE, STORE
 
 if TYPE_CHECKING:

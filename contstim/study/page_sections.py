@@ -20,7 +20,6 @@ from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, ControversialMinimalPair
 from contstim.models.specifications import without_context
 from contstim.reporting.frontier import ALTERNATIVE as NATS_BY_NEW_WORDS
-from contstim.reporting.names import short_names
 from contstim.reporting.report import (
     Bullets,
     Details,
@@ -30,6 +29,7 @@ from contstim.reporting.report import (
     Table,
     button,
     code,
+    short_names,
     strong,
 )
 from contstim.reporting.templates import fill_template

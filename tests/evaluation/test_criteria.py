@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from contstim.errors import InputError
+from contstim.evaluation.acceptability import AcceptabilitySettings
 from contstim.evaluation.criteria import (
     AcceptabilityEvaluation,
     criteria_apart,
@@ -19,7 +20,6 @@ from contstim.evaluation.criteria import (
     z_scores,
 )
 from contstim.evaluation.judged_scores import JudgedScores
-from contstim.evaluation.settings import AcceptabilitySettings
 from tests.evaluation.judged_tables import simulated
 
 

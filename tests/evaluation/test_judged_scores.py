@@ -10,6 +10,7 @@ import pytest
 
 from contstim.errors import ScoreError
 from contstim.evaluation.acceptability import (
+    AcceptabilitySettings,
     Judgements,
     read_judgements,
 )
@@ -18,7 +19,6 @@ from contstim.evaluation.judged_scores import (
     model_scores,
     published_scores,
 )
-from contstim.evaluation.settings import AcceptabilitySettings
 from contstim.items.scores import ScoreTable
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import NgramModel

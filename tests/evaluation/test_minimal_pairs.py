@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from contstim.errors import InputError
 from contstim.evaluation.minimal_pairs import (
+    Method,
     MinimalPair,
     pair_files,
     read_human_agreement,
@@ -20,7 +21,6 @@ from contstim.evaluation.minimal_pairs import (
     read_published_accuracies,
     sample_pairs,
 )
-from contstim.evaluation.settings import Method
 from contstim.models.base import Continuation
 from contstim.words.sentence import Sentence
 from tests.evaluation.blimp_files import (

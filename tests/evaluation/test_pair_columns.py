@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from contstim.errors import InputError
-from contstim.evaluation.minimal_pairs import read_minimal_pairs
-from contstim.evaluation.settings import MinimalPairSettings
+from contstim.evaluation.minimal_pairs import MinimalPairSettings, read_minimal_pairs
 from contstim.files.tables import read_table, write_table
 from contstim.steps.evaluation import EvaluateMinimalPairs
 

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from contstim.errors import InputError, ScoreError
-from contstim.evaluation.minimal_pairs import MinimalPair, pair_files, read_minimal_pairs
+from contstim.evaluation.minimal_pairs import Method, MinimalPair, pair_files, read_minimal_pairs
 from contstim.evaluation.scores import (
     PairScores,
     pair_scores_from_table,
     score_pairs,
 )
-from contstim.evaluation.settings import Method
 from contstim.items.scores import ScoreTable
 from contstim.models.base import Continuation
 from contstim.models.catalog import load_model

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contstim.errors import InputError
-from contstim.items.counts import read_pair_counts, read_token_counts
+from contstim.items.scores import read_pair_counts, read_token_counts
 
 
 def test_tokens_are_the_rows_of_a_table_of_words(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from contstim.cli import app
 from contstim.errors import ScoreError
-from contstim.evaluation.acceptability import read_judgements
+from contstim.evaluation.acceptability import AcceptabilitySettings, read_judgements
 from contstim.evaluation.criteria import (
     AcceptabilityEvaluation,
     criterion_met,
@@ -30,7 +30,6 @@ from contstim.evaluation.criteria import (
     z_scores,
 )
 from contstim.evaluation.judged_scores import published_scores
-from contstim.evaluation.settings import AcceptabilitySettings
 
 BEST = "bert-large-cased_mlm"
 pytestmark = pytest.mark.published

@@ -10,6 +10,7 @@ import pytest
 
 from contstim.evaluation.accuracies import accuracies
 from contstim.evaluation.minimal_pairs import (
+    Method,
     MinimalPair,
     pair_files,
     read_human_agreement,
@@ -18,7 +19,6 @@ from contstim.evaluation.minimal_pairs import (
     sample_pairs,
 )
 from contstim.evaluation.scores import score_pairs
-from contstim.evaluation.settings import Method
 from contstim.files.tables import read_csv, read_table
 
 if TYPE_CHECKING:

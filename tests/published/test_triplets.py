@@ -14,13 +14,13 @@ from contstim.experiments.reproduce.published import read_triplets
 from contstim.items.reviews import Decision, Review, undecided_items
 from contstim.items.stimuli import Triplet
 from contstim.optimization.selection.question import TripletQuestion
-from contstim.optimization.selection.triplet_rules import (
+from contstim.optimization.selection.triplets import (
     by_model_pair,
     quantile_edges,
     quantile_groups,
+    select_triplets,
     worst_ranks,
 )
-from contstim.optimization.selection.triplets import select_triplets
 
 pytestmark = pytest.mark.published
 

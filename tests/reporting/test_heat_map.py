@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from contstim.files.arrays import FloatArray
-from contstim.reporting.heat_map import heat_map
+from contstim.reporting.canvas import heat_map
 
 VALUES = np.array([[np.nan, 0.256], [0.744, -0.001]])
 

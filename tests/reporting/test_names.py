@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contstim.reporting.names import short_names, shortened
+from contstim.reporting.report import short_names, shortened
 
 
 def test_names_lose_what_does_not_tell_them_apart() -> None:

@@ -11,7 +11,7 @@ import pytest
 from contstim.errors import InputError
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Pair, Triplet
-from contstim.reporting.heat_map import agreement_map
+from contstim.reporting.canvas import agreement_map
 from contstim.reporting.report import Picture, changed
 from contstim.reporting.stimuli_page import mark_changes, stimuli_report
 from contstim.steps.review import flags_of

@@ -14,9 +14,8 @@ from contstim.experiments.analysis.measures import ACCURACY
 from contstim.experiments.analysis.ratings import DESCRIPTIONS, Scope
 from contstim.experiments.analysis.reliability import SURE, judged_trials, mean_reliability
 from contstim.items.stimuli import CONTROVERSIAL, Condition
-from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, new_figure, widest
-from contstim.reporting.heat_map import heat_map
-from contstim.reporting.names import short_names
+from contstim.reporting.canvas import BLACK, BLUE, GREY, ORANGE, SIZE, heat_map, new_figure, widest
+from contstim.reporting.report import short_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

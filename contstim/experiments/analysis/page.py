@@ -32,7 +32,6 @@ from contstim.files.files import write_text
 from contstim.files.tables import write_table
 from contstim.models.training_text import contamination_warnings
 from contstim.reporting.canvas import save, styled
-from contstim.reporting.references import works_in
 from contstim.reporting.report import (
     Bullets,
     Details,
@@ -43,7 +42,7 @@ from contstim.reporting.report import (
     Table,
     strong,
 )
-from contstim.reporting.templates import passages
+from contstim.reporting.templates import passages, works_in
 from contstim.wording import p_text, quantity
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.evaluation.acceptability import read_judgements
+from contstim.evaluation.acceptability import AcceptabilitySettings, read_judgements
 from contstim.evaluation.criteria import evaluate_acceptability, z_scores
 from contstim.evaluation.judged_scores import JudgedScores, published_scores
-from contstim.evaluation.settings import AcceptabilitySettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

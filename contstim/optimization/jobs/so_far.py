@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from contstim.files.tables import columns_of, write_table
 from contstim.items.stimuli import Triplet
-from contstim.reporting.names import short_names
-from contstim.reporting.report import Details, Table
+from contstim.reporting.report import Details, Table, short_names
 from contstim.reporting.stimuli_page import stimuli_table
 from contstim.wording import quantity
 

@@ -8,16 +8,16 @@ read or write one cell, are left out.
     tables.read_rows                 columns of cells, then a triplet for each row
     tables.parsed                    cells of a column as values
     triplets.select_triplets         the best set
-    triplet_rules.usable_triplets    comparable triplets
-    triplet_rules.build_rules        linear rules
-    triplet_rules.triplet_costs      costs
+    triplets.usable_triplets         comparable triplets
+    triplets.build_rules             linear rules
+    triplets.triplet_costs           costs
     solver.solve                     the best choice
     tables.columns_of                columns of cells
     tables.write_table               the whole file or none
 
 question       number of stimuli, objectives and rules; certificates and selections
 natural        natural pairs (2023, Eqs. 5-6); strata: sentences ranked among each other
-triplets       triplets; triplet_rules: rules and costs
+triplets       triplets: linear rules, costs and choice
 minimal_pairs  minimal pairs on which two models disagree
 reviewed       reviews: kept items as goals, and reasons for changes
 solver         programs in whole numbers; the only file that knows a solver

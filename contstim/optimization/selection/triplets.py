@@ -1,19 +1,22 @@
-"""Exact selection of triplets."""
+"""Exact selection of triplets: linear rules, the cost of each triplet, and the choice."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
-from math import fsum
+from math import ceil, fsum
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.errors import InfeasibleError
+from contstim.english.tags import tag_table
+from contstim.errors import InfeasibleError, InputError
 from contstim.files.tables import join_names
+from contstim.items.matching import match
 from contstim.items.reviews import ItemKind
-from contstim.optimization.selection import triplet_rules
+from contstim.items.scores import doubled_ranks
+from contstim.items.stimuli import repeated_item
 from contstim.optimization.selection.question import (
     Certificate,
     TripletQuestion,
@@ -21,14 +24,23 @@ from contstim.optimization.selection.question import (
     demand,
 )
 from contstim.optimization.selection.reviewed import ChangedItem, changed_items, review_goals
-from contstim.optimization.selection.solver import LinearRule, Program, least_violations, solve
+from contstim.optimization.selection.solver import (
+    EXACT,
+    LinearRule,
+    Program,
+    least_violations,
+    solve,
+)
 from contstim.optimization.selection.verification import verify_triplets
+from contstim.words.sentence import all_but_one
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from contstim.files.arrays import FloatArray, IntArray
     from contstim.items.reviews import Review, ReviewedItem
     from contstim.items.stimuli import Triplet
+    from contstim.optimization.selection.question import ModelPair, Objective
 
 
 def select_triplets(
@@ -66,10 +78,10 @@ def select_triplets(
     question = question or TripletQuestion()
     if question.objective == "readable":
         question = replace(question, enough=question.floor)  # stated in the certificate
-    triplets = triplet_rules.usable_triplets(triplets)
-    needs = demand(question, triplet_rules.by_model_pair(triplets))
-    rules = triplet_rules.build_rules(triplets, question, needs, tokens or {})
-    costs, values = triplet_rules.triplet_costs(triplets, question, sum(needs.values()))
+    triplets = usable_triplets(triplets)
+    needs = demand(question, by_model_pair(triplets))
+    rules = build_rules(triplets, question, needs, tokens or {})
+    costs, values = triplet_costs(triplets, question, sum(needs.values()))
     index = {triplet.triplet_id: number for number, triplet in enumerate(triplets)}
     kept_items: list[dict[str, ReviewedItem]] = []
     shows = np.zeros(len(triplets), dtype=np.bool_)
@@ -86,12 +98,12 @@ def select_triplets(
         raise _infeasible(triplets, question, program)
     chosen = tuple(triplets[number] for number in np.flatnonzero(solution.chosen).tolist())
     objective = fsum(values[solution.chosen])
-    bound = triplet_rules.as_bound(solution.bound, objective, question.objective)
+    bound = as_bound(solution.bound, objective, question.objective)
     certificate = Certificate.of(
         question,
         (objective, bound),
         len(triplets),
-        triplet_rules.TIE_RULES[question.objective],
+        TIE_RULES[question.objective],
         solution.exact,
     )
     names = [name for items in kept_items for name in items]
@@ -116,9 +128,7 @@ def _infeasible(
         f"No set of triplets satisfies all rules. The nearest one breaks {len(broken):,} of them, "
         f"each by the number in brackets: {rules}. Give more triplets, ask for fewer{loosen}."
     )
-    able = Counter(
-        (t.model_1, t.model_2) for t in triplets if triplet_rules.has_enough(t, question)
-    )
+    able = Counter((t.model_1, t.model_2) for t in triplets if has_enough(t, question))
     total = Counter((t.model_1, t.model_2) for t in triplets)
     if enough := [f"{'-'.join(p)} {able[p]} of {n}" for p, n in total.items() if able[p] < n]:
         message += (
@@ -126,3 +136,292 @@ def _infeasible(
             "Lower `enough` where these are too few."
         )
     return InfeasibleError(message)
+
+
+_ROUNDING = 1e-5  # of Eq. 4, as a share of the largest log-probability: float32 rounds each
+_QUANTILES = {4: "quartile", 5: "quintile", 10: "decile", 100: "percentile"}
+
+TIE_RULES = {
+    "readable": "the solver chooses among sets with equal numbers of misfits and of new words",
+    "controversiality": "the solver chooses among sets of equal controversiality",
+    "worst-rank": "losses that tie share their mean rank, worst ranks that tie are ranked by first "
+    "occurrence; of sets of equal rank sum the more controversial one is chosen: a triplet costs "
+    "its rank, less its controversiality over the least in a share too small to add up to one rank",
+}
+
+
+def usable_triplets(triplets: Sequence[Triplet]) -> list[Triplet]:
+    """Check triplets, and compute their controversiality from their log-probabilities.
+
+    Raises:
+        InputError: if triplets cannot be compared; gives the reason.
+    """
+    if not triplets:
+        raise InputError("There are no triplets to choose from.")
+    if twice := repeated_item(triplets):
+        raise InputError(f"The triplet {twice} occurs twice: leave it out once.")
+    pairs = by_model_pair(triplets)
+    for first, second in pairs:
+        if (second, first) in pairs or first == second:
+            raise InputError(
+                f"Triplets name the models {first} and {second} in both orders, or one model "
+                "twice: every model pair needs one order, in which model_1 rejects synthetic_1."
+            )
+    usable = []
+    for triplet in triplets:
+        natural_1, natural_2 = triplet.log_prob_natural_model_1, triplet.log_prob_natural_model_2
+        rejected = triplet.log_prob_synthetic_1_model_1, triplet.log_prob_synthetic_2_model_2
+        controversiality = natural_1 - rejected[0] + natural_2 - rejected[1]
+        if not np.isfinite(controversiality):
+            raise InputError(
+                f"{triplet.triplet_id} has a log-probability that is not finite: leave it out."
+            )
+        # The stated value was computed from the same numbers, each rounded to float32
+        largest = max(map(abs, (natural_1, natural_2, *rejected, 1.0)))
+        if not abs(controversiality - triplet.controversiality) <= _ROUNDING * largest:
+            raise InputError(
+                f"{triplet.triplet_id} states the controversiality {triplet.controversiality}, but "
+                f"its log-probabilities make it {controversiality}: "
+                "its columns do not belong together."
+            )
+        usable.append(replace(triplet, controversiality=controversiality))
+    return usable
+
+
+def by_model_pair(triplets: Sequence[Triplet]) -> dict[ModelPair, list[int]]:
+    """Return the indices of the triplets of each model pair, in order of first occurrence."""
+    indices: dict[ModelPair, list[int]] = {}
+    for index, triplet in enumerate(triplets):
+        indices.setdefault((triplet.model_1, triplet.model_2), []).append(index)
+    return indices
+
+
+def has_enough(triplet: Triplet, question: TripletQuestion) -> bool:
+    """Return whether each model finds the sentence that it rejects less likely by enough nats."""
+    return min(triplet.drops) >= question.floor
+
+
+def worst_ranks(triplets: Sequence[Triplet]) -> FloatArray:
+    """Compute the measure of the published code, (n_triplets,), 1 (most controversial) … n.
+
+    Inside a model pair log p(s1|m1)/p(n|m1) and log p(s2|m2)/p(n|m2) are ranked (ties share their
+    mean rank). A triplet gets the worse of its two ranks, and these are ranked again, ties by first
+    occurrence.
+    """
+    ranks = np.empty(len(triplets))
+    for indices in by_model_pair(triplets).values():
+        both = -np.array([triplets[index].drops for index in indices]).T  # (2, n_of_pair)
+        worse = np.maximum(*map(doubled_ranks, both))
+        ranks[np.array(indices)[np.argsort(worse, kind="stable")]] = np.arange(1, len(indices) + 1)
+    return ranks
+
+
+def triplet_costs(
+    triplets: Sequence[Triplet], question: TripletQuestion, n_chosen: int
+) -> tuple[FloatArray, FloatArray]:
+    """Compute the cost of each triplet, to be minimised, and its part in the objective.
+
+    Both are (n_triplets,), for sets of `n_chosen`. For `readable` they are the numbers of new words
+    of another part of speech and, behind the decimal point, of all new words; those of a whole set
+    sum to less than one. For `controversiality` the value is Eq. 4 of the 2023 study, nats, and the
+    cost its negation. For `worst-rank` the value is the rank, and the cost the rank less a share of
+    Eq. 4 so small that all shares together make less than half a rank: it decides between sets of
+    equal rank sum.
+    """
+    if question.objective == "readable":
+        table = tag_table(question.tags)
+        both = (
+            match(t.natural, synthetic, table) for t in triplets for synthetic in t.sentences[1:]
+        )
+        counts = np.array([(len(m.misfits), len(m.changed)) for m in both])
+        misfits, changed = counts.reshape(-1, 2, 2).sum(axis=1).T
+        costs: FloatArray = misfits + changed / 10.0 ** len(str(n_chosen * int(changed.max())))
+        return costs, costs
+    nats = np.array([sum(triplet.drops) for triplet in triplets])
+    if question.objective == "controversiality":
+        return -nats, nats
+    # A share is at most 1 / (2 * n_chosen), so that all of them make half a rank at most.
+    ranks, above = worst_ranks(triplets), nats - nats.min()
+    return ranks - above / (2 * n_chosen * above.max(initial=1.0)), ranks
+
+
+def as_bound(cost: float, value: float, objective: Objective) -> float:
+    """Convert a lower bound on summed costs to a bound on summed values; rank sums are whole.
+
+    Args:
+        cost: lower bound on summed costs.
+        value: of the chosen set, which the bound may be beyond only by rounding.
+        objective: what is optimised.
+    """
+    if objective == "controversiality":
+        return max(-cost, value)
+    return min(float(ceil(cost - EXACT)) if objective == "worst-rank" else cost, value)
+
+
+def build_rules(
+    triplets: Sequence[Triplet],
+    question: TripletQuestion,
+    needs: Mapping[ModelPair, int],
+    tokens: Mapping[tuple[str, str], int],
+) -> list[LinearRule]:
+    """Build the rules of a question; a rule that cannot be broken is left out.
+
+    Args:
+        triplets: candidates.
+        question: rules in words.
+        needs: number of triplets for each model pair, see `demand`.
+        tokens: (sentence's text, model) → number of tokens, for `token_balance`.
+
+    Raises:
+        InputError: if triplets cannot be spread evenly over quantiles, or tokens are missing.
+    """
+    rules: list[LinearRule] = []
+    pairs = by_model_pair(triplets)
+    for pair, count in needs.items():
+        able = [index for index in pairs[pair] if has_enough(triplets[index], question)]
+        if low := sorted({*pairs[pair]} - {*able}):
+            name = f"{'-'.join(pair)} triplets of less than {question.floor:g} nats on a side"
+            rules.append(LinearRule(name, low, [1] * len(low), 0, 0, "enough"))
+        rules.extend(_quantile_rules(triplets, able, pair, count, question.quantiles))
+        if question.token_balance is not None:
+            # Mean lengths differ by at most the balance, so summed ones by as much for every
+            # triplet; 1e-9 is for products such as 0.1 * 30 that fall short of a whole number.
+            surplus_most = int(question.token_balance * count + 1e-9)
+            for model in pair:
+                surplus = [surplus_tokens(triplets[index], model, tokens) for index in pairs[pair]]
+                name = f"balance of {model}'s tokens for {'-'.join(pair)}"
+                limits = (-surplus_most, surplus_most, "token_balance")
+                rules.append(LinearRule(name, pairs[pair], surplus, *limits))
+    exempt = frozenset(map(str.lower, question.uncapped))
+    # Name, maximum and key → triplet → number of uses
+    uses: dict[tuple[str, int, str], dict[int, int]] = defaultdict(dict)
+    if question.natural_once:
+        for index, triplet in enumerate(triplets):
+            uses[f"natural sentence {triplet.natural.bare!r}", 1, "natural_once"][index] = 1
+    if question.word_cap is not None:
+        lemma = tag_table(question.tags).lemma
+        for index, triplet in enumerate(triplets):
+            words = (word.lower() for sentence in triplet.sentences for word in sentence.words)
+            counting = Counter(lemma(word) for word in words if word not in exempt)
+            for word, times in counting.items():
+                uses[f"word {word!r}", question.word_cap, "word_cap"][index] = times
+    # A word or sentence that cannot reach its limit needs no rule
+    rules += [
+        LinearRule(name, list(times), list(times.values()), 0, limit, key)
+        for (name, limit, key), times in uses.items()
+        if sum(times.values()) > limit
+    ]
+    return [*rules, *_distinctness_rules(triplets)]
+
+
+def _distinctness_rules(triplets: Sequence[Triplet]) -> Iterator[LinearRule]:
+    """Forbid sentences that differ from another triplet's synthetic one by less than two words.
+
+    Of triplets with such synthetic sentences one may be chosen, and then none whose natural
+    sentence alone is similar to these; without it, any number of the latter.
+    """
+    with_synthetic, natural = defaultdict[Any, set[int]](set), defaultdict[Any, set[int]](set)
+    for index, triplet in enumerate(triplets):
+        for sentence, triplets_of in zip(
+            triplet.sentences, (natural, with_synthetic, with_synthetic), strict=True
+        ):
+            # In order, so that rules have the same names in every process
+            for entry in sorted(all_but_one(tuple(map(str.lower, sentence.words)))):
+                triplets_of[entry].add(index)
+    alike: dict[tuple[frozenset[int], frozenset[int]], str] = {}
+    for (position, words), synthetic_users in with_synthetic.items():
+        natural_users = natural[position, words] - synthetic_users
+        if len(synthetic_users) + len(natural_users) > 1:
+            text = " ".join((*words[:position], "…", *words[position:]))
+            alike.setdefault(
+                (frozenset(synthetic_users), frozenset(natural_users)), f"sentences like {text!r}"
+            )
+    for (first, second), name in alike.items():
+        limit = max(1, len(second))
+        weights = [limit] * len(first) + [1] * len(second)
+        yield LinearRule(name, [*sorted(first), *sorted(second)], weights, 0, limit)
+
+
+def _quantile_rules(
+    triplets: Sequence[Triplet], indices: list[int], pair: ModelPair, count: int, quantiles: int
+) -> Iterator[LinearRule]:
+    """Make the rules on the number of a pair's triplets: in all, or in each quantile group.
+
+    Args:
+        triplets: all candidates.
+        indices: those of the pair that have enough nats.
+        pair: the models.
+        count: number of triplets to choose.
+        quantiles: number of groups; 0 for one rule on all.
+    """
+    if not quantiles or not count:
+        name = f"triplets for {'-'.join(pair)}"
+        yield LinearRule(name, indices, [1] * len(indices), count, count, "per_pair")
+        return
+    share, remainder = divmod(count, quantiles)
+    if remainder:
+        raise InputError(
+            f"{count} triplets for {'-'.join(pair)} cannot be spread evenly over {quantiles} "
+            f"{quantile_name(quantiles)}s: ask for a multiple, for other quantiles, or for none."
+        )
+    values = _natural_log_probs([triplets[index] for index in indices])
+    for model, column in zip(pair, values, strict=True):
+        edges = quantile_edges(column, quantiles) if indices else np.zeros(quantiles + 1)
+        groups = quantile_groups(column, edges)
+        for group in range(quantiles):
+            members = [indices[i] for i in np.flatnonzero(groups == group)]
+            name = f"{quantile_name(quantiles)} {group + 1} of p(n|{model}) for {'-'.join(pair)}"
+            yield LinearRule(name, members, [1] * len(members), share, share, "quantiles")
+
+
+def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str], int]) -> int:
+    """Return tokens of the synthetic sentence that a model rejects minus those of the other one.
+
+    Raises:
+        InputError: if the number of tokens of a sentence under the model is missing.
+    """
+    texts = [triplet.synthetic_1.text, triplet.synthetic_2.text]
+    for text in texts:
+        if (text, model) not in tokens:
+            raise InputError(
+                f"token_balance needs the number of tokens of {text!r} under {model}, which is "
+                "not given: write them with 'contstim score --per-word' for all triplets and "
+                "models."
+            )
+    first, second = (tokens[text, model] for text in texts)
+    return first - second if model == triplet.model_1 else second - first
+
+
+def _natural_log_probs(triplets: Sequence[Triplet]) -> FloatArray:
+    """Return log p(n|m1) and log p(n|m2), (2, n_triplets), nats."""
+    rows = [(t.log_prob_natural_model_1, t.log_prob_natural_model_2) for t in triplets]
+    return np.array(rows).reshape(-1, 2).T
+
+
+def quantile_name(n: int) -> str:
+    """Return the name of one of n quantile groups."""
+    return _QUANTILES.get(n, f"{n}-quantile")
+
+
+def quantile_edges(values: FloatArray, n: int) -> FloatArray:
+    """Compute the n + 1 edges of n quantile groups of finite values, as `pandas.qcut` does.
+
+    Shares without an exact binary form are rounded up, as in pandas, so that a value on an edge
+    belongs to the lower group.
+    """
+    shares = np.linspace(0, 1, n + 1)
+    inexact = n * shares != np.arange(n + 1)
+    shares[inexact] = np.nextafter(shares[inexact], 1)
+    return np.quantile(values, shares)
+
+
+def quantile_groups(values: FloatArray, edges: FloatArray) -> IntArray:
+    """Return the 0-based quantile group of each value: `pandas.qcut(values, n, labels=False)`.
+
+    A value on an edge belongs to the lower group. If edges coincide because of ties, pandas
+    raises an error; here the group between two equal edges is empty.
+    """
+    # Edge g is the first that is not below the value: group g - 1; the smallest values, at edge 0,
+    # are of the first group.
+    groups = np.searchsorted(edges, values, side="left")
+    return np.clip(groups, 1, len(edges) - 1).astype(np.int64) - 1

@@ -16,8 +16,7 @@ from contstim.items.item_flags import FlagKind, flag_items
 from contstim.items.matching import changes_of
 from contstim.items.reviews import ReviewedItem, undecided_items
 from contstim.items.stimuli import Condition, Pair, Triplet
-from contstim.reporting.names import short_names
-from contstim.reporting.report import page_template
+from contstim.reporting.report import page_template, short_names
 from contstim.reporting.stimuli_page import log_probs, preferred, rejected_sentences
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from contstim.files.documents import read_text
 from contstim.files.files import checksum, path_inside, visible_files, writing
 from contstim.files.records import Record, now, provenance, record_path, recorded_as, total_memory
 from contstim.reporter import SILENT
+from contstim.steps.paths import identity
 from contstim.steps.platforms import ImportResponses
-from contstim.steps.targets import identity
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.inputs import INPUTS, left_out_names, study_inputs
 from contstim.study.handing_on.manifest import (

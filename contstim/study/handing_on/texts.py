@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any
 from contstim.experiments.platforms.jspsych.study import PageSettings
 from contstim.items.matching import ENOUGH
 from contstim.optimization.jobs.question import SearchQuestion
-from contstim.reporting.references import works_in
 from contstim.reporting.report import Bullets, Heading, Report
-from contstim.reporting.templates import fill_template
+from contstim.reporting.templates import fill_template, works_in
 from contstim.steps.design import MakeDesign
 from contstim.steps.evaluation import EvaluateMinimalPairs
 from contstim.steps.platforms import ExportTrials

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contstim.items.stimuli import Triplet
 from contstim.optimization.selection.question import TripletQuestion, demand
-from contstim.optimization.selection.triplet_rules import (
+from contstim.optimization.selection.triplets import (
     build_rules,
     by_model_pair,
     quantile_edges,

@@ -21,8 +21,7 @@ from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.items.reviews import Review
 from contstim.items.stimuli import Triplet, content_id
 from contstim.optimization.selection.question import TripletQuestion, TripletSelection, demand
-from contstim.optimization.selection.triplet_rules import by_model_pair, worst_ranks
-from contstim.optimization.selection.triplets import select_triplets
+from contstim.optimization.selection.triplets import by_model_pair, select_triplets, worst_ranks
 from contstim.optimization.selection.verification import verify_triplets
 from contstim.words.sentence import Sentence
 from tests.optimization.selection.triplet_recount import changes, disagreements, misfits

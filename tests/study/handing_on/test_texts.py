@@ -28,7 +28,7 @@ from contstim.items.scale import Scale
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import read_trials
 from contstim.optimization.jobs.question import SearchQuestion
-from contstim.reporting.references import works, works_in
+from contstim.reporting.templates import works, works_in
 from contstim.steps.analysis import analysis_facts
 from contstim.steps.platforms import export_step
 from contstim.study.handing_on.archive import _psych_ds

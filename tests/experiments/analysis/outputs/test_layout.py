@@ -23,8 +23,7 @@ from contstim.experiments.design.building import build_design
 from contstim.experiments.design.summary import summarise, summary_figure
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition
-from contstim.reporting.canvas import styled
-from contstim.reporting.heat_map import agreement_map
+from contstim.reporting.canvas import agreement_map, styled
 from contstim.words.frequencies import WordFrequencies
 from contstim.words.sentence import Sentence
 from tests.evaluation.judged_tables import simulated
