@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from contstim.evaluation.criteria import AcceptabilityEvaluation, Apart, ScoredSentences
+    from contstim.evaluation.criteria import AcceptabilityEvaluation, Apart
     from contstim.evaluation.folder import Columns
+    from contstim.evaluation.ratings import RatingEvaluation
     from contstim.reporting.report import Part
 
 _MOST_ROWS = 30  # maximum number of rows of a table in the report
@@ -195,7 +196,10 @@ def correlation_figure(evaluation: AcceptabilityEvaluation) -> Figure:
 
 
 def scatter_figure(
-    evaluation: ScoredSentences, *, unit: str = "z-score", judgement: str = "judgement"
+    evaluation: AcceptabilityEvaluation | RatingEvaluation,
+    *,
+    unit: str = "z-score",
+    judgement: str = "judgement",
 ) -> Figure:
     """Draw a panel for each model with a dot for each sentence, and the least-squares line.
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from contstim.evaluation.acceptability import JudgedPair, Judgements
     from contstim.evaluation.judged_scores import JudgedScores
+    from contstim.evaluation.ratings import RatingEvaluation
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
 
     Row = dict[str, Any]
@@ -263,23 +264,7 @@ def delta_correlations(
     return names, pearson_matrix(np.column_stack([evaluation.people, evaluation.deltas]))
 
 
-class ScoredSentences(Protocol):
-    """Scores and judgements of the same sentences."""
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Names of the models."""
-
-    @property
-    def sentence_scores(self) -> FloatArray:
-        """Scores, shape (n_sentences, n_models); nan if there is none."""
-
-    @property
-    def sentence_judgements(self) -> FloatArray:
-        """Judgements, shape (n_sentences,); nan if there is none."""
-
-
-def fits(evaluation: ScoredSentences) -> Iterator[Row]:
+def fits(evaluation: AcceptabilityEvaluation | RatingEvaluation) -> Iterator[Row]:
     """Fit judgements by scores, over all sentences that have both, a row for each model.
 
     Slope and intercept are of the least-squares line (judgement units per unit of score);

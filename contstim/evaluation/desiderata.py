@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,13 +21,12 @@ from contstim.errors import InputError
 from contstim.evaluation.folder import table_of
 from contstim.evaluation.scores import score_readable
 from contstim.files.tables import ShownAsTable, frame_of
-from contstim.items.correlation import Correlation
+from contstim.items.correlation import pearson_with_interval
 from contstim.models.base import require_language_model
-from contstim.options import Help, Seed
 from contstim.words.sentence import Sentence, split_end
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pandas import DataFrame
 
@@ -55,24 +54,8 @@ CLAIM = ("model", "finding", "original", "adapted", "low", "high", "verdict")
 
 
 GAP = "_"
-
-
-@dataclass(frozen=True, kw_only=True)
-class DesiderataSettings:
-    """Options of an evaluation of scoring rules."""
-
-    sample: Annotated[int, Help("Number of random sentences; 0 for all.", at_least=0)] = 0
-    words: Annotated[int, Help("Number of words to draw from the frequencies.", at_least=1)] = 500
-    carrier: Annotated[tuple[str, ...], Help("Carrier sentence, with '_' for the word.")] = (
-        "My word is _",
-        "The next word is _",
-        "She wrote down the word _",
-        GAP,
-    )
-    seed: Seed = 0
-
-
-DESIDERATA = DesiderataSettings()
+CARRIERS = ("My word is _", "The next word is _", "She wrote down the word _", GAP)
+"""Default sentences with a gap for a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +123,7 @@ def evaluate_desiderata(
     words: Sequence[str],
     frequencies: WordFrequencies,
     *,
-    carriers: Sequence[str] = DESIDERATA.carrier,
+    carriers: Sequence[str] = CARRIERS,
     reference: Scorer | None = None,
     store: Store | None = None,
     progress: Progress | None = None,
@@ -222,33 +205,16 @@ def evaluate_desiderata(
 
 def _cells(name: str, x: FloatArray, y: FloatArray) -> Row:
     """Compute the cells NAME_r, NAME_low, NAME_high and NAME_n of a correlation."""
-    return {f"{name}_{part}": value for part, value in asdict(Correlation.of(x, y)).items()}
+    return {f"{name}_{part}": value for part, value in pearson_with_interval(x, y).items()}
 
 
-def sample_items(
-    sentences: Sequence[Sentence],
-    frequencies: WordFrequencies,
-    settings: DesiderataSettings = DESIDERATA,
-    words: Sequence[str] | None = None,
-) -> tuple[list[Sentence], list[str]]:
-    """Return distinct sentences, or a sample of them in their order; and words.
-
-    Args:
-        sentences: sentences to sample from.
-        frequencies: frequencies of the words to sample from.
-        settings: sample sizes, and the carriers.
-        words: fixed words instead of a sample.
-
-    Raises:
-        InputError: see `check_carriers`.
-    """
-    check_carriers(settings.carrier)
+def sample_sentences(sentences: Iterable[Sentence], size: int, seed: int) -> list[Sentence]:
+    """Return distinct sentences, or a sample of them in their order; all for a size of 0."""
     chosen = list(dict.fromkeys(sentences))
-    if 0 < settings.sample < len(chosen):
-        rows = random.Random(settings.seed).sample(range(len(chosen)), settings.sample)
+    if 0 < size < len(chosen):
+        rows = random.Random(seed).sample(range(len(chosen)), size)
         chosen = [chosen[row] for row in sorted(rows)]
-    drawn = frequencies.sample(settings.words, seed=settings.seed) if words is None else words
-    return chosen, [*drawn]
+    return chosen
 
 
 def check_carriers(carriers: Sequence[str]) -> None:

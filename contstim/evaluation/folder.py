@@ -59,7 +59,8 @@ def write_findings(
 ) -> tuple[dict[str, Any], list[Path]]:
     """Write NAME.csv for each table, NAME.png and .pdf for each figure, and the page.
 
-        Both report.html, a standalone file, and report.md contain the page. It ends with the
+    Both report.html, a standalone file, and report.md contain the page. It ends with the figures
+    and the settings of the run.
 
     Args:
         findings: results to write.

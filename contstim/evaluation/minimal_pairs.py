@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.evaluation.pair_columns import REMEDY, PairTable, find_pairs
+from contstim.evaluation.pair_columns import REMEDY, find_pairs
 from contstim.files.documents import read_json_lines
 from contstim.files.tables import cells_by_name, join_names, number, parsed, read_csv, read_table
 from contstim.files.tables import text as cell_text
@@ -26,6 +26,8 @@ from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from contstim.evaluation.pair_columns import PairTable
 
     Row = Mapping[str, Any]
     Columns = tuple[str, ...]
@@ -187,20 +189,23 @@ def read_minimal_pairs(
     paths = list(map(Path, files))
     file_of_texts: dict[tuple[str, str], Path] = {}
     for file in paths:
-        is_json = file.suffix.lower() == ".jsonl"  # rows may have different fields
-        rows = [r for _, r in read_json_lines(file)] if is_json else cells_by_name(read_table(file))
+        rows: Sequence[Row]
+        if file.suffix.lower() == ".jsonl":  # rows may have different fields
+            rows = [row for _, row in read_json_lines(file)]
+        else:
+            rows = cells_by_name(read_table(file))
         if not rows:
             continue
-        table = _find_columns(file, rows)
-        columns = table.columns
-        if columns not in forms and not table.is_known:
-            say(f"Columns of {file.name}: {table.form}.")
-        forms.setdefault(columns, f"{file} is in the form of {table.form}")
+        rows, columns, form = _find_columns(file, rows)
+        is_known = form in COLLECTIONS
+        if columns not in forms and not is_known:
+            say(f"Columns of {file.name}: {form}.")
+        forms.setdefault(columns, f"{file} is in the form of {form}")
         if len(forms) > 1:
             raise InputError(f"{', '.join(forms.values())}. Use one collection in one form.")
-        for row_number, row in enumerate(table.rows):
+        for row_number, row in enumerate(rows):
             where = f"{file}, row {row_number + 1}"
-            number = str(row_number) if table.is_known else f"{file.stem} {row_number}"
+            number = str(row_number) if is_known else f"{file.stem} {row_number}"
             pair = _parse_pair(row, where, columns, default=(file.stem, number))
             # A paradigm may be split into several files, so identifiers are checked over all
             key = (pair.paradigm, pair.pair_id)
@@ -216,9 +221,9 @@ def read_minimal_pairs(
                     f"phenomenon."
                 )
             pairs.append(pair)
-        _refuse_unsegmented(file, pairs[-len(table.rows) :])
-        if not table.is_known:  # default identifiers contain the file's name, so duplicates differ
-            _refuse_second_version(file, pairs[-len(table.rows) :], file_of_texts)
+        _refuse_unsegmented(file, pairs[-len(rows) :])
+        if not is_known:  # default identifiers contain the file's name, so duplicates differ
+            _refuse_second_version(file, pairs[-len(rows) :], file_of_texts)
     if not pairs:
         raise InputError(f"{join_names(paths)} contains no pairs, because there are no rows.")
     return sample_pairs(pairs, settings.sample, settings.seed) if settings.sample else pairs
@@ -233,7 +238,7 @@ def _find_columns(file: Path, rows: Sequence[Row]) -> PairTable:
             fitting[names] = collection
     if len(fitting) == 1:
         columns, collection = fitting.popitem()
-        return PairTable(rows, columns, collection, is_known=True)
+        return rows, columns, collection
     if not fitting and (table := find_pairs(file, rows)):
         return table
     collections = (

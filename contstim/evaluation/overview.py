@@ -33,10 +33,10 @@ class ContextScore:
     """Scores of sentences after a context.
 
     Attributes:
-        text: the context as `context` takes it.
         text: context, in the notation of the option `context`.
         tokens: tokens of the context.
         mean: mean score of the sentences, in the unit of the model.
+        is_read: whether the model reads this context.
     """
 
     text: str

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Row = Mapping[str, Any]
+    PairTable = tuple[Sequence[Row], tuple[str, ...], str]
+    """Rows, one for each pair; names of the columns of the acceptable sentence, the other one, the
+    paradigm, the phenomenon and the pair's name, empty if there is no such column; and the name of
+    the collection, or a description of the columns."""
     _Pairs = list[tuple[str, int, int]]
 
 _ADJECTIVES = (
@@ -53,31 +56,13 @@ REMEDY = (
 )
 
 
-@dataclass(frozen=True)
-class PairTable:
-    """Rows of pairs, and their columns.
-
-    Attributes:
-        rows: rows, one for each pair.
-        columns: names of the columns of the acceptable sentence, the other one, the paradigm, the
-            phenomenon and the pair's name; empty if there is no such column.
-        form: name of the collection, or a description of the columns.
-        is_known: whether the table has the columns of a known collection.
-    """
-
-    rows: Sequence[Row]
-    columns: tuple[str, ...]
-    form: str
-    is_known: bool = False
-
-
 def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
     """Find the pairs of a table by the names and values of its columns.
 
     Without a column of paradigms, a file is one.
 
     Returns:
-        None if there are no columns of sentences, or of sentences and verdicts.
+        See `PairTable`; None if there are no columns of sentences, or of sentences and verdicts.
 
     Raises:
         InputError: if several columns may be meant (names them), or if rows of single sentences
@@ -89,13 +74,13 @@ def find_pairs(file: Path, rows: Sequence[Row]) -> PairTable | None:
     if sides := _find_sides(file, rows):
         form = f"acceptable sentences under {sides[0]}, unacceptable ones under {sides[1]}"
         columns = (*sides, paradigm, phenomenon, "")
-        return PairTable(rows, columns, f"{form}, {about}")
+        return rows, columns, f"{form}, {about}"
     sentences = _matching_columns(rows, _SENTENCE)
     labels = _matching_columns(rows, _LABEL)
     if not sentences or not any(verdict(rows[0].get(label)) is not None for label in labels):
         return None
     joined, form = _join_rows(file, rows, paradigm)
-    return PairTable(joined, (_GOOD, _BAD, paradigm, phenomenon, _PAIR), f"{form}, {about}")
+    return joined, (_GOOD, _BAD, paradigm, phenomenon, _PAIR), f"{form}, {about}"
 
 
 def _find_sides(file: Path, rows: Sequence[Row]) -> tuple[str, str] | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,34 +19,22 @@ _MIN_ROWS = 2  # two points are on a line: r is 1 or -1
 _MIN_ROWS_FOR_INTERVAL = 4  # the standard error of Fisher's z is 1 / sqrt(n - 3)
 
 
-@dataclass(frozen=True)
-class Correlation:
-    """Pearson's r with its 95 % interval.
+def pearson_with_interval(x: FloatArray, y: FloatArray) -> dict[str, float]:
+    """Compute Pearson's r and its 95 % interval between two columns, (n_rows,) each.
 
-    Attributes:
-        r: correlation, -1 to 1; nan if it or its interval is not defined.
-        low: lower end of the interval by Fisher's transformation, or nan.
-        high: upper end of the interval, or nan.
-        n: number of rows with two finite values.
+    Returns:
+        `r`, the ends `low` and `high` of the interval by Fisher's transformation, all nan if there
+        are fewer than four rows, and `n`, the number of rows with two finite values.
     """
+    from scipy.stats import pearsonr
 
-    r: float
-    low: float
-    high: float
-    n: int
-
-    @classmethod
-    def of(cls, x: FloatArray, y: FloatArray) -> Correlation:
-        """Correlate two columns, (n_rows,) each; defined for at least four rows."""
-        from scipy.stats import pearsonr
-
-        x, y = _select_finite(x, y)
-        if not _is_defined(x, y, _MIN_ROWS_FOR_INTERVAL):
-            return cls(math.nan, math.nan, math.nan, len(x))
+    x, y = _select_finite(x, y)
+    r = low = high = math.nan
+    if _is_defined(x, y, _MIN_ROWS_FOR_INTERVAL):
         with warnings.catch_warnings(category=RuntimeWarning, action="ignore"):
             result = pearsonr(x, y)  # warns if a column is nearly constant
-            low, high = result.confidence_interval(0.95)
-        return cls(float(result.statistic), float(low), float(high), len(x))
+            r, (low, high) = float(result.statistic), map(float, result.confidence_interval(0.95))
+    return {"r": r, "low": low, "high": high, "n": len(x)}
 
 
 def pearson(x: FloatArray, y: FloatArray, *, fewest: int = _MIN_ROWS) -> float:
@@ -61,13 +48,13 @@ def pearson(x: FloatArray, y: FloatArray, *, fewest: int = _MIN_ROWS) -> float:
         return float(pearsonr(x, y).statistic)
 
 
-def spearman(x: FloatArray, y: FloatArray, *, fewest: int = _MIN_ROWS) -> float:
-    """Compute Pearson's r between the average ranks of two columns; nan below `fewest` rows."""
+def spearman(x: FloatArray, y: FloatArray) -> float:
+    """Compute Pearson's r between the average ranks of two columns."""
     from scipy.stats import rankdata
 
     # Before ranking, so that rows that are left out do not shift the other ranks
     x, y = _select_finite(x, y)
-    return pearson(rankdata(x), rankdata(y), fewest=fewest)
+    return pearson(rankdata(x), rankdata(y))
 
 
 def pearson_matrix(columns: FloatArray, *, fewest: int = _MIN_ROWS) -> FloatArray:

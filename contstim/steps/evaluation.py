@@ -19,7 +19,6 @@ from contstim.evaluation.acceptability import (
 from contstim.evaluation.acceptability_report import acceptability_findings
 from contstim.evaluation.accuracies import MinimalPairEvaluation, evaluate_minimal_pairs
 from contstim.evaluation.criteria import AcceptabilityEvaluation, evaluate_acceptability
-from contstim.evaluation.desiderata import DESIDERATA, DesiderataSettings
 from contstim.evaluation.desiderata_report import desiderata_findings
 from contstim.evaluation.folder import write_findings
 from contstim.evaluation.judged_scores import JudgedScores, model_scores, published_scores
@@ -284,7 +283,12 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
     word_list: Annotated[Path | None, Reads("The words, one per line, instead of random ones.")] = (
         None
     )
-    settings: DesiderataSettings = DESIDERATA
+    sample: Annotated[int, Help("Number of random sentences; 0 for all.", at_least=0)] = 0
+    words: Annotated[int, Help("Number of words to draw from the frequencies.", at_least=1)] = 500
+    carrier: Annotated[tuple[str, ...], Help("Carrier sentence, with '_' for the word.")] = (
+        desiderata.CARRIERS
+    )
+    seed: Seed = 0
     execution: ScoringExecution = LOCAL_SCORING
 
     def specifications(self) -> tuple[str, ...]:
@@ -294,16 +298,17 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
 
     def work(self, reporter: Reporter) -> Outcome[desiderata.Desiderata]:
         """Score sentences and words, and write the findings."""
-        settings, counts = self.settings, read_frequencies(self.frequencies)
-        word_list = list(read_lines(self.word_list)) if self.word_list else None
-        chosen, words = desiderata.sample_items(
-            read_sentence_file(self.sentences, reporter), counts, settings, word_list
-        )
+        desiderata.check_carriers(self.carrier)
+        counts = read_frequencies(self.frequencies)
+        sentences = read_sentence_file(self.sentences, reporter)
+        chosen = desiderata.sample_sentences(sentences, self.sample, self.seed)
+        drawn = counts.sample(self.words, seed=self.seed)
+        words = [*(drawn if self.word_list is None else read_lines(self.word_list))]
         # Of a model in a folder, the counts of its words
         of_folder = self.frequencies.is_dir()
         words_from = frequency_file(self.frequencies) if of_folder else self.frequencies
         # Every word is scored in every carrier.
-        total = len(chosen) + len(settings.carrier) * len(words)
+        total = len(chosen) + len(self.carrier) * len(words)
         specifications, compared = desiderata.with_reference(self.models, self.reference)
         with (
             self.execution.scorers(specifications, self.loading, reporter.say) as loaded,
@@ -316,7 +321,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
                 chosen,
                 words,
                 counts,
-                carriers=settings.carrier,
+                carriers=self.carrier,
                 reference=None if compared is None else loaded[compared],
                 store=store,
                 progress=self.execution.progress(reporter, total),
@@ -329,8 +334,8 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
             self.out,
             models=loaded,
             data=[*filter(None, (self.sentences, words_from, self.word_list))],
-            seed=settings.seed,
-            sample=settings.sample,
+            seed=self.seed,
+            sample=self.sample,
         )
 
 

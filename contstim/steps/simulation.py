@@ -50,6 +50,19 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
 
 
+_Trials = Annotated[
+    Path, Reads("The table of trials, from `design`.", content="trials", kind="trials")
+]
+_Scores = Annotated[
+    Path,
+    Reads(
+        "Scores of the sentences of the trials, from `score`.",
+        content="scores",
+        kind="scores of trials",
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class PowerSettings:
     """Options of simulating the experiment, with new people and new items."""
@@ -98,17 +111,8 @@ class SimulatePower(Step[DesignPower], name="power", version=2):
     Example: `contstim power --trials trials.csv --scores trial-scores.csv --out trials.csv`
     """
 
-    trials: Annotated[
-        Path, Reads("The table of trials, from `design`.", content="trials", kind="trials")
-    ]
-    scores: Annotated[
-        Path,
-        Reads(
-            "Scores of the sentences of the trials, from `score`.",
-            content="scores",
-            kind="scores of trials",
-        ),
-    ]
+    trials: _Trials
+    scores: _Scores
     out: Annotated[
         Path,
         Writes(
@@ -208,17 +212,8 @@ class SimulateResponses(
     --model kenlm:trigram.arpa --participants 100 --out responses.csv`
     """
 
-    trials: Annotated[
-        Path, Reads("The table of trials, from `design`.", content="trials", kind="trials")
-    ]
-    scores: Annotated[
-        Path,
-        Reads(
-            "Scores of the sentences of the trials, from `score`.",
-            content="scores",
-            kind="scores of trials",
-        ),
-    ]
+    trials: _Trials
+    scores: _Scores
     model: Annotated[
         str,
         Help(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 SOLVER = "OR-tools HiGHS"
 EXACT = 1e-6  # costs that differ by less are equal
+_SECONDS_OF_DIAGNOSIS = 10.0  # time limit for the least violations
 _MIN_SECONDS = 0.001  # HiGHS takes a limit of 0 for none
 _MAX_COLUMNS = 20_000  # programs with more candidates, if ordered, begin with the first ones
 _FIRST, _GROWTH = 3, 8  # candidates of each order to begin with, and their factor if infeasible
@@ -189,7 +190,6 @@ def least_violations(
     forced: Collection[int] = (),
     *,
     hard: Collection[int] = (),
-    seconds: float = 10.0,
 ) -> dict[int, int]:
     """Find the least-violating choice; return its violation of each rule.
 
@@ -199,7 +199,6 @@ def least_violations(
         program: candidates and rules; its goals do not count.
         forced: candidates that must be chosen.
         hard: rules that may not be broken.
-        seconds: time limit; the best choice by then counts.
 
     Returns:
         Index of a rule → the amount by which its sum is too small or too large.
@@ -217,7 +216,7 @@ def least_violations(
     largest = np.repeat([1.0, np.inf], [n_candidates, 2 * n_rules])
     largest[n_candidates:].reshape(2, n_rules)[:, [*hard]] = 0
     costs = np.concatenate([np.zeros(n_candidates), weights, weights])
-    limits = (program.lower, program.upper, seconds)
+    limits = (program.lower, program.upper, _SECONDS_OF_DIAGNOSIS)
     result = _highs(costs, matrix, *limits, largest=largest, forced=forced, integral=False)
     if result is not None and not result.is_whole:
         result = _highs(costs, matrix, *limits, largest=largest, forced=forced, integral=True)
