@@ -56,11 +56,7 @@ class AcceptabilitySettings:
     column: Annotated[tuple[str, ...], Help("Column of a model in --scores; by default all.")] = ()
     delta: Annotated[
         tuple[float, ...], Help("δ of the Acceptability Delta Criterion.", above=0)
-    ] = (
-        0.5,
-        1.0,
-        5.0,
-    )  # values of Vázquez Martínez (2021)
+    ] = (0.5, 1.0, 5.0)  # values of Vázquez Martínez (2021)
     scores_as_given: Annotated[bool, Help("The scores are already z-scores.")] = False
     human_z_scores: Annotated[bool, Help("Convert judgements to z-scores, too.")] = False
     allow_missing: Annotated[bool, Help("Exclude sentences without scores.")] = False

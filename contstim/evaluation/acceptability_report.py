@@ -181,10 +181,7 @@ def criteria_table(evaluation: AcceptabilityEvaluation, by: str = "") -> Table:
 
 def acceptability_figures(evaluation: AcceptabilityEvaluation) -> dict[str, Figure]:
     """Draw both figures, by file name."""
-    return {
-        "correlations": correlation_figure(evaluation),
-        "scatter": scatter_figure(evaluation),
-    }
+    return {"correlations": correlation_figure(evaluation), "scatter": scatter_figure(evaluation)}
 
 
 def correlation_figure(evaluation: AcceptabilityEvaluation) -> Figure:

@@ -266,10 +266,7 @@ def contest_search(words: Vocabulary) -> SearchSettings:
 
 
 def contest_commands(
-    models: Sequence[Scorer],
-    start: Sentence,
-    search: SearchSettings,
-    vocabulary: Path | None,
+    models: Sequence[Scorer], start: Sentence, search: SearchSettings, vocabulary: Path | None
 ) -> list[str]:
     """Return search commands for every pair of models in both directions."""
     extra = ["--vocabulary", str(vocabulary)] if vocabulary else []

@@ -156,9 +156,7 @@ class AcceptabilityEvaluation:
 
 
 def evaluate_acceptability(
-    judgements: Judgements,
-    scores: JudgedScores,
-    settings: AcceptabilitySettings = ACCEPTABILITY,
+    judgements: Judgements, scores: JudgedScores, settings: AcceptabilitySettings = ACCEPTABILITY
 ) -> AcceptabilityEvaluation:
     """Compute deltas of all pairs for people and models, and the criteria that they meet.
 
@@ -253,9 +251,7 @@ def criterion_shares(evaluation: AcceptabilityEvaluation, by: str = "") -> Itera
                 }
 
 
-def delta_correlations(
-    evaluation: AcceptabilityEvaluation,
-) -> tuple[tuple[str, ...], FloatArray]:
+def delta_correlations(evaluation: AcceptabilityEvaluation) -> tuple[tuple[str, ...], FloatArray]:
     """Return names, people first, and Pearson's r of their deltas over pairs, (n, n).
 
     It is nan for constant deltas, and for fewer than two pairs.

@@ -153,10 +153,7 @@ def scorable_sentences(scorer: Scorer, n: int) -> list[Sentence]:
 
 
 def context_scores(
-    scorer: Scorer,
-    sentences: Sequence[Sentence],
-    *,
-    seconds: float = float("inf"),
+    scorer: Scorer, sentences: Sequence[Sentence], *, seconds: float = float("inf")
 ) -> tuple[ContextScore, ...]:
     """Return the mean score of sentences after each candidate context, the best first.
 

@@ -180,11 +180,7 @@ def read_csv(
 
 
 def read_rows(
-    path: Path | str,
-    kind: type[_Row],
-    readers: Mapping[str, Reader],
-    *,
-    may_be_empty: bool = False,
+    path: Path | str, kind: type[_Row], readers: Mapping[str, Reader], *, may_be_empty: bool = False
 ) -> tuple[_Row, ...]:
     """Read the rows of a table, as `columns_of` writes them, into instances of a dataclass.
 

@@ -332,10 +332,7 @@ def _strip_punctuation(word: str) -> str:
 
 
 def _frequent_flags(
-    stimuli: Sequence[Stimulus],
-    items: Sequence[ReviewedItem],
-    often: int,
-    settings: FlagSettings,
+    stimuli: Sequence[Stimulus], items: Sequence[ReviewedItem], often: int, settings: FlagSettings
 ) -> Iterable[Flag]:
     """Yield flags of words in more than `often` items."""
     changed = changes_of(stimuli)

@@ -104,9 +104,7 @@ def _section_name(stimulus: Stimulus) -> str:
 
 
 def stimuli_table(
-    stimuli: Sequence[Stimulus],
-    scores: ScoreTable | None = None,
-    changes: Changes | None = None,
+    stimuli: Sequence[Stimulus], scores: ScoreTable | None = None, changes: Changes | None = None
 ) -> report.Table:
     """Make a table of sentences with marked changes and log-probabilities (nats).
 

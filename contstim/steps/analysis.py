@@ -126,11 +126,7 @@ class OfAnswers(Step[Value], name=""):
         return design, responses, ScoreTable.from_file(self.scores)
 
     def ratings_of(
-        self,
-        exclusions: Exclusions,
-        reporter: Reporter,
-        *,
-        unfinished: bool = False,
+        self, exclusions: Exclusions, reporter: Reporter, *, unfinished: bool = False
     ) -> tuple[Admission, Ratings]:
         """Who is kept, as for `analyze`, and their ratings, perhaps of unfinished sessions too."""
         design, responses, table = self.read_inputs()

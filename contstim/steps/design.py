@@ -71,8 +71,7 @@ class DesignSettings:
         SECONDS_PER_TRIAL
     )
     text: Annotated[
-        Path | None,
-        Help("Text, counts or model for word frequencies.", kind="training text"),
+        Path | None, Help("Text, counts or model for word frequencies.", kind="training text")
     ] = None
 
 
@@ -110,8 +109,7 @@ class MakeDesign(Step[Design], name="design", version=5):
         Path | None, Reads("Natural pairs, from select natural.", content="pairs", kind="pairs")
     ] = None
     triplets: Annotated[
-        Path | None,
-        Reads("Triplets, from select triplets.", content="triplets", kind="triplets"),
+        Path | None, Reads("Triplets, from select triplets.", content="triplets", kind="triplets")
     ] = None
     minimal_pairs: Annotated[
         Path | None,

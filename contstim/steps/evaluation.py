@@ -167,11 +167,7 @@ class EvaluateMinimalPairs(_Evaluation[MinimalPairEvaluation], name="evaluate bl
                     progress = partial(progress_of, reporter)
                     scoring = score_pairs(models, pairs, methods, store=store, progress=progress)
         evaluation = evaluate_minimal_pairs(
-            scoring,
-            self.settings,
-            models=models,
-            people=agreement,
-            published=accuracies,
+            scoring, self.settings, models=models, people=agreement, published=accuracies
         )
         for (_, method), reason in scoring.refusals.items():
             reporter.warn(f"{method}: {reason}")

@@ -41,8 +41,7 @@ class ExportTrials(Step[Exported], name="export", version=2):
     separate_fields: ClassVar[frozenset[str]] = frozenset({"seed"})  # lists have a separate seed
     trials: Annotated[Path, Reads("The table of trials.", content="trials", kind="trials")]
     out: Annotated[
-        Path,
-        Writes("The output folder, or the file for the platform.", name="export/{}"),
+        Path, Writes("The output folder, or the file for the platform.", name="export/{}")
     ]
     settings: Any
 

@@ -183,9 +183,7 @@ class ScoreSentences(
 
 
 def _measuring(
-    progress: Callable[[Scorer, int], None],
-    times: Times,
-    specifications: Iterable[Specification],
+    progress: Callable[[Scorer, int], None], times: Times, specifications: Iterable[Specification]
 ) -> Callable[[Scorer, int], None]:
     """Wrap a progress callback to measure seconds per sentence, without stored scores."""
     names = {model.name: model.specification for model in specifications}

@@ -468,12 +468,7 @@ def variant(
     types = {field: v if isinstance(v, type) else type(v) for field, v in settings.items()}
     values = {field: v for field, v in settings.items() if not isinstance(v, type)}
     namespace = {"__doc__": page, "__annotations__": types, "leave_out": leave_out, **values}
-    return new_class(
-        base.__name__,
-        (base,),
-        {"name": name},
-        lambda body: body.update(namespace),
-    )
+    return new_class(base.__name__, (base,), {"name": name}, lambda body: body.update(namespace))
 
 
 def _is_needed(field: dataclasses.Field[Any]) -> bool:

@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.evaluation.acceptability import (
-    JudgedPair,
-    Judgements,
-)
+from contstim.evaluation.acceptability import JudgedPair, Judgements
 from contstim.evaluation.judged_scores import JudgedScores
 from contstim.words.sentence import Sentence
 

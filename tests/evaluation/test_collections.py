@@ -145,10 +145,7 @@ def japanese(folder: Path) -> None:
         ),
         (ambiguous, "which are those of BLiMP and ZhoBLiMP"),
         (mixed_collections, r"ba_1\.jsonl is in .* of ZhoBLiMP, .*tense\.csv is in .* of RuBLiMP"),
-        (
-            mixed_releases,
-            r"of BLiMP, .*b\.parquet is in the form of BLiMP .Hugging Face.. Use",
-        ),
+        (mixed_releases, r"of BLiMP, .*b\.parquet is in the form of BLiMP .Hugging Face.. Use"),
         (mixed_versions, r"pair 3 of case occurs twice; see .*raw.* one version of a collection"),
         (chinese, r"2 of 2 sentences, such as '他把书看了', are not segmented"),
         (japanese, "are not segmented into words"),

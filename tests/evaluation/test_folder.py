@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from contstim.errors import InputError
-from contstim.evaluation.folder import (
-    data_hash,
-)
+from contstim.evaluation.folder import data_hash
 
 if TYPE_CHECKING:
     from pathlib import Path

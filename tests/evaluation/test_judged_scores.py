@@ -9,16 +9,8 @@ import numpy as np
 import pytest
 
 from contstim.errors import ScoreError
-from contstim.evaluation.acceptability import (
-    AcceptabilitySettings,
-    Judgements,
-    read_judgements,
-)
-from contstim.evaluation.judged_scores import (
-    JudgedScores,
-    model_scores,
-    published_scores,
-)
+from contstim.evaluation.acceptability import AcceptabilitySettings, Judgements, read_judgements
+from contstim.evaluation.judged_scores import JudgedScores, model_scores, published_scores
 from contstim.items.scores import ScoreTable
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import NgramModel

@@ -23,11 +23,7 @@ from contstim.evaluation.minimal_pairs import (
 )
 from contstim.models.base import Continuation
 from contstim.words.sentence import Sentence
-from tests.evaluation.blimp_files import (
-    ROWS,
-    write_folder,
-    write_rows,
-)
+from tests.evaluation.blimp_files import ROWS, write_folder, write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,11 +12,7 @@ from safetensors import safe_open
 
 from contstim.english import generate
 from contstim.errors import ModelError
-from contstim.evaluation.overview import (
-    context_gain,
-    context_scores,
-    model_overview,
-)
+from contstim.evaluation.overview import context_gain, context_scores, model_overview
 from contstim.files.arrays import FloatArray
 from contstim.models.base import Convention, Scorer
 from contstim.models.catalog import load_scorer

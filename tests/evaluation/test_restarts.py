@@ -15,10 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import contingency
 
-from contstim.evaluation.restarts import (
-    majority,
-    matthews,
-)
+from contstim.evaluation.restarts import majority, matthews
 
 CELLS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=60)
 

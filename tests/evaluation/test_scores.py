@@ -10,11 +10,7 @@ import pytest
 
 from contstim.errors import InputError, ScoreError
 from contstim.evaluation.minimal_pairs import Method, MinimalPair, pair_files, read_minimal_pairs
-from contstim.evaluation.scores import (
-    PairScores,
-    pair_scores_from_table,
-    score_pairs,
-)
+from contstim.evaluation.scores import PairScores, pair_scores_from_table, score_pairs
 from contstim.items.scores import ScoreTable
 from contstim.models.base import Continuation
 from contstim.models.catalog import load_model
@@ -92,10 +88,7 @@ def test_models_that_do_not_read_on_say_so_and_are_left_out(
         (trigram.name,),
         (trigram.name,),
     ]
-    assert list(found.refusals) == [
-        (bert.name, Method.ONE_PREFIX),
-        (bert.name, Method.TWO_PREFIX),
-    ]
+    assert list(found.refusals) == [(bert.name, Method.ONE_PREFIX), (bert.name, Method.TWO_PREFIX)]
     assert all("only the words before" in reason for reason in found.refusals.values())
     with pytest.raises(InputError, match=r"No pair could be compared\. .*only the words before"):
         score_pairs([bert], pairs, [Method.ONE_PREFIX])

@@ -121,8 +121,7 @@ def test_what_holds_a_secret_is_its_owners_alone_whatever_stood_there(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["", ".", "..", "../x", "a/../../x", "a/..", "/etc/passwd", "//x", "a\\..\\x", "a\0b"],
+    "name", ["", ".", "..", "../x", "a/../../x", "a/..", "/etc/passwd", "//x", "a\\..\\x", "a\0b"]
 )
 def test_a_name_that_names_no_file_of_its_folder_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="must be a file in"):

@@ -233,11 +233,7 @@ SHEETS = {
     "separators of thousands": ("a;rt\nx;1.234,5\n", "utf-8", "1.234,5 under rt, 1.234,5 under rt"),
     "commas for thousands": ("a;rt\nx;1,234,567\n", "utf-8", "1,234,567 under rt"),
     "thousands or decimals": ("a\trt\nx\t1,234\n", "utf-8", "1,234 under rt"),
-    "an older code page": (
-        "a;rt\nZoë;1,5\n",
-        "cp1252",
-        "is not UTF-8 (byte 8). Save it in UTF-8.",
-    ),
+    "an older code page": ("a;rt\nZoë;1,5\n", "cp1252", "is not UTF-8 (byte 8). Save it in UTF-8."),
     "half a character": ("\ufeffa;b\nx;1", "utf-16-le-cut", "is not UTF-16-LE (byte "),
 }
 

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from contstim.items.correlation import (
-    pearson,
-    pearson_matrix,
-    pearson_with_interval,
-    spearman,
-)
+from contstim.items.correlation import pearson, pearson_matrix, pearson_with_interval, spearman
 
 X = np.array([1.0, 4.0, 2.0, np.nan, 3.0, 9.0, -np.inf])
 Y = np.array([2.0, 3.0, 2.0, 7.0, 5.0, 5.0, 1.0])

@@ -63,9 +63,7 @@ def test_npz_may_leave_the_sentences_out(tmp_path: Path) -> None:
         table.write(tmp_path / "scores.csv")
 
 
-@given(
-    st.lists(st.sampled_from([-np.inf, -3.5, -3.0, -0.0, 0.0, -1e-300]) | SCORES, min_size=1),
-)
+@given(st.lists(st.sampled_from([-np.inf, -3.5, -3.0, -0.0, 0.0, -1e-300]) | SCORES, min_size=1))
 def test_ranks_are_those_of_scipy(column: list[float]) -> None:
     table = ScoreTable(None, ("a", "b"), np.array([column, sorted(column)], dtype=np.float64).T)
     witness = np.stack([rankdata(c, method="average") for c in table.log_probs.T], axis=1)

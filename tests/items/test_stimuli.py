@@ -151,19 +151,10 @@ CATCH = replace(
         ({"group": "1_0"}, "row 1: '1_0' under group is not a whole number"),
         ({"group": True}, "under group is not a whole number"),
         ({"sentence_2": "A  b c"}, "row 1 compares 'A b c.' with itself"),
-        (
-            {"sentence_1": ""},
-            f"row 1: .* under sentence_1 {EMPTY}",
-        ),
-        (
-            {"sentence_1": None},
-            f"row 1: .* under sentence_1 {EMPTY}",
-        ),
+        ({"sentence_1": ""}, f"row 1: .* under sentence_1 {EMPTY}"),
+        ({"sentence_1": None}, f"row 1: .* under sentence_1 {EMPTY}"),
         ({"sentence_1": ["A", "b"]}, "row 1: .* under sentence_1 is not a sentence"),
-        (
-            {"model_1": "gpt2", "model_2": "rnn"},
-            "row 1 is catch: leave model_1 and model_2 empty",
-        ),
+        ({"model_1": "gpt2", "model_2": "rnn"}, "row 1 is catch: leave model_1 and model_2 empty"),
         (
             {"condition": "natural-controversial"},
             "row 1 is natural-controversial: model_1 and model_2 must name two",
@@ -207,10 +198,7 @@ TRIPLET = Triplet(
         ({"log_prob_natural_model_2": True}, "True under log_prob_natural_model_2 is not a number"),
         ({"triplet_id": ""}, "row 0: the triplet_id is empty"),
         ({"model_2": "a"}, "must name two models, not 'a' and 'a'"),
-        (
-            {"natural": None},
-            f"row 0: None under natural {EMPTY}",
-        ),
+        ({"natural": None}, f"row 0: None under natural {EMPTY}"),
     ],
 )
 def test_triplets_that_cannot_be_are_refused_when_they_are_read(

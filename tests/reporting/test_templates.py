@@ -25,10 +25,7 @@ def test_a_value_is_text_and_nothing_else(value: str) -> None:
             Paragraph((f"Before {shown}, ", strong(shown), ", ", code(shown), ", and after.")),
             Bullets([shown, f"{shown} and 1,200"]),
             Table(
-                ["name", shown, "note"],
-                [[shown, "0.5", (strong(shown),)]] * 2,
-                texts=1,
-                notes=1,
+                ["name", shown, "note"], [[shown, "0.5", (strong(shown),)]] * 2, texts=1, notes=1
             ),
         ],
     )

@@ -104,11 +104,7 @@ def test_triplets_are_searched(
         per_pair=1, recipe="golan2023", plausible="none", exclude=(str(without), "hear")
     )
     search = SearchTriplets(
-        models=models,
-        sentences=sentences,
-        out=out,
-        vocabulary=words,
-        settings=settings,
+        models=models, sentences=sentences, out=out, vocabulary=words, settings=settings
     )
     results = search.run()
     assert capsys.readouterr() == ("", "")

@@ -14,11 +14,7 @@ import numpy as np
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.items.reviews import ItemKind
-from contstim.optimization.selection.question import (
-    Certificate,
-    NaturalQuestion,
-    NaturalSelection,
-)
+from contstim.optimization.selection.question import Certificate, NaturalQuestion, NaturalSelection
 from contstim.optimization.selection.reviewed import ChangedItem, changed_items, review_goals
 from contstim.optimization.selection.solver import Program, least_violations, solve
 from contstim.optimization.selection.strata import strata

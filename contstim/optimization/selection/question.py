@@ -122,8 +122,7 @@ class TripletRules:
     natural_once: Annotated[
         bool,
         Help(
-            "Use a natural sentence only once; the default in a study with `twins`.",
-            kind="twins",
+            "Use a natural sentence only once; the default in a study with `twins`.", kind="twins"
         ),
     ] = False
     word_cap: Annotated[int | None, Help("Maximum number of uses of a word.", at_least=1)] = None
@@ -228,8 +227,7 @@ class MinimalPairQuestion:
         int | None, Help("Largest number of pairs of a paradigm in each half.", at_least=1)
     ] = None
     floor: Annotated[
-        float | None,
-        Help("Least log-probability a word, nats, of both sentences.", at_most=0),
+        float | None, Help("Least log-probability a word, nats, of both sentences.", at_most=0)
     ] = None
     word_cap: Annotated[
         int | None, Help("Minimal pairs that a content word (lemma) may be in.", at_least=1)

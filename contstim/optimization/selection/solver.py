@@ -186,10 +186,7 @@ def linear_minimum(costs: FloatArray, weights: FloatArray, upper: FloatArray) ->
 
 
 def least_violations(
-    program: Program,
-    forced: Collection[int] = (),
-    *,
-    hard: Collection[int] = (),
+    program: Program, forced: Collection[int] = (), *, hard: Collection[int] = ()
 ) -> dict[int, int]:
     """Find the least-violating choice; return its violation of each rule.
 

@@ -100,11 +100,7 @@ def select_triplets(
     objective = fsum(values[solution.chosen])
     bound = as_bound(solution.bound, objective, question.objective)
     certificate = Certificate.of(
-        question,
-        (objective, bound),
-        len(triplets),
-        TIE_RULES[question.objective],
-        solution.exact,
+        question, (objective, bound), len(triplets), TIE_RULES[question.objective], solution.exact
     )
     names = [name for items in kept_items for name in items]
     changed = [ChangedItem(n, "it is not among the triplets") for n in names if n not in index]

@@ -298,10 +298,7 @@ def test_counts_by_model_pair_give_the_optimum_of_highs() -> None:
         [np.where((ranks[a] >= 0.5) & (ranks[r] < 0.5), ranks[r], 1e3) for r, a in sources]
     )
     demand = [COUNTS[f"model-{min(s)}", f"model-{max(s)}"] for s in sources]
-    served, used = (
-        np.kron(np.eye(6), np.ones(40)),
-        np.kron(np.ones(6), np.eye(40)),
-    )
+    served, used = (np.kron(np.eye(6), np.ones(40)), np.kron(np.ones(6), np.eye(40)))
     witness = linprog(cost.ravel(), used, np.ones(40), served, demand, bounds=(0, 1))
     selection = choose(table, per_pair=5, counts=tuple((*p, n) for p, n in COUNTS.items()))
     assert selection.certificate.objective == pytest.approx(witness.fun, abs=1e-9)

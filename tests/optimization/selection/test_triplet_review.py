@@ -95,11 +95,7 @@ def test_a_review_of_trials_is_one_of_their_triplets() -> None:
     rejected = before.triplets[2].triplet_id
     items = undecided_items(trials, "Ann")
     place = next(i for i, item in enumerate(items) if item.source_id == rejected)
-    items = (
-        *items[:place],
-        replace(items[place], decision=Decision.REJECT),
-        *items[place + 1 :],
-    )
+    items = (*items[:place], replace(items[place], decision=Decision.REJECT), *items[place + 1 :])
     by_trials = selected(review=Review(items))[1]
     by_triplets = selected(review=reviewed(before.triplets, {rejected}))[1]
     assert by_trials.certificate.objective == by_triplets.certificate.objective

@@ -131,9 +131,7 @@ def words_of(triplet: Triplet) -> list[str]:
 
 
 def counted_rules(
-    triplets: Sequence[Triplet],
-    question: TripletQuestion,
-    tokens: Mapping[tuple[str, str], int],
+    triplets: Sequence[Triplet], question: TripletQuestion, tokens: Mapping[tuple[str, str], int]
 ) -> dict[str, Counted]:
     """Every rule of a question, by the name that prices refer to."""
     rules: dict[str, Counted] = {}
@@ -192,10 +190,7 @@ def _rules_of_pair(
         places = [place for place in places if place not in low]
     own = [triplets[place] for place in places]
     rules[f"triplets for {name}"] = Counted(dict.fromkeys(places, 1), needs, needs)
-    columns = (
-        [t.log_prob_natural_model_1 for t in own],
-        [t.log_prob_natural_model_2 for t in own],
-    )
+    columns = ([t.log_prob_natural_model_1 for t in own], [t.log_prob_natural_model_2 for t in own])
     for model, column in zip(pair, columns, strict=True):
         for group in range(n or 0):
             inside = quantile_places(np.array(column), n or 1) == group if own else []

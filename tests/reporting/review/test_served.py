@@ -10,11 +10,7 @@ from typing import Any
 
 import pytest
 
-from contstim.experiments.collection.reviewing import (
-    ReviewFile,
-    review_application,
-    review_file,
-)
+from contstim.experiments.collection.reviewing import ReviewFile, review_application, review_file
 from contstim.items.reviews import read_reviews
 from contstim.reporting.review import ReviewPage
 from tests.experiments.collection.servers import running
