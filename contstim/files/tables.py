@@ -163,20 +163,17 @@ def read_table(path: Path | str, *, may_be_empty: bool = False) -> dict[str, lis
     return _read_columns(Path(path), table_kind(path), may_be_empty)
 
 
-def read_csv(
-    path: Path | str, *, footer: str | None = None, may_be_empty: bool = False
-) -> dict[str, list[Any]]:
+def read_csv(path: Path | str, *, may_be_empty: bool = False) -> dict[str, list[Any]]:
     """Read named columns of texts from a CSV file with any suffix.
 
     Args:
         path: path of the file.
-        footer: first cell of the row that ends the table; this row is left out.
         may_be_empty: whether a table without rows is accepted.
 
     Raises:
         InputError: see `read_table`.
     """
-    return _read_columns(Path(path), ".csv", may_be_empty, footer)
+    return _read_columns(Path(path), ".csv", may_be_empty)
 
 
 def read_rows(
@@ -256,9 +253,7 @@ def cells_by_name(table: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
-def _read_columns(
-    path: Path, kind: str, may_be_empty: bool, footer: str | None = None
-) -> dict[str, list[Any]]:
+def _read_columns(path: Path, kind: str, may_be_empty: bool) -> dict[str, list[Any]]:
     record = Path(f"{path}.meta.json")
     if is_file(record):
         # A record of another format is an error, a damaged record is ignored
@@ -274,10 +269,7 @@ def _read_columns(
                 is_utf16 = beginning.read(2) in (BOM_UTF16_LE, BOM_UTF16_BE)
             # newline="" keeps line ends inside quoted cells
             with path.open(encoding="utf-16" if is_utf16 else "utf-8-sig", newline="") as file:
-                if kind == ".jsonl":
-                    columns = _read_jsonl(path, file)
-                else:
-                    columns = _read_csv(path, file, footer)
+                columns = (_read_jsonl if kind == ".jsonl" else _read_csv)(path, file)
     if not may_be_empty and not any(columns.values()):
         raise InputError(f"{path} has a header but no rows.")
     return columns
@@ -290,9 +282,8 @@ def _read_parquet(path: Path) -> dict[str, list[Any]]:
     if path.is_dir():  # pyarrow would read it as a partitioned table
         raise IsADirectoryError(None, "Is a directory")
     try:
-        table = pq.read_table(
-            path, partitioning=None
-        )  # otherwise `a=1/x.parquet` would get a column a
+        # With partitions, `a=1/x.parquet` would get a column a
+        table = pq.read_table(path, partitioning=None)
         columns: dict[str, list[Any]] = table.to_pydict()
     except pa.ArrowException as error:
         raise InputError(f"{path} is not a readable Parquet file: {error}.") from error
@@ -304,7 +295,7 @@ def _as_python(column: Column) -> Sequence[Any]:
     return column.tolist() if hasattr(column, "tolist") else column
 
 
-def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, list[Any]]:
+def _read_csv(path: Path, file: Iterable[str]) -> dict[str, list[Any]]:
     lines = iter(file)
     first_line = next(lines, "")
     # The most frequent one outside quotes in the header; a comma in case of ties
@@ -322,8 +313,6 @@ def _read_csv(path: Path, file: Iterable[str], footer: str | None) -> dict[str, 
         for row in reader:
             if not header:
                 header, columns = row, [[] for _ in row]
-            elif footer is not None and row[:1] == [footer]:
-                break
             elif len(row) == len(header):
                 for column, value in zip(columns, row, strict=True):
                     column.append(value)

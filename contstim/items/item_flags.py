@@ -38,10 +38,8 @@ _NATURAL = (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL)
 _MIN_ITEMS, _PER_HUNDRED = 5, 2  # a frequent word is in more items than both of these
 # Participants agree, and a parser succeeds, on fewer published items with three misfits or more
 _MISFITS = 3
-_CHARACTERS, _ZIPF = (
-    12,
-    0.7,
-)  # maximum differences: two standard deviations of natural eight-word sentences
+# Maximum differences: two standard deviations of natural eight-word sentences
+_CHARACTERS, _ZIPF = 12, 0.7
 _QUANTILE = 0.05  # of the natural sentences' least likely words
 _SMALL_DROP = 1.0  # nats
 
