@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from contstim.items.reviews import Review
+from contstim.items.reviews import Decision, Review, Stimulus, undecided_items
 from contstim.items.scores import ScoreTable
 from contstim.optimization.selection.natural import select_natural
 from contstim.optimization.selection.question import NaturalQuestion, NaturalSelection
@@ -49,6 +50,56 @@ def choose(
 ) -> NaturalSelection:
     """The selection that answers a question of these settings."""
     return select_natural(table, NaturalQuestion(**question), review=review, excluded=excluded)
+
+
+def reviewed(
+    stimuli: Iterable[Stimulus], rejected: Collection[str], others: Decision = Decision.KEEP
+) -> Review:
+    """Ann's review, which rejects some items and has another decision about the others."""
+    return Review(
+        tuple(
+            replace(item, decision=Decision.REJECT if item.item_id in rejected else others)
+            for item in undecided_items(stimuli, "Ann")
+        )
+    )
+
+
+def fractional(log_probs: np.ndarray) -> np.ndarray:
+    """(n_models, n_sentences)."""
+    return np.stack([rankdata(column) for column in log_probs.T]) / len(log_probs)
+
+
+def least_sum(
+    ranks: np.ndarray,
+    counts: Mapping[tuple[int, int], int],
+    usable: Collection[int],
+    *,
+    agreeing: bool = False,
+) -> float:
+    """The least sum of fractional ranks by trying every set; infinite where there is none.
+
+    Args:
+        ranks: (n_models, n_sentences), fractional.
+        counts: sentences for each (reject, accept).
+        usable: sentences that may be chosen.
+        agreeing: as in the question.
+    """
+    sources = [source for source, count in counts.items() if count]
+
+    def least(k: int, free: frozenset[int]) -> float:
+        if k == len(sources):
+            return 0.0
+        reject, accept = sources[k]
+        admitted = [s for s in free if ranks[accept, s] >= 0.5 > ranks[reject, s] - agreeing]
+        return min(
+            (
+                float(ranks[reject, list(some)].sum()) + least(k + 1, free - set(some))
+                for some in combinations(admitted, counts[sources[k]])
+            ),
+            default=np.inf,
+        )
+
+    return least(0, frozenset(usable))
 
 
 def recount(

@@ -19,13 +19,14 @@ from contstim.english.tags import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.experiments.design.building import pair_trial
 from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair
-from contstim.items.reviews import Decision, Review, ReviewedItem, undecided_items
+from contstim.items.reviews import Decision
 from contstim.items.stimuli import ControversialMinimalPair
 from contstim.optimization.selection import solver
 from contstim.optimization.selection.minimal_pairs import select_minimal_pairs
 from contstim.optimization.selection.question import MinimalPairQuestion, MinimalPairSelection
 from contstim.optimization.selection.verification import verify_minimal_pairs
 from contstim.words.sentence import Sentence
+from tests.optimization.selection.tables import reviewed
 
 NOUNS = ("cats", "dogs", "birds", "cows", "boys")
 
@@ -368,13 +369,6 @@ def test_too_few_disagreements_name_the_models() -> None:
         select_minimal_pairs(replace(scores, models=("m0",), log_probs=scores.log_probs[:, :, :1]))
 
 
-def reviewed(selection: MinimalPairSelection, rejected: set[str]) -> tuple[ReviewedItem, ...]:
-    """A review of the trials of minimal pairs."""
-    items = undecided_items([replace(pair_trial(pair), group=1) for pair in selection.pairs], "Ann")
-    decisions = (Decision.REJECT if i.item_id in rejected else Decision.NONE for i in items)
-    return tuple(replace(i, decision=d) for i, d in zip(items, decisions, strict=True))
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
@@ -399,7 +393,8 @@ def test_as_many_stay_as_in_any_set_then_shares_are_even(
     left += [k for k, p in enumerate(scores.pairs) if p.pair_id in {name for *_, name in stay}]
     question = MinimalPairQuestion(per_pair=after)
     answer = best_by_hand(scores, question, rows=left, stay=stay)
-    review = Review(reviewed(before, rejected))
+    trials = [replace(pair_trial(pair), group=1) for pair in before.pairs]
+    review = reviewed(trials, rejected, Decision.NONE)
     if answer is None:
         with pytest.raises(InfeasibleError):
             select_minimal_pairs(scores, question, review=review)

@@ -13,14 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.items.scores import ScoreTable
 from contstim.optimization.selection.natural import match_sentences
 from contstim.words.sentence import Sentence
 from tests.examples import examples
-from tests.optimization.selection.tables import choose, random_table, recount, repetitive_table
+from tests.optimization.selection.tables import (
+    choose,
+    fractional,
+    least_sum,
+    random_table,
+    recount,
+    repetitive_table,
+)
 
 
 @st.composite
@@ -44,23 +50,9 @@ def exhaustive(
 ) -> float | None:
     """The least sum of fractional ranks by trying every set; None where there is no set at all."""
     n_sentences, n_models = table.log_probs.shape
-    ranks = np.stack([rankdata(column) for column in table.log_probs.T]) / n_sentences
-    sources = list(permutations(range(n_models), 2))
-
-    def least(k: int, free: frozenset[int]) -> float:
-        if k == len(sources):
-            return 0.0
-        reject, accept = sources[k]
-        admitted = [s for s in free if ranks[accept, s] >= 0.5 > ranks[reject, s] - agreeing]
-        return min(
-            (
-                float(ranks[reject, list(some)].sum()) + least(k + 1, free - set(some))
-                for some in combinations(admitted, per_pair)
-            ),
-            default=np.inf,
-        )
-
-    best = least(0, frozenset(range(n_sentences)) if usable is None else usable)
+    counts = dict.fromkeys(permutations(range(n_models), 2), per_pair)
+    allowed = range(n_sentences) if usable is None else usable
+    best = least_sum(fractional(table.log_probs), counts, allowed, agreeing=agreeing)
     return None if best == np.inf else best
 
 
@@ -90,24 +82,30 @@ def test_optimum_is_the_one_of_exhaustive_search(
         assert pair.controversial
 
 
+def optimum_of_highs(table: ScoreTable, demand: list[int]) -> float:
+    """The least sum of ranks by SciPy, with one demand for each ordered pair of models."""
+    ranks, n = table.ranks().T, len(table.log_probs)
+    sources = list(permutations(range(len(table.models)), 2))
+    cost = np.stack(
+        [np.where((ranks[a] >= 0.5) & (ranks[r] < 0.5), ranks[r], 1e3) for r, a in sources]
+    )
+    served, used = (
+        np.kron(np.eye(len(sources)), np.ones(n)),
+        np.kron(np.ones(len(sources)), np.eye(n)),
+    )
+    return float(linprog(cost.ravel(), used, np.ones(n), served, demand, bounds=(0, 1)).fun)
+
+
 @pytest.mark.parametrize(("n_sentences", "n_models", "per_pair"), [(26, 3, 1), (92, 4, 3)])
 def test_scarce_sentences_give_the_optimum_of_highs(
     n_sentences: int, n_models: int, per_pair: int
 ) -> None:
     """Nearly every sentence is needed, so that sources compete; SciPy's HiGHS solves the LP."""
     table = random_table(n_sentences, n_models)
-    ranks = table.ranks().T
-    sources = list(permutations(range(n_models), 2))
-    cost = np.stack(
-        [np.where((ranks[a] >= 0.5) & (ranks[r] < 0.5), ranks[r], 1e3) for r, a in sources]
-    )
-    served = np.kron(np.eye(len(sources)), np.ones(n_sentences))
-    used = np.kron(np.ones(len(sources)), np.eye(n_sentences))
-    demand = np.full(len(sources), per_pair)
-    witness = linprog(cost.ravel(), used, np.ones(n_sentences), served, demand, bounds=(0, 1))
-    assert witness.fun < 1e3, "the question must have an answer"
+    witness = optimum_of_highs(table, [per_pair] * (n_models * (n_models - 1)))
+    assert witness < 1e3, "the question must have an answer"
     selection = choose(table, per_pair=per_pair)
-    assert selection.certificate.objective == pytest.approx(witness.fun, abs=1e-9)
+    assert selection.certificate.objective == pytest.approx(witness, abs=1e-9)
     recount(table, selection)
 
 
@@ -275,6 +273,11 @@ def test_sentences_that_only_run_out_jointly_are_counted_too() -> None:
         (random_table(n_models=1), {}, "at least two"),
         (scores_of([-2, -1], [-1, -2]), {"no_repeats": True}, "need the sentences' texts"),
         (scores_of([-2, -1], [-1, -2]), {"same_length": True}, "need the sentences' texts"),
+        (
+            scores_of([-2, -1], [-1, -2]),
+            {"excluded": sentences("A b")},
+            "add the column 'sentence'",
+        ),
         (random_table(), {"counts": (("model-1", "model-0", 1),)}, "not a pair in this order"),
         (random_table(), {"counts": (("model-0", "model-1", -1),)}, "0 or more, not -1"),
     ],
@@ -292,16 +295,10 @@ COUNTS = {("model-0", "model-1"): 1, ("model-0", "model-2"): 0, ("model-1", "mod
 def test_counts_by_model_pair_give_the_optimum_of_highs() -> None:
     """SciPy's HiGHS solves the LP with one demand for each ordered pair of models."""
     table = random_table(40)
-    ranks = table.ranks().T
-    sources = list(permutations(range(3), 2))
-    cost = np.stack(
-        [np.where((ranks[a] >= 0.5) & (ranks[r] < 0.5), ranks[r], 1e3) for r, a in sources]
-    )
-    demand = [COUNTS[f"model-{min(s)}", f"model-{max(s)}"] for s in sources]
-    served, used = (np.kron(np.eye(6), np.ones(40)), np.kron(np.ones(6), np.eye(40)))
-    witness = linprog(cost.ravel(), used, np.ones(40), served, demand, bounds=(0, 1))
+    demand = [COUNTS[f"model-{min(s)}", f"model-{max(s)}"] for s in permutations(range(3), 2)]
+    witness = optimum_of_highs(table, demand)
     selection = choose(table, per_pair=5, counts=tuple((*p, n) for p, n in COUNTS.items()))
-    assert selection.certificate.objective == pytest.approx(witness.fun, abs=1e-9)
+    assert selection.certificate.objective == pytest.approx(witness, abs=1e-9)
     recount(table, selection)
     assert [p.model_1 + p.model_2 for p in selection.pairs] == (
         ["model-0model-1"] + ["model-1model-2"] * 3
@@ -317,10 +314,3 @@ def test_excluded_sentences_keep_their_ranks_and_are_not_chosen() -> None:
     left = frozenset(range(12)) - {0, 3, 5}
     assert selection.certificate.objective == pytest.approx(exhaustive(table, 1, left))
     recount(table, selection, out)
-
-
-def test_sentences_cannot_be_left_out_of_scores_alone() -> None:
-    table = random_table()
-    nameless = ScoreTable(None, table.models, table.log_probs)
-    with pytest.raises(InputError, match="add the column 'sentence'"):
-        choose(nameless, per_pair=1, excluded=[Sentence.parse("Dogs bark")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import combinations, permutations
 from typing import Any
@@ -12,59 +12,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import rankdata
 
 from contstim.errors import InfeasibleError, InputError
 from contstim.items.reviews import Decision, Review, undecided_items
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Pair, Trial
-from contstim.optimization.selection.question import NaturalSelection
 from contstim.optimization.selection.strata import length_shares
 from contstim.words.sentence import Sentence
 from tests.examples import examples
-from tests.optimization.selection.tables import choose, random_table, recount
-
-Counts = Mapping[tuple[str, str], int]
-
-
-def least_sum(ranks: np.ndarray, counts: Mapping[tuple[int, int], int], usable: set[int]) -> float:
-    """The least sum of fractional ranks by trying every set; infinite where there is none.
-
-    Args:
-        ranks: (n_models, n_sentences), fractional.
-        counts: sentences for each (reject, accept).
-        usable: sentences that may be chosen.
-    """
-    sources = [source for source, count in counts.items() if count]
-
-    def least(k: int, free: frozenset[int]) -> float:
-        if k == len(sources):
-            return 0.0
-        reject, accept = sources[k]
-        admitted = [s for s in free if ranks[accept, s] >= 0.5 > ranks[reject, s]]
-        return min(
-            (
-                float(ranks[reject, list(some)].sum()) + least(k + 1, free - set(some))
-                for some in combinations(admitted, counts[sources[k]])
-            ),
-            default=np.inf,
-        )
-
-    return least(0, frozenset(usable))
-
-
-def fractional(log_probs: np.ndarray) -> np.ndarray:
-    """(n_models, n_sentences)."""
-    return np.stack([rankdata(column) for column in log_probs.T]) / len(log_probs)
-
-
-def reviewed(selection: NaturalSelection, rejected: set[str]) -> Review:
-    return Review(
-        tuple(
-            replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.KEEP)
-            for item in undecided_items(selection.pairs, "Ann")
-        )
-    )
+from tests.optimization.selection.tables import (
+    choose,
+    fractional,
+    least_sum,
+    random_table,
+    recount,
+    reviewed,
+)
 
 
 def value(table: ScoreTable, pair: Pair) -> float:
@@ -119,7 +82,7 @@ def test_after_any_rejections_all_others_stay_and_the_rest_is_the_best(
         free = set(range(len(table.log_probs))) - banned - rows
         return least_sum(fractional(table.log_probs), counts, free)
 
-    review = reviewed(before, rejected)
+    review = reviewed(before.pairs, rejected)
     # Of all subsets that can stay, the largest
     able = [
         some
@@ -151,7 +114,7 @@ def test_after_any_rejections_all_others_stay_and_the_rest_is_the_best(
 def test_nothing_rejected_changes_nothing() -> None:
     table = random_table()
     before = choose(table, per_pair=4)
-    after = choose(table, per_pair=4, review=reviewed(before, set()))
+    after = choose(table, per_pair=4, review=reviewed(before.pairs, set()))
     assert after.pairs == before.pairs
     assert after.certificate.objective == before.certificate.objective
     assert not after.changed
@@ -163,7 +126,7 @@ def test_three_rounds_change_what_was_rejected_only() -> None:
     current, rounds, gone = choose(table, per_pair=4), list[Review](), set[Sentence | None]()
     for number in range(3):
         rejected = current.pairs[3 * number]
-        rounds.append(reviewed(current, {rejected.trial_id}))
+        rounds.append(reviewed(current.pairs, {rejected.trial_id}))
         gone |= {rejected.sentence_1, rejected.sentence_2}
         rows = [item for review in rounds for item in review.decisions]
         review = Review(tuple(rows), tuple(12 * k for k in range(len(rounds))))
@@ -194,11 +157,11 @@ def test_a_review_of_trials_is_one_of_their_pairs() -> None:
         for i in undecided_items(trials, "Ann")
     ]
     by_trials = choose(table, per_pair=4, review=Review(tuple(items)))
-    by_pairs = choose(table, per_pair=4, review=reviewed(before, rejected))
+    by_pairs = choose(table, per_pair=4, review=reviewed(before.pairs, rejected))
     assert by_trials.certificate.objective == by_pairs.certificate.objective
     assert {p.trial_id for p in before.pairs} - {p.trial_id for p in by_trials.pairs} == rejected
     # Both together, as after a review of either
-    both = Review((*items, *reviewed(before, rejected).decisions))
+    both = Review((*items, *reviewed(before.pairs, rejected).decisions))
     again = choose(table, per_pair=4, review=both)
     assert again.certificate.objective == by_pairs.certificate.objective
 
@@ -224,7 +187,7 @@ def test_a_pair_that_is_no_longer_what_is_asked_for_goes() -> None:
         and ranks[table.models.index(p.model_2), p.row_2] < 0.5
     }
     assert len(stay) < len(before.pairs)
-    after = choose(larger, per_pair=4, review=reviewed(before, set()))
+    after = choose(larger, per_pair=4, review=reviewed(before.pairs, set()))
     assert stay <= {p.trial_id for p in after.pairs}
     assert {item.item_id for item in after.changed} == {p.trial_id for p in before.pairs} - stay
 
@@ -265,7 +228,7 @@ def test_changes_name_the_rule_and_its_key(question: dict[str, Any], key: str) -
         name: question[name] for name in question if name not in {"excluded", "models", "rows"}
     }
     after = choose(
-        smaller, review=reviewed(before, set()), excluded=excluded, **{"per_pair": 3, **rules}
+        smaller, review=reviewed(before.pairs, set()), excluded=excluded, **{"per_pair": 3, **rules}
     )
     lost = {p.trial_id for p in before.pairs} - {p.trial_id for p in after.pairs}
     assert {item.item_id for item in after.changed} == lost != set()
@@ -278,7 +241,7 @@ def test_reviews_need_texts() -> None:
     before = choose(table, per_pair=2)
     nameless = ScoreTable(None, table.models, table.log_probs)
     with pytest.raises(InputError, match="'sentence'"):
-        choose(nameless, per_pair=2, review=reviewed(before, set()))
+        choose(nameless, per_pair=2, review=reviewed(before.pairs, set()))
 
 
 def test_sentences_of_trials_that_stay_are_avoided_if_possible() -> None:
@@ -286,7 +249,7 @@ def test_sentences_of_trials_that_stay_are_avoided_if_possible() -> None:
     table = random_table()
     before = choose(table, per_pair=4)
     rejected = before.pairs[0]
-    review = reviewed(before, {rejected.trial_id})
+    review = reviewed(before.pairs, {rejected.trial_id})
     free = choose(table, per_pair=4, review=review)
     (new,) = {p.trial_id: p for p in free.pairs}.keys() - {p.trial_id for p in before.pairs}
     pair = next(p for p in free.pairs if p.trial_id == new)
@@ -369,7 +332,7 @@ def test_same_lengths_and_reviews_go_together() -> None:
     table = of_lengths(120, [5, 6, 6], 3, 1)
     before = choose(table, per_pair=6, same_length=True)
     rejected = {pair.trial_id for pair in before.pairs[::5]}
-    after = choose(table, per_pair=6, same_length=True, review=reviewed(before, rejected))
+    after = choose(table, per_pair=6, same_length=True, review=reviewed(before.pairs, rejected))
     kept = {pair.trial_id for pair in before.pairs} - rejected
     assert kept <= {pair.trial_id for pair in after.pairs}
     assert not after.changed

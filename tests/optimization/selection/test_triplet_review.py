@@ -16,6 +16,7 @@ from contstim.items.stimuli import Triplet
 from contstim.optimization.selection.question import TripletQuestion
 from contstim.optimization.selection.triplets import select_triplets
 from tests.examples import examples
+from tests.optimization.selection.tables import reviewed
 from tests.optimization.selection.test_triplets import (
     COUNTED,
     QUESTION,
@@ -25,15 +26,6 @@ from tests.optimization.selection.test_triplets import (
     some_triplets,
     value_of,
 )
-
-
-def reviewed(triplets: tuple[Triplet, ...], rejected: set[str]) -> Review:
-    return Review(
-        tuple(
-            replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.NONE)
-            for item in undecided_items(triplets, "Ann")
-        )
-    )
 
 
 @settings(max_examples=examples(25))
@@ -52,7 +44,7 @@ def test_as_many_stay_as_in_any_set_and_of_these_the_best_is_chosen(
     names = [triplet.triplet_id for triplet in before.triplets]
     rejected = {name for k, name in enumerate(names) if drawn >> k & 1}
     stay = set(names) - rejected
-    review = reviewed(before.triplets, rejected)
+    review = reviewed(before.triplets, rejected, Decision.NONE)
     sets = [
         some
         for some in allowed_sets(triplets, question)
@@ -82,7 +74,7 @@ def test_as_many_stay_as_in_any_set_and_of_these_the_best_is_chosen(
 
 def test_nothing_rejected_changes_nothing() -> None:
     before = selected()[1]
-    after = selected(review=reviewed(before.triplets, set()))[1]
+    after = selected(review=reviewed(before.triplets, set(), Decision.NONE))[1]
     assert after.triplets == before.triplets
     assert after.certificate.objective == before.certificate.objective
 
@@ -97,7 +89,7 @@ def test_a_review_of_trials_is_one_of_their_triplets() -> None:
     place = next(i for i, item in enumerate(items) if item.source_id == rejected)
     items = (*items[:place], replace(items[place], decision=Decision.REJECT), *items[place + 1 :])
     by_trials = selected(review=Review(items))[1]
-    by_triplets = selected(review=reviewed(before.triplets, {rejected}))[1]
+    by_triplets = selected(review=reviewed(before.triplets, {rejected}, Decision.NONE))[1]
     assert by_trials.certificate.objective == by_triplets.certificate.objective
     names = [{t.triplet_id for t in s.triplets} for s in (before, by_trials, by_triplets)]
     assert names[0] - names[1] == names[0] - names[2] == {rejected}
@@ -114,7 +106,7 @@ def test_three_rounds_change_what_was_rejected_only() -> None:
         rejected = current.triplets[2 * number].triplet_id
         gone.add(rejected)
         first_rows.append(len(rows))
-        rows += reviewed(current.triplets, {rejected}).decisions
+        rows += reviewed(current.triplets, {rejected}, Decision.NONE).decisions
         after = select_triplets(triplets, QUESTION, review=Review(tuple(rows), tuple(first_rows)))
         names = {t.triplet_id for t in after.triplets}
         assert {t.triplet_id for t in current.triplets} - {rejected} <= names
@@ -138,7 +130,9 @@ def test_changes_name_the_rule_and_its_key(number: int, rules: dict[str, Any], k
     """Witness: by hand; each question forbids some of the kept triplets."""
     question: dict[str, Any] = {"quantiles": 0, "per_pair": number}
     before = selected(**question)[1]
-    after = selected(review=reviewed(before.triplets, set()), **(question | rules))[1]
+    after = selected(review=reviewed(before.triplets, set(), Decision.NONE), **(question | rules))[
+        1
+    ]
     lost = {t.triplet_id for t in before.triplets} - {t.triplet_id for t in after.triplets}
     assert {item.item_id for item in after.changed} == lost != set()
     assert key in {item.key for item in after.changed}
@@ -147,5 +141,5 @@ def test_changes_name_the_rule_and_its_key(number: int, rules: dict[str, Any], k
 def test_triplets_that_are_gone_are_named() -> None:
     triplets, before = selected()
     left = [t for t in triplets if t.triplet_id != before.triplets[0].triplet_id]
-    after = select_triplets(left, QUESTION, review=reviewed(before.triplets, set()))
+    after = select_triplets(left, QUESTION, review=reviewed(before.triplets, set(), Decision.NONE))
     assert before.triplets[0].triplet_id in {item.item_id for item in after.changed}

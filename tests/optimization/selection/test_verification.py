@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,76 +11,46 @@ from typing import Any, TypeAlias
 import pytest
 
 from contstim.errors import VerificationError
-from contstim.items.reviews import Decision, Review, Stimulus, undecided_items
 from contstim.items.stimuli import Pair
 from contstim.optimization.selection.question import NaturalSelection, TripletSelection
 from contstim.optimization.selection.verification import verify_natural, verify_triplets
 from contstim.words.sentence import Sentence
-from tests.optimization.selection.tables import choose, random_table, repetitive_table
+from tests.optimization.selection.tables import choose, random_table, repetitive_table, reviewed
 from tests.optimization.selection.test_triplets import COUNTED, TAGS, selected
 
-Forgery: TypeAlias = Callable[[NaturalSelection], NaturalSelection]
+Forgery: TypeAlias = Callable[[Any], Any]
 
 
-def pair_forgery(change: Callable[[list[Pair]], None]) -> Forgery:
-    def forge(selection: NaturalSelection) -> NaturalSelection:
-        pairs = list(selection.pairs)
-        change(pairs)
-        return replace(selection, pairs=tuple(pairs))
-
-    return forge
+def with_first(change: Callable[[Pair], Pair]) -> Forgery:
+    return lambda found: replace(found, pairs=(change(found.pairs[0]), *found.pairs[1:]))
 
 
-def change_first(**fields: object) -> Forgery:
-    def change(pairs: list[Pair]) -> None:
-        pairs[0] = replace(pairs[0], **fields)  # type: ignore[arg-type]
-
-    return pair_forgery(change)
+def change_first(**fields: Any) -> Forgery:
+    return with_first(lambda pair: replace(pair, **fields))
 
 
-def certificate_forgery(**fields: object) -> Forgery:
-    def forge(selection: NaturalSelection) -> NaturalSelection:
-        certificate = replace(selection.certificate, **fields)  # type: ignore[arg-type]
-        return replace(selection, certificate=certificate)
-
-    return forge
+def stating(**fields: Any) -> Forgery:
+    return lambda found: replace(found, certificate=replace(found.certificate, **fields))
 
 
-def swap_roles(pairs: list[Pair]) -> None:
-    p = pairs[0]
-    pairs[0] = Pair(
+def asking(**rules: Any) -> Forgery:
+    return lambda found: stating(question=replace(found.certificate.question, **rules))(found)
+
+
+def swap_roles(p: Pair) -> Pair:
+    return Pair(
         *(p.trial_id, p.model_1, p.model_2, p.sentence_2, p.sentence_1, p.row_2, p.row_1),
         *(p.rank_2_model_1, p.rank_2_model_2, p.rank_1_model_1, p.rank_1_model_2),
     )
 
 
-def swap_texts(pairs: list[Pair]) -> None:
-    pairs[0] = replace(pairs[0], sentence_1=pairs[0].sentence_2, sentence_2=pairs[0].sentence_1)
+def swap_texts(pair: Pair) -> Pair:
+    return replace(pair, sentence_1=pair.sentence_2, sentence_2=pair.sentence_1)
 
 
-def use_twice(pairs: list[Pair]) -> None:
-    pairs[1] = replace(pairs[0], trial_id="pair-other")
-
-
-def drop_last(pairs: list[Pair]) -> None:
-    pairs.pop()
-
-
-def claim(**settings: Any) -> Forgery:
-    def forge(selection: NaturalSelection) -> NaturalSelection:
-        question = replace(selection.certificate.question, **settings)
-        return certificate_forgery(question=question)(selection)
-
-    return forge
-
-
-def reviewed(stimuli: Sequence[Stimulus], rejected: Collection[str]) -> Review:
-    return Review(
-        tuple(
-            replace(item, decision=Decision.REJECT if item.item_id in rejected else Decision.KEEP)
-            for item in undecided_items(stimuli, "Ann")
-        )
-    )
+def use_twice(found: NaturalSelection) -> NaturalSelection:
+    first, _, *others = found.pairs
+    return replace(found, pairs=(first, replace(first, trial_id="pair-other"), *others))
 
 
 @pytest.mark.parametrize(
@@ -89,15 +59,15 @@ def reviewed(stimuli: Sequence[Stimulus], rejected: Collection[str]) -> Review:
         (change_first(rank_1_model_1=0.001), "other ranks"),
         (change_first(row_1=10_000), "used more than once"),
         (change_first(sentence_1="Never scored."), "has changed"),
-        (pair_forgery(swap_texts), "has changed"),
-        (pair_forgery(swap_roles), "inadmissible"),
-        (pair_forgery(use_twice), "used more than once"),
-        (pair_forgery(drop_last), "it has .* pairs, not"),
-        (certificate_forgery(objective=0.5), "it is worth"),
-        (certificate_forgery(bound=50.0), "bound 50.0"),
-        (claim(per_pair=3), "it has .* pairs, not"),
-        (claim(counts=(("model-0", "model-1", 3),)), "it has .* pairs, not"),
-        (claim(same_length=True), "ranks|lengths"),
+        (with_first(swap_texts), "has changed"),
+        (with_first(swap_roles), "inadmissible"),
+        (use_twice, "used more than once"),
+        (lambda found: replace(found, pairs=found.pairs[:-1]), "it has .* pairs, not"),
+        (stating(objective=0.5), "it is worth"),
+        (stating(bound=50.0), "bound 50.0"),
+        (asking(per_pair=3), "it has .* pairs, not"),
+        (asking(counts=(("model-0", "model-1", 3),)), "it has .* pairs, not"),
+        (asking(same_length=True), "ranks|lengths"),
     ],
 )
 def test_forged_pairs_are_caught(forge: Forgery, message: str) -> None:
@@ -110,7 +80,7 @@ def test_forged_pairs_are_caught(forge: Forgery, message: str) -> None:
 
 def test_sentences_that_a_rule_leaves_out_are_caught() -> None:
     found = choose(repetitive_table(), per_pair=2)
-    claimed = claim(no_repeats=True, repeatable=frozenset())(found)
+    claimed = asking(no_repeats=True, repeatable=frozenset())(found)
     with pytest.raises(VerificationError, match="repeats"):
         verify_natural(repetitive_table(), claimed)
     table = random_table()
@@ -126,7 +96,7 @@ def test_pairs_that_both_models_order_alike_are_caught() -> None:
     found = choose(alike, per_pair=2, agreeing=True)
     verify_natural(alike, found)
     with pytest.raises(VerificationError, match="is inadmissible"):
-        verify_natural(alike, claim(agreeing=False)(found))
+        verify_natural(alike, asking(agreeing=False)(found))
 
 
 def test_sentences_that_look_alike_are_caught() -> None:
@@ -161,23 +131,9 @@ def test_what_a_review_of_pairs_leaves_is_held_against_it() -> None:
         verify_natural(table, before, review=review)
 
 
-def stating(**fields: Any) -> Callable[[TripletSelection], TripletSelection]:
+def showing(text: str) -> Forgery:
     def forge(found: TripletSelection) -> TripletSelection:
-        return replace(found, certificate=replace(found.certificate, **fields))
-
-    return forge
-
-
-def asking(**rules: Any) -> Callable[[TripletSelection], TripletSelection]:
-    def forge(found: TripletSelection) -> TripletSelection:
-        return stating(question=replace(found.certificate.question, **rules))(found)
-
-    return forge
-
-
-def showing(*texts: str) -> Callable[[TripletSelection], TripletSelection]:
-    def forge(found: TripletSelection) -> TripletSelection:
-        first = replace(found.triplets[0], natural=Sentence.parse(texts[0]))
+        first = replace(found.triplets[0], natural=Sentence.parse(text))
         return replace(found, triplets=(first, *found.triplets[1:]))
 
     return forge
@@ -201,9 +157,7 @@ def showing(*texts: str) -> Callable[[TripletSelection], TripletSelection]:
         (asking(objective="worst-rank"), "it is worth"),
     ],
 )
-def test_forged_triplets_are_caught(
-    forge: Callable[[TripletSelection], TripletSelection], message: str
-) -> None:
+def test_forged_triplets_are_caught(forge: Forgery, message: str) -> None:
     triplets, found = selected()
     verify_triplets(triplets, found, tokens=COUNTED)
     with pytest.raises(VerificationError, match=message):
@@ -219,9 +173,7 @@ def test_forged_triplets_are_caught(
         (stating(bound=1e6), "is beyond its objective"),
     ],
 )
-def test_forged_readable_triplets_are_caught(
-    forge: Callable[[TripletSelection], TripletSelection], message: str
-) -> None:
+def test_forged_readable_triplets_are_caught(forge: Forgery, message: str) -> None:
     """The table of tags and enough nats are part of the question that is checked."""
     triplets, found = selected(objective="readable", tags=TAGS, quantiles=0, per_pair=9)
     verify_triplets(triplets, found, tokens=COUNTED)
