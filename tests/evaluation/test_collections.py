@@ -13,6 +13,7 @@ from contstim.files.tables import read_table, write_table
 from contstim.steps.evaluation import EvaluateMinimalPairs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 # MultiBLiMP 1.0's 36 columns, in their order; further cells of a row stay empty here
@@ -105,55 +106,37 @@ def test_a_collection_is_read_from_its_folder(tmp_path: Path, collection: str) -
     assert found == PUBLISHED[collection][-1]
 
 
-def unknown(folder: Path) -> None:
-    (folder / "x.csv").write_text("first,second\nIt rains.,It rain.\n", encoding="utf-8")
-
-
-def ambiguous(folder: Path) -> None:
-    write(folder, "ZhoBLiMP", linguistics_term="BA")
-
-
-def mixed_collections(folder: Path) -> None:
-    write(folder, "ZhoBLiMP")
-    write(folder, "RuBLiMP", name="tense.csv")
-
-
-def mixed_releases(folder: Path) -> None:
-    write(folder, "BLiMP", name="a.jsonl")
-    write(folder, "BLiMP (Hugging Face)", name="b.parquet")
-
-
-def mixed_versions(folder: Path) -> None:
-    write(folder, "JBLiMP", name="data/raw/pairs.csv")
-    write(folder, "JBLiMP")
-
-
-def chinese(folder: Path) -> None:
-    write(folder, "ZhoBLiMP", sentence_good="他把书看了。", sentence_bad="他把看了书。")
-
-
-def japanese(folder: Path) -> None:
-    write(folder, "JBLiMP", good_sentence="雨が降る。", bad_sentence="雨を降る。")
+RELEASES = {"BLiMP": {"name": "a.jsonl"}, "BLiMP (Hugging Face)": {"name": "b.parquet"}}
 
 
 @pytest.mark.parametrize(
-    ("damage", "complaint"),
+    ("written", "complaint"),
     [
+        ([("ZhoBLiMP", {"linguistics_term": "BA"})], "which are those of BLiMP and ZhoBLiMP"),
         (
-            unknown,
-            r"columns first, second, .* no known collection\. The known collections have BLiMP",
+            [("ZhoBLiMP", {}), ("RuBLiMP", {"name": "tense.csv"})],
+            r"ba_1\.jsonl is in .* of ZhoBLiMP, .*tense\.csv is in .* of RuBLiMP",
         ),
-        (ambiguous, "which are those of BLiMP and ZhoBLiMP"),
-        (mixed_collections, r"ba_1\.jsonl is in .* of ZhoBLiMP, .*tense\.csv is in .* of RuBLiMP"),
-        (mixed_releases, r"of BLiMP, .*b\.parquet is in the form of BLiMP .Hugging Face.. Use"),
-        (mixed_versions, r"pair 3 of case occurs twice; see .*raw.* one version of a collection"),
-        (chinese, r"2 of 2 sentences, such as '他把书看了', are not segmented"),
-        (japanese, "are not segmented into words"),
+        (RELEASES.items(), r"of BLiMP, .*b\.parquet is in the form of BLiMP .Hugging Face.. Use"),
+        (
+            [("JBLiMP", {"name": "data/raw/pairs.csv"}), ("JBLiMP", {})],
+            r"pair 3 of case occurs twice; see .*raw.* one version of a collection",
+        ),
+        (
+            [("ZhoBLiMP", {"sentence_good": "他把书看了。", "sentence_bad": "他把看了书。"})],
+            r"2 of 2 sentences, such as '他把书看了', are not segmented",
+        ),
+        (
+            [("JBLiMP", {"good_sentence": "雨が降る。", "bad_sentence": "雨を降る。"})],
+            "are not segmented into words",
+        ),
     ],
 )
-def test_what_is_no_collection_is_named(tmp_path: Path, damage: object, complaint: str) -> None:
-    assert callable(damage)
-    damage(tmp_path)
+def test_what_is_no_collection_is_named(
+    tmp_path: Path, written: Iterable[tuple[str, dict[str, str]]], complaint: str
+) -> None:
+    for collection, cells in written:
+        write(tmp_path, collection, **cells)
     with pytest.raises(InputError, match=complaint):
         read_minimal_pairs(pair_files(tmp_path))
 

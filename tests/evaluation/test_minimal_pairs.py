@@ -23,7 +23,7 @@ from contstim.evaluation.minimal_pairs import (
 )
 from contstim.models.base import Continuation
 from contstim.words.sentence import Sentence
-from tests.evaluation.blimp_files import ROWS, write_folder, write_rows
+from tests.evaluation.blimp_files import ROWS, Row, write_folder, write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,30 +56,30 @@ def test_pairs_hold_what_blimps_files_say(tmp_path: Path) -> None:
     assert applicable(pairs) == [7, 3, 2]
 
 
-@pytest.mark.parametrize("field", ["sentence_good", "sentence_bad", "UID", "pairID"])
-def test_a_missing_or_empty_field_is_named(tmp_path: Path, field: str) -> None:
-    lacking = dict(ROWS[1])
-    del lacking[field]
-    file = write_rows(tmp_path / "a.jsonl", [ROWS[0], lacking])
-    with pytest.raises(
-        InputError, match=rf"a\.jsonl, row 2: the field '{field}' is .* missing; its"
-    ):
-        read_minimal_pairs([file])
-    write_rows(file, [ROWS[0], {**ROWS[1], field: " "}])
-    with pytest.raises(InputError, match=rf"row 2: the field '{field}' is empty"):
-        read_minimal_pairs([file])
+def without(row: Row, field: str) -> Row:
+    return {name: cell for name, cell in row.items() if name != field}
 
 
 @pytest.mark.parametrize(
-    ("number", "field"), [(0, "one_prefix_word_bad"), (3, "two_prefix_prefix_good")]
+    ("rows", "complaint"),
+    [
+        *(
+            ([ROWS[0], row], rf"a\.jsonl, row 2: the field '{field}' is empty or missing; its")
+            for field in ("sentence_good", "sentence_bad", "UID", "pairID")
+            for row in (without(ROWS[1], field), {**ROWS[1], field: " "})
+        ),
+        # Fields of a method that the row promises
+        *(
+            ([without(ROWS[number], field)], f"the field '{field}' is empty or missing")
+            for number, field in ((0, "one_prefix_word_bad"), (3, "two_prefix_prefix_good"))
+        ),
+        ([ROWS[0], ROWS[5], ROWS[0]], r"row 3: pair 0 of agreement_1 occurs twice; .*row 1"),
+        ([ROWS[0], {**ROWS[1], "linguistics_term": "islands"}], "belongs to islands, and above"),
+    ],
 )
-def test_a_method_that_is_promised_needs_its_fields(
-    tmp_path: Path, number: int, field: str
-) -> None:
-    lacking = dict(ROWS[number])
-    del lacking[field]
-    with pytest.raises(InputError, match=f"the field '{field}' is empty or missing"):
-        read_minimal_pairs([write_rows(tmp_path / "a.jsonl", [lacking])])
+def test_rows_that_are_no_pairs_are_named(tmp_path: Path, rows: list[Row], complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        read_minimal_pairs([write_rows(tmp_path / "a.jsonl", rows)])
 
 
 def test_fields_for_a_method_that_is_ruled_out_are_not_used(tmp_path: Path) -> None:
@@ -89,19 +89,10 @@ def test_fields_for_a_method_that_is_ruled_out_are_not_used(tmp_path: Path) -> N
     assert applicable(pairs) == [2, 0, 1]
 
 
-def test_pairs_with_the_same_identifier_are_refused(tmp_path: Path) -> None:
-    file = write_rows(tmp_path / "a.jsonl", [ROWS[0], ROWS[5], ROWS[0]])
-    with pytest.raises(InputError, match=r"row 3: pair 0 of agreement_1 occurs twice; .*row 1"):
-        read_minimal_pairs([file])
+def test_pairs_with_the_same_identifier_in_two_files_are_refused(tmp_path: Path) -> None:
     once = write_rows(tmp_path / "b.jsonl", ROWS[:1])
     with pytest.raises(InputError, match=r"row 1: pair 0 of agreement_1 occurs twice; .*row 1"):
         read_minimal_pairs([once, once])
-
-
-def test_a_paradigm_of_two_phenomena_is_refused(tmp_path: Path) -> None:
-    rows = [ROWS[0], {**ROWS[1], "linguistics_term": "islands"}]
-    with pytest.raises(InputError, match="belongs to islands, and above to another"):
-        read_minimal_pairs([write_rows(tmp_path / "a.jsonl", rows)])
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,10 @@ def test_two_rows_are_a_pair(
         (["label,sentence", "1,a", "1,b", "0,c", "0,d"], "no column of items"),
         (["item,label,sentence", "1,1,a", "1,maybe,b"], "no column of verdicts"),
         (["item,label,text,sentence", "1,1,a,b", "1,0,c,d"], "hold sentences: sentence; text"),
-        (["foo,bar", "a,b"], "no known collection"),
+        (
+            ["first,second", "It rains.,It rain."],
+            r"columns first, second, .* no known collection\. The known collections have BLiMP",
+        ),
     ],
 )
 def test_what_leaves_two_readings_is_refused_with_the_columns(

@@ -5,6 +5,7 @@ Witness of the records: checksums are computed again from the files that they na
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from contstim.experiments.responses.table import read_responses
 from contstim.files.tables import columns_of, write_table
 from contstim.items.item_flags import FlagKind
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import Condition, Triplet, trial_columns
+from contstim.items.stimuli import Condition, Trial, Triplet, trial_columns
 from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.steps.platforms import export_step, import_step
 from contstim.steps.review import ReviewSettings, WriteReviewPage, flags_of
@@ -33,12 +34,15 @@ from tests.steps.records import files_of, record_of
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """`trials.csv`, and `scores.csv` of their sentences."""
-    trials = make_trials()
-    write_table(tmp_path / "trials.csv", trial_columns(trials))
+    write_trials(tmp_path, make_trials())
+    return tmp_path
+
+
+def write_trials(folder: Path, trials: Sequence[Trial]) -> None:
+    write_table(folder / "trials.csv", trial_columns(trials))
     sentences = tuple(dict.fromkeys(s for t in trials for s in (t.sentence_1, t.sentence_2)))
     scores = -np.random.default_rng(1).uniform(20, 60, (len(sentences), 2))
-    ScoreTable(sentences, ("gpt2", "rnn"), scores).write(tmp_path / "scores.csv")
-    return tmp_path
+    ScoreTable(sentences, ("gpt2", "rnn"), scores).write(folder / "scores.csv")
 
 
 def exporting(platform: str, folder: Path, out: Path) -> Step[Exported]:
@@ -102,11 +106,7 @@ def test_noise_calibrated_on_few_pairs_is_warned_of(
     """Witness: the random pairs that are left in the table."""
     every = make_trials(groups=5)
     of_random = [t for t in every if t.condition is Condition.RANDOM_NATURAL]
-    kept = [t for t in every if t not in of_random[random:]]
-    write_table(folder / "trials.csv", trial_columns(kept))
-    sentences = tuple(dict.fromkeys(s for t in kept for s in (t.sentence_1, t.sentence_2)))
-    scores = -np.random.default_rng(1).uniform(20, 60, (len(sentences), 2))
-    ScoreTable(sentences, ("gpt2", "rnn"), scores).write(folder / "scores.csv")
+    write_trials(folder, [t for t in every if t not in of_random[random:]])
     SimulateResponses(
         trials=folder / "trials.csv",
         scores=folder / "scores.csv",

@@ -6,7 +6,6 @@ that came after, without the record itself.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from contstim.items.stimuli import (
     read_triplets,
 )
 from contstim.optimization.selection.question import MinimalPairQuestion, Objective
-from contstim.reporter import SILENT, Reporter, forwarding
+from contstim.reporter import SILENT, forwarding
 from contstim.reporting.report import Table
 from contstim.steps.design import DesignSettings, MakeDesign
 from contstim.steps.selection import (
@@ -44,6 +43,7 @@ from contstim.steps.simulation import PowerSettings, SimulatePower
 from contstim.words.sentence import Sentence
 from tests.experiments.stimuli import MODELS, some_pairs, some_triplets
 from tests.optimization.selection.tables import random_table
+from tests.steps.records import files_of, record_of
 
 NO_FILLERS = DesignSettings(groups=2, random_per_group=0, catch_per_group=0)
 FEW = PowerSettings(participants=2, simulations=3)
@@ -53,15 +53,9 @@ def files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def record(path: Path) -> dict[str, dict[str, str]]:
-    written: dict[str, dict[str, str]] = json.loads(Path(f"{path}.meta.json").read_text())
-    return written
-
-
 def require_record_of_all(out: Path, before: set[str]) -> None:
-    written = record(out)
-    assert set(written["inputs"]) == before
-    assert set(written["outputs"]) == files(out.parent) - before - {f"{out.name}.meta.json"}
+    written = files(out.parent) - before - {f"{out.name}.meta.json"}
+    assert files_of(out) == (before, written)
 
 
 def scores_of_trials(path: Path) -> None:
@@ -130,7 +124,7 @@ def test_numbers_against_choosing_by_nats_are_of_what_was_measured(
     write_table(tmp_path / "t.csv", columns_of(Triplet, some_triplets(2)))
     settings = SelectionSettings(per_pair=1, quantiles=1, objective=objective)
     SelectTriplets(triplets=tmp_path / "t.csv", out=tmp_path / "o.csv", settings=settings).run()
-    (warned,) = record(tmp_path / "o.csv")["warnings"]
+    (warned,) = record_of(tmp_path / "o.csv")["warnings"]
     assert told in warned
     assert (".66 against .85" in warned) is (objective == "controversiality")
 
@@ -166,10 +160,9 @@ def test_a_design_and_its_power(tmp_path: Path, capsys: pytest.CaptureFixture[st
     SimulatePower(trials=out, scores=scores, out=stem, settings=FEW, seed=3).run()
     alone = tmp_path / "alone" / "study.power.csv"
     assert "(study.power.png)" in alone.with_suffix(".md").read_text()
-    written = record(alone)
-    assert set(written["inputs"]) == {"../trials.csv", "../s.csv"}
     endings = ("power.csv", "power-sizes.csv", "power.md", "power.png")
-    assert set(written["outputs"]) == {f"study.{ending}" for ending in endings}
+    written = {f"study.{ending}" for ending in endings}
+    assert files_of(alone) == ({"../trials.csv", "../s.csv"}, written)
     assert capsys.readouterr() == ("", "")
 
 
@@ -227,19 +220,9 @@ def test_one_rejection_changes_the_trials_that_showed_the_item(tmp_path: Path) -
         assert not before or len(after) == len(before)
 
 
-class Told(Reporter):
-    """Keeps what is said."""
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.said.append(text)
-
-
 def test_minimal_pairs_are_selected_with_their_verdicts(tmp_path: Path) -> None:
     """Witness: verdicts counted pair by pair; what reviewers reject is chosen no more."""
-    rng, told, out = np.random.default_rng(0), Told(), tmp_path / "minimal.csv"
+    rng, out = np.random.default_rng(0), tmp_path / "minimal.csv"
     texts = [f"Word{n} runs." for n in range(80)]
     scores = MinimalPairScores(
         tuple(
@@ -253,18 +236,18 @@ def test_minimal_pairs_are_selected_with_their_verdicts(tmp_path: Path) -> None:
     before = files(tmp_path)
     settings = MinimalPairQuestion(per_pair=4)
     step = SelectMinimalPairs(pairs=tmp_path / "pairs.csv", out=out, settings=settings)
-    selection = step.run(told)
+    selection = step.run()
     assert read_controversial_minimal_pairs(out) == selection.pairs
     require_record_of_all(out, before)
     right = scores.log_probs[:, 0] > scores.log_probs[:, 1]
     alone = (right[:, 0] & ~right[:, 1]).sum(), (right[:, 1] & ~right[:, 0]).sum()
-    (table,) = step.work(told).parts
+    (table,) = step.work(SILENT).parts
     assert isinstance(table, Table)
     assert list(table.rows) == [("a", "b", 80, *alone, 0)]
     assert "only model 1 prefers the acceptable one" in table.header
     trials = [replace(pair_trial(pair), group=1) for pair in selection.pairs]
     first = replace(undecided_items(trials)[0], decision=Decision.REJECT, reviewer="r")
     write_review(tmp_path / "review.csv", [first])
-    again = replace(step, review=(tmp_path / "review.csv",)).run(told)
+    again = replace(step, review=(tmp_path / "review.csv",)).run()
     assert selection.pairs[0] not in again.pairs
     assert len(again.pairs) == 4

@@ -14,29 +14,13 @@ from contstim.errors import InputError
 from contstim.experiments.design.sentence_needs import sentences_needed
 from contstim.models.catalog import load_model
 from contstim.models.training.settings import RecurrentSettings, TrainingSettings
-from contstim.reporter import Reporter
+from contstim.reporter import SILENT, forwarding
 from contstim.steps.sentences import FindSentences, SentenceSettings
 from contstim.steps.training import TRAININGS, TrainNgram
 from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.steps.records import files_of, record_of
-
-
-class Listener(Reporter):
-    """Remembers what it is told."""
-
-    def __init__(self) -> None:
-        self.remarks: list[str] = []
-        self.warnings: list[str] = []
-
-    def say(self, text: str) -> None:
-        """Remember a line."""
-        self.remarks.append(text)
-
-    def warn(self, text: str) -> None:
-        """Remember a warning."""
-        self.warnings.append(text)
 
 
 @pytest.fixture
@@ -74,7 +58,7 @@ def test_words_come_from_a_text_or_from_published_lists(folder: Path) -> None:
 def test_sentences_are_counted_for_a_study(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    vocabulary, out, heard = folder / "vocab.txt", folder / "natural.txt", Listener()
+    vocabulary, out, said = folder / "vocab.txt", folder / "natural.txt", list[str]()
     every = VocabularySettings(min_count=1)
     MakeVocabulary(text=folder / "corpus.txt", out=vocabulary, settings=every).run()
     needs = sentences_needed(2)
@@ -84,7 +68,7 @@ def test_sentences_are_counted_for_a_study(
         settings=SentenceSettings(words="6-9", without=folder / "unwanted.txt"),
         vocabulary=vocabulary,
         for_models=2,
-    ).run(heard)
+    ).run(forwarding(SILENT, say=said.append))
     lines = out.read_text(encoding="utf-8").splitlines()
     assert lines == [sentence.text for sentence in selection]
     # Every sentence of the text is either there or left out for one reason
@@ -93,7 +77,7 @@ def test_sentences_are_counted_for_a_study(
     assert record["needed"]["in all"] == needs.in_all
     assert record["complete"] is (needs.in_all <= len(lines))
     assert files_of(out) == ({"corpus.txt", "vocab.txt", "unwanted.txt"}, {"natural.txt"})
-    assert heard.remarks[0] == f"{out}: {len(lines)} sentences."
+    assert said[0] == f"{out}: {len(lines)} sentences."
     assert capsys.readouterr() == ("", "")
 
 
@@ -108,19 +92,20 @@ def test_an_ngram_model_and_its_files(folder: Path) -> None:
 
 
 def test_a_network_is_trained_once(folder: Path) -> None:
-    out, heard = folder / "rnn", Listener()
+    out, said = folder / "rnn", list[str]()
+    reporter = forwarding(SILENT, say=said.append)
     network = RecurrentSettings("rnn", embedding=4, hidden=4)
     training = TrainingSettings(epochs=1)
     step = TRAININGS["rnn"](
         text=folder / "corpus.txt", out=out, network=network, training=training, device="cpu"
     )
-    step.run(heard)
+    step.run(reporter)
     record = record_of(out)
     assert set(record["inputs"]) == {"corpus.txt"}
     assert set(record["outputs"]) == {"rnn"}
-    assert f"Load it as rnn:{out}." in heard.remarks[-1]
-    step.run(heard)
-    assert "was trained before" in heard.remarks[-2]
+    assert f"Load it as rnn:{out}." in said[-1]
+    step.run(reporter)
+    assert "was trained before" in said[-2]
     assert record_of(out)["outputs"] == record["outputs"]
 
 
@@ -134,12 +119,12 @@ def test_changed_and_tokenised_sentences_are_reported(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     lines = ["The ac\u00adtor saw it", "He did n't see it", "She saw it , and left"]
     text.write_text("\n".join(lines), encoding="utf-8")
-    listener = Listener()
+    said, warned = list[str](), list[str]()
     settings = VocabularySettings(every_word=True, min_count=1)
     step = MakeVocabulary(text=text, out=tmp_path / "words.txt", settings=settings)
-    vocabulary = step.run(listener)
+    vocabulary = step.run(forwarding(SILENT, say=said.append, warn=warned.append))
     assert "actor" in vocabulary.inner
-    assert len([line for line in listener.warnings if "tokenised" in line]) == 1
-    assert len([line for line in listener.remarks if "1 sentence of 3" in line]) == 1
+    assert len([line for line in warned if "tokenised" in line]) == 1
+    assert len([line for line in said if "1 sentence of 3" in line]) == 1
     texts = record_of(tmp_path / "words.txt")["texts"]
     assert texts == {"text.txt": {"normalised": 1, "tokenised": pytest.approx(2 / 3)}}
