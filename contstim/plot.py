@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.reporting.canvas import ORANGE, SIZE, styled, wrapped
+from contstim.reporting.canvas import ORANGE, SIZE, agreement_map, styled, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,8 +50,6 @@ def agreement(scores: ScoreTable) -> list[Axes]:
     Args:
         scores: scores from `score_sentences` or `ScoreTable.from_file`.
     """
-    from contstim.reporting.canvas import agreement_map
-
     return _draw(lambda: agreement_map(scores))
 
 
@@ -156,7 +154,7 @@ def acceptability(evaluation: AcceptabilityEvaluation, name: str = "scatter") ->
     Raises:
         InputError: if there is no such figure.
     """
-    from contstim.evaluation.acceptability_report import acceptability_figures
+    from contstim.evaluation.criteria import acceptability_figures
 
     return _draw(lambda: _select_figure(name, acceptability_figures(evaluation).items()))
 
@@ -167,7 +165,7 @@ def desiderata(desiderata: Desiderata) -> list[Axes]:
     Args:
         desiderata: evaluation from `evaluate_desiderata`.
     """
-    from contstim.evaluation.desiderata_report import desiderata_figure
+    from contstim.evaluation.desiderata import desiderata_figure
 
     return _draw(lambda: desiderata_figure(desiderata))
 

@@ -9,12 +9,11 @@ folder with figures and a page.
     minimal pairs   minimal_pairs (pair_columns) -> scores -> accuracies
                     -> minimal_pair_report
                     does a model prefer acceptable sentences (Warstadt et al. 2020)?
-    acceptability   acceptability -> judged_scores -> criteria -> acceptability_report
+    acceptability   acceptability -> judged_scores -> criteria
                     do score differences follow gradient judgements (Vázquez Martínez 2021)?
     ratings         do scores of single sentences correlate with people's ratings?
     restarts        how well do classifiers with different seeds judge sentences?
-    desiderata      desiderata -> desiderata_report
-                    is a scoring rule well-behaved (Kauf & Ivanova 2023)?
+    desiderata      is a scoring rule well-behaved (Kauf & Ivanova 2023)?
     comparison      how much do models agree on the order of sentences, and where do they differ?
     overview        facts about one model: contexts, unknown words, speed
 """

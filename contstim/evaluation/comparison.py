@@ -20,8 +20,8 @@ from contstim.models.specifications import with_name
 from contstim.models.vocabularies import default_vocabulary, shared_vocabulary
 from contstim.optimization.search.settings import SearchSettings
 from contstim.optimization.search.synthesize import synthesize_triplet
+from contstim.optimization.selection.natural import strata
 from contstim.optimization.selection.question import NaturalQuestion
-from contstim.optimization.selection.strata import strata
 from contstim.reporting.canvas import BLUE, GREY, agreement_map, panels, widest
 from contstim.reporting.report import Bullets, Heading, Paragraph, code, emphasis, short_names
 from contstim.wording import quantity

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError
-from contstim.evaluation.acceptability_report import scatter_figure
+from contstim.evaluation.criteria import scatter_figure
 from contstim.evaluation.folder import Findings, page_table, table_of
 from contstim.evaluation.scores import LeftOut
 from contstim.files.tables import columns_of, frame_of

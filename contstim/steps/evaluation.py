@@ -16,10 +16,12 @@ from contstim.evaluation.acceptability import (
     judgement_files,
     read_judgements,
 )
-from contstim.evaluation.acceptability_report import acceptability_findings
 from contstim.evaluation.accuracies import MinimalPairEvaluation, evaluate_minimal_pairs
-from contstim.evaluation.criteria import AcceptabilityEvaluation, evaluate_acceptability
-from contstim.evaluation.desiderata_report import desiderata_findings
+from contstim.evaluation.criteria import (
+    AcceptabilityEvaluation,
+    acceptability_findings,
+    evaluate_acceptability,
+)
 from contstim.evaluation.folder import write_findings
 from contstim.evaluation.judged_scores import JudgedScores, model_scores, published_scores
 from contstim.evaluation.minimal_pair_report import minimal_pair_findings
@@ -326,7 +328,7 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         _tell_left_out("word", results.words_left_out, reporter)
         return written_findings(
             results,
-            desiderata_findings(results),
+            desiderata.desiderata_findings(results),
             self.out,
             models=loaded,
             data=[*filter(None, (self.sentences, words_from, self.word_list))],

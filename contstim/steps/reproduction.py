@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from contstim.evaluation.acceptability_report import acceptability_findings
+from contstim.evaluation.criteria import acceptability_findings
 from contstim.experiments.analysis.page import write_analysis
 from contstim.experiments.reproduce import adc, golan2023
 from contstim.files.tables import write_table

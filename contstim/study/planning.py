@@ -28,8 +28,8 @@ from contstim.experiments.analysis.families import (
 from contstim.files.tables import columns_of, frame_of
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import read_stimuli
+from contstim.optimization.selection.natural import strata
 from contstim.optimization.selection.question import NaturalQuestion
-from contstim.optimization.selection.strata import strata
 from contstim.reporter import SILENT
 from contstim.steps.analysis import AnalysisSettings, AnalyzeResponses
 from contstim.steps.design import MakeDesign

@@ -15,13 +15,13 @@ from contstim.evaluation.desiderata import (
     Desiderata,
     check_carriers,
     check_claims,
+    desiderata_findings,
     evaluate_desiderata,
     in_carrier,
     score_words,
     split_effect,
     unreadable,
 )
-from contstim.evaluation.desiderata_report import desiderata_findings
 from contstim.items.scores import ScoreTable
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.ngram.adapter import NgramModel

@@ -16,7 +16,7 @@ read or write one cell, are left out.
     tables.write_table               the whole file or none
 
 question       number of stimuli, objectives and rules; certificates and selections
-natural        natural pairs (2023, Eqs. 5-6); strata: sentences ranked among each other
+natural        natural pairs (2023, Eqs. 5-6), from strata of sentences ranked among each other
 triplets       triplets: linear rules, costs and choice
 minimal_pairs  minimal pairs on which two models disagree
 reviewed       reviews: kept items as goals, and reasons for changes

@@ -19,7 +19,7 @@ from contstim.experiments.platforms.r import RSettings, export_r
 from contstim.experiments.responses.table import write_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import Condition, trial_columns
-from contstim.steps.mixed import FitMixed
+from contstim.steps.analysis import FitMixed
 from contstim.testing.platform import read_csv_rows
 from tests.experiments.analysis.simulation import Experiment, simulate
 

@@ -17,7 +17,7 @@ from contstim.errors import InfeasibleError, InputError
 from contstim.items.reviews import Decision, Review, undecided_items
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, Kind, Pair, Trial
-from contstim.optimization.selection.strata import length_shares
+from contstim.optimization.selection.natural import length_shares
 from contstim.words.sentence import Sentence
 from tests.examples import examples
 from tests.optimization.selection.tables import (

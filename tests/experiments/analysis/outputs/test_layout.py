@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from contstim.evaluation import acceptability_report as acceptability
 from contstim.evaluation import comparison
+from contstim.evaluation import criteria as acceptability
 from contstim.evaluation import minimal_pair_report as minimal_pairs
 from contstim.evaluation.accuracies import BIN, FEATURES, Accuracies
 from contstim.evaluation.criteria import evaluate_acceptability
-from contstim.evaluation.desiderata import Desiderata
-from contstim.evaluation.desiderata_report import desiderata_figure
+from contstim.evaluation.desiderata import Desiderata, desiderata_figure
 from contstim.evaluation.judged_scores import JudgedScores
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.figures import drawings
