@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from contstim.reporting.report import Paragraph
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from pandas import DataFrame
@@ -151,29 +149,22 @@ def rating_findings(evaluation: RatingEvaluation) -> Findings:
     }
     summary = page_table(tables["correlations"])
     n_sentences, n_compared = len(judgements.sentences), int(evaluation.compared.sum())
+    methods = [f"{name}: {method}" for name, method in INTERVALS.items()]
+    paragraph = Paragraph(
+        f"{n_compared:,} of {quantity(n_sentences, 'sentence')} have a rating and a score "
+        "under every model. Brackets contain 95 % intervals, which generalise to other "
+        f"sentences of the same kind: {'; '.join(methods)}."
+    )
     return Findings(
         "Ratings",
         summary,
-        (*_paragraphs(n_sentences, n_compared), summary),
+        (paragraph, summary),
         tables,
-        partial(_figures, evaluation),
+        lambda: {"scatter": scatter_figure(evaluation, unit="score", judgement="rating")},
         {
             "data_files": [path.name for path in evaluation.files],
             "sentences": n_sentences,
             "sentences_compared": n_compared,
-            "intervals": [f"{name}: {method}" for name, method in INTERVALS.items()],
+            "intervals": methods,
         },
     )
-
-
-def _paragraphs(n_sentences: int, n_compared: int) -> Iterator[Paragraph]:
-    methods = "; ".join(f"{name}: {method}" for name, method in INTERVALS.items())
-    yield Paragraph(
-        f"{n_compared:,} of {quantity(n_sentences, 'sentence')} have a rating and a score "
-        "under every model. Brackets contain 95 % intervals, which generalise to other "
-        f"sentences of the same kind: {methods}."
-    )
-
-
-def _figures(evaluation: RatingEvaluation) -> dict[str, Any]:
-    return {"scatter": scatter_figure(evaluation, unit="score", judgement="rating")}

@@ -275,13 +275,13 @@ def analysis_facts(analysis: Analysis) -> dict[str, object]:
 
 # Columns that a terminal shows of tables
 _FITS = {"models": "model", "log_likelihood": "log-likelihood", "aic": "AIC", "gain": "gain"}
-_COMPARISONS = {"first": "model", "second": "against", "difference": "difference"}
-_COMPARISONS |= {"low": "95 % from", "high": "to", "adjusted": "p"}
+_INTERVAL = {"low": "95 % from", "high": "to", "adjusted": "p"}
+_COMPARISONS = {"first": "model", "second": "against", "difference": "difference", **_INTERVAL}
 _TESTS = {"model": "model", "errors_only": "errors only", "pairs": "trials"}
-_TESTS |= {"fewer": "fewer tokens", "low": "95 % from", "high": "to", "adjusted": "p"}
+_TESTS |= {"fewer": "fewer tokens", **_INTERVAL}
 _PREFERENCES = {"model": "model", "feature": "prefers more", "model_share": "share"}
 _PREFERENCES |= {"people_share": "people's", "trials": "trials", "difference": "difference"}
-_PREFERENCES |= {"low": "95 % from", "high": "to", "adjusted": "p"}
+_PREFERENCES |= _INTERVAL
 
 Controls: TypeAlias = tuple[Sequence[Row], Sequence[Row]]
 

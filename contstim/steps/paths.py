@@ -79,7 +79,11 @@ def check_targets(step: Step[Any]) -> None:
         claim("the record of the output", record)
     for name, path in targets(step):
         if not is_device(path):
-            _refuse_record(name, path)
+            if path.name.endswith(".meta.json"):
+                raise InputError(
+                    f"`{name}` must not end in .meta.json, which is for records, got {path}. Name "
+                    "another file."
+                )
             claim(f"`{name}`", path)
     for field, value in step.values():
         if not isinstance(field.note, Aside | Writes):
@@ -94,14 +98,6 @@ def _claim_input(owners: dict[Path, str], name: str, path: Path) -> None:
     # Two inputs may be one file
     if owner := owners.get(identity(path)):
         raise InputError(f"{owner} would overwrite {name}, {path}. Name another output.")
-
-
-def _refuse_record(name: str, path: Path) -> None:
-    if path.name.endswith(".meta.json"):
-        raise InputError(
-            f"`{name}` must not end in .meta.json, which is for records, got {path}. Name "
-            "another file."
-        )
 
 
 def check_writable(step: Step[Any]) -> None:

@@ -52,20 +52,6 @@ def test_scores_of_all_methods_are_kenlms(trigram: NgramModel, pairs: list[Minim
     assert one[2, 0] == one[2, 1] == pytest.approx(log_prob("The cat is here", 2), rel=1e-6)
 
 
-def test_a_tie_is_wrong_or_half_right() -> None:
-    """By hand: better, worse, equal, both impossible, one impossible."""
-    sides = [(-1.0, -2.0), (-2.0, -1.0), (-3.0, -3.0), (-np.inf, -np.inf), (-9.0, -np.inf)]
-    one, other = Sentence(("a",)), Sentence(("b",))
-    pairs = tuple(MinimalPair("x", str(i), one, other, "p") for i in range(len(sides)))
-    scores = np.array(sides)[:, :, None]
-    found = PairScores(pairs, ("m",), scores)
-    assert found.correct()[:, 0].tolist() == [1, 0, 0, 0, 1]
-    assert found.correct("half")[:, 0].tolist() == [1, 0, 0.5, 0.5, 1]
-    assert found.ties[:, 0].tolist() == [False, False, True, True, False]
-    assert found.margins[:, 0].tolist() == [1, -1, 0, 0, np.inf]
-    assert not found.identical
-
-
 def test_scores_of_prefixes_are_not_read_as_those_of_sentences(tmp_path: Path) -> None:
     pair = MinimalPair("x", "0", Sentence(("It", "is")), Sentence(("It", "are")), "p")
     for method in Method:
@@ -128,18 +114,18 @@ def test_scores_may_come_from_a_table_that_lacks_nothing(pairs: list[MinimalPair
         pair_scores_from_table(lacking, pairs)
 
 
-def test_rounding_makes_no_difference_and_the_least_real_one_does() -> None:
-    """Witness: the same terms added in another order, in single precision."""
+def test_a_tie_is_wrong_or_half_right_and_rounding_makes_one() -> None:
+    """Witness: by hand, and the same terms added in another order, in single precision."""
     terms = np.array([-3.1234567, -0.7654321, -12.345678, -0.1111111, -7.7777777], np.float32)
-    there = float(np.add.accumulate(terms)[-1])
-    back = float(np.add.accumulate(terms[::-1])[-1])
+    there, back = (float(np.add.accumulate(one)[-1]) for one in (terms, terms[::-1]))
     assert there != back
-    sides = [[there, back], [-40.0, -40.0004], [-np.inf, -np.inf], [-5.0, -np.inf], [-30, -29]]
-    text = Sentence.parse("a")
-    pairs = tuple(MinimalPair("p", str(i), text, text, "q") for i in range(len(sides)))
-    scores = np.array(sides)[:, :, None]
-    one = PairScores(pairs, ("m",), scores)
-    assert one.ties[:, 0].tolist() == [True, False, True, False, False]
-    assert one.correct("half")[:, 0].tolist() == [0.5, 1, 0.5, 1, 0]
-    assert one.correct()[:, 0].tolist() == [0, 1, 0, 1, 0]
-    assert one.margins[:, 0].tolist() == pytest.approx([0, 0.0004, 0, np.inf, -1])
+    sides = [[there, back], [-40.0, -40.0004], [-np.inf, -np.inf], [-5, -np.inf]]
+    sides += [[-30, -29], [-3, -3]]
+    one, other = Sentence(("a",)), Sentence(("b",))
+    pairs = tuple(MinimalPair("p", str(i), one, other, "q") for i in range(len(sides)))
+    found = PairScores(pairs, ("m",), np.array(sides)[:, :, None])
+    assert found.ties[:, 0].tolist() == [True, False, True, False, False, True]
+    assert found.correct("half")[:, 0].tolist() == [0.5, 1, 0.5, 1, 0, 0.5]
+    assert found.correct()[:, 0].tolist() == [0, 1, 0, 1, 0, 0]
+    assert found.margins[:, 0].tolist() == pytest.approx([0, 0.0004, 0, np.inf, -1, 0])
+    assert not found.identical

@@ -25,10 +25,6 @@ def test_which_sentence_each_answer_prefers(
     assert scale.mirrored(999) == 999  # which is on none, and named as it stands
 
 
-def test_two_is_another_sentence_on_each_scale() -> None:
-    assert (Scale.CONFIDENCE.preferred(2), Scale.CHOICE.preferred(2)) == (1, 2)
-
-
 def test_degrees_of_a_slider_are_called_by_an_answer_of_their_own() -> None:
     """Witness: a third of a side is 16 2/3 answers, so that 66 is the last of the first degree."""
     slider = Scale.SLIDER

@@ -360,8 +360,10 @@ def _quantile_rules(
             f"{count} triplets for {'-'.join(pair)} cannot be spread evenly over {quantiles} "
             f"{quantile_name(quantiles)}s: ask for a multiple, for other quantiles, or for none."
         )
-    values = _natural_log_probs([triplets[index] for index in indices])
-    for model, column in zip(pair, values, strict=True):
+    able = [triplets[index] for index in indices]
+    log_probs = [(t.log_prob_natural_model_1, t.log_prob_natural_model_2) for t in able]
+    # log p(n|m1) and log p(n|m2), nats
+    for model, column in zip(pair, np.array(log_probs).reshape(-1, 2).T, strict=True):
         edges = quantile_edges(column, quantiles) if indices else np.zeros(quantiles + 1)
         groups = quantile_groups(column, edges)
         for group in range(quantiles):
@@ -386,12 +388,6 @@ def surplus_tokens(triplet: Triplet, model: str, tokens: Mapping[tuple[str, str]
             )
     first, second = (tokens[text, model] for text in texts)
     return first - second if model == triplet.model_1 else second - first
-
-
-def _natural_log_probs(triplets: Sequence[Triplet]) -> FloatArray:
-    """Return log p(n|m1) and log p(n|m2), (2, n_triplets), nats."""
-    rows = [(t.log_prob_natural_model_1, t.log_prob_natural_model_2) for t in triplets]
-    return np.array(rows).reshape(-1, 2).T
 
 
 def quantile_name(n: int) -> str:
