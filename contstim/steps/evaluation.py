@@ -300,8 +300,10 @@ class EvaluateDesiderata(_Evaluation[desiderata.Desiderata], name="evaluate desi
         counts = read_frequencies(self.frequencies)
         sentences = read_sentence_file(self.sentences, reporter)
         chosen = desiderata.sample_sentences(sentences, self.sample, self.seed)
-        drawn = counts.sample(self.words, seed=self.seed)
-        words = [*(drawn if self.word_list is None else read_lines(self.word_list))]
+        if self.word_list is None:
+            words = [*counts.sample(self.words, seed=self.seed)]
+        else:
+            words = [*read_lines(self.word_list)]
         # Of a model in a folder, the counts of its words
         of_folder = self.frequencies.is_dir()
         words_from = frequency_file(self.frequencies) if of_folder else self.frequencies
