@@ -18,6 +18,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from contstim.english.tags import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.experiments.design.building import pair_trial
+from contstim.files.arrays import FloatArray
 from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair
 from contstim.items.reviews import Decision
 from contstim.items.stimuli import ControversialMinimalPair
@@ -48,6 +49,18 @@ def make_scores(seed: int, n_pairs: int, n_models: int, n_paradigms: int = 3) ->
         tuple(f"m{number}" for number in range(n_models)),
         rng.normal(-20, 3, (n_pairs, 2, n_models)),
     )
+
+
+def scores_of(
+    texts: list[tuple[str, str, str]], margins: FloatArray, bad: float = -20.0
+) -> MinimalPairScores:
+    """Scores of pairs (paradigm, good and bad sentence) from two models' margins, (n_pairs, 2)."""
+    pairs = (
+        SentencePair(paradigm, str(n), Sentence.parse(good), Sentence.parse(other))
+        for n, (paradigm, good, other) in enumerate(texts)
+    )
+    sides = np.stack([margins + bad, np.full(margins.shape, bad)], axis=1)
+    return MinimalPairScores(tuple(pairs), ("m0", "m1"), sides)
 
 
 def worth(scores: MinimalPairScores, row: int, one: int, two: int, objective: str) -> float:
@@ -288,15 +301,8 @@ def test_candidates_that_only_a_whole_set_needs_join_too() -> None:
     """
     sides = (("one", "one", 9), ("two", "two", 9), ("one", "two", -9), ("two", "one", -9)) * 6
     rows = (*sides, ("three", "three", -1))
-    margins = np.array([(-size, size) for _, _, size in rows])
-    scores = MinimalPairScores(
-        tuple(
-            SentencePair("p", str(n), Sentence.parse(f"Good {one}."), Sentence.parse(f"Bad {two}."))
-            for n, (one, two, _) in enumerate(rows)
-        ),
-        ("m0", "m1"),
-        np.stack([margins - 20.0, np.full(margins.shape, -20.0)], axis=1),
-    )
+    texts = [("p", f"Good {one}.", f"Bad {two}.") for one, two, _ in rows]
+    scores = scores_of(texts, np.array([(-size, size) for _, _, size in rows], dtype=float))
     certificate = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=2)).certificate
     assert (certificate.objective, certificate.status) == (10, "optimal")
 
@@ -304,16 +310,8 @@ def test_candidates_that_only_a_whole_set_needs_join_too() -> None:
 def test_a_share_is_one_or_two_where_every_paradigm_has_ten_disagreements() -> None:
     """Witness: by hand, six pairs of five paradigms."""
     margins = np.tile([[-1.0, 1.0], [1.0, -1.0]], (50, 1)) * np.arange(1, 101)[:, None]
-    scores = MinimalPairScores(
-        tuple(
-            SentencePair(
-                f"p{n // 20}", str(n), Sentence.parse(f"Good {n}."), Sentence.parse(f"Bad {n}.")
-            )
-            for n in range(100)
-        ),
-        ("m0", "m1"),
-        np.stack([margins - 200, np.full(margins.shape, -200.0)], axis=1),
-    )
+    texts = [(f"p{n // 20}", f"Good {n}.", f"Bad {n}.") for n in range(100)]
+    scores = scores_of(texts, margins, -200.0)
     selection = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=12))
     assert shares_of(selection) == [1] * 8 + [2] * 2
     # The likeliest of each paradigm, and the second likeliest of the last one
@@ -324,15 +322,8 @@ def test_shares_are_even_where_halves_need_the_same_sentences() -> None:
     """Witness: by hand. The one pair of p1 that either half could use is not enough for both."""
     rows = [("p0", f"good {n}", (-1, 1) if n % 2 else (1, -1)) for n in range(8)]
     rows += [("p1", "shared", (-1, 1)), ("p1", "shared", (1, -1))]
-    margins = np.array([margin for *_, margin in rows], dtype=float)
-    scores = MinimalPairScores(
-        tuple(
-            SentencePair(p, str(n), Sentence.parse(f"{good}."), Sentence.parse(f"bad {n}."))
-            for n, (p, good, _) in enumerate(rows)
-        ),
-        ("m0", "m1"),
-        np.stack([margins - 20, np.full(margins.shape, -20.0)], axis=1),
-    )
+    texts = [(p, f"{good}.", f"bad {n}.") for n, (p, good, _) in enumerate(rows)]
+    scores = scores_of(texts, np.array([margin for *_, margin in rows], dtype=float))
     selection = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=4))
     assert shares_of(selection) == [0, 1, 1, 2]
 
