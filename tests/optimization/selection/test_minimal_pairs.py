@@ -309,7 +309,7 @@ def test_candidates_that_only_a_whole_set_needs_join_too() -> None:
 
 def test_a_share_is_one_or_two_where_every_paradigm_has_ten_disagreements() -> None:
     """Witness: by hand, six pairs of five paradigms."""
-    margins = np.tile([[-1.0, 1.0], [1.0, -1.0]], (50, 1)) * np.arange(1, 101)[:, None]
+    margins = np.tile([[-1.0, 1.0], [1.0, -1.0]], (50, 1)) * np.arange(1.0, 101.0)[:, None]
     texts = [(f"p{n // 20}", f"Good {n}.", f"Bad {n}.") for n in range(100)]
     scores = scores_of(texts, margins, -200.0)
     selection = select_minimal_pairs(scores, MinimalPairQuestion(per_pair=12))
