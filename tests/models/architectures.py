@@ -7,9 +7,11 @@ padding, no cache, nothing of contstim.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,18 +19,12 @@ import transformers
 from tokenizers import Tokenizer, decoders, pre_tokenizers, processors, trainers
 from tokenizers import models as tokenizer_models
 
-from contstim.models.base import Continuation
+from contstim.files.arrays import FloatArray
+from contstim.models.base import Continuation, LanguageModel
 from contstim.models.catalog import load_model
+from contstim.models.loading import Device, Precision
 from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from contstim.files.arrays import FloatArray
-    from contstim.models.base import LanguageModel
-    from contstim.models.loading import Device, Precision
 
 hf: Any = transformers
 

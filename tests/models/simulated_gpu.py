@@ -12,9 +12,10 @@ they are right can be seen too; how fast a GPU is cannot.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -25,9 +26,6 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from contstim.models import loading
 from contstim.models.recurrent import folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DEVICE = "simulated"
 

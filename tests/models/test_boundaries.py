@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,10 +21,6 @@ from contstim.models.loading import Loading
 from contstim.models.masked.network import MaskedNetwork
 from contstim.models.masked.rules import orders_plan
 from contstim.models.words import END_MARK, SPECIAL, Encoding
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.models import subwords
+from contstim.models.base import LanguageModel
 from contstim.models.batching import SmallerBatches
 from contstim.models.caching import SizedCache
 from contstim.models.causal.adapter import CausalModel
@@ -19,12 +22,6 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.words import Encoding, encode_batch
 from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.models.base import LanguageModel
 
 SENTENCE = Sentence.parse("She sleeps in the house.")
 EVERY = tuple(sorted({word for text in TEXTS for word in Sentence.parse(text).words}))

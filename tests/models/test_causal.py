@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,11 +27,7 @@ from contstim.testing.contract import SENTENCES, LanguageModelContract, toleranc
 from contstim.words.sentence import Sentence
 from tests.models.tiny import CONTEXT, TEXTS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Load = Callable[[str], Checkpoint]
+Load = Callable[[str], Checkpoint]
 
 NAMES = ("gpt2", "pythia", "llama")
 PARSED = [Sentence.parse(text) for text in TEXTS]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import transformers
@@ -12,9 +13,6 @@ from tokenizers import models as tokenizer_models
 
 from contstim.errors import ModelError
 from contstim.models.contexts import candidate_contexts, context_of, is_chat_mark
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 hf: Any = transformers
 _WORDS = ["Non", "The", "dog", "barks", "a"]

@@ -5,7 +5,9 @@ Witness: PyTorch's own settings, which it tells by `fp32_precision` for each kin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,10 +15,6 @@ import torch
 from contstim.models.batching import float32_products
 from contstim.models.catalog import load_model
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 backends: Any = torch.backends
 if not hasattr(backends.cudnn, "conv"):

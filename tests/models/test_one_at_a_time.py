@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import shutil
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from contstim.errors import ModelError
+from contstim.models.base import Scorer
 from contstim.models.catalog import check_model, load_model, load_scorer, one_at_a_time
 from contstim.models.loading import Loading
 from contstim.models.specifications import parse_model, parse_models
 from contstim.steps.scoring import ScoreSentences
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.models.base import Scorer
 
 CPU = Loading(device="cpu")
 SENTENCE = Sentence.parse("The dog sleeps.")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from contstim.errors import ModelError
-from contstim.models.base import Scorer
+from contstim.models.base import LanguageModel, Scorer
 from contstim.models.catalog import load_model, load_models, load_scorer
 from contstim.models.ngram.training import train_ngram
 from contstim.models.specifications import Specification, parse_model
@@ -22,13 +23,6 @@ from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.models import tiny
 from tests.models.recurrent.conftest import build
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.models.base import LanguageModel
-
 
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import transformers
@@ -23,10 +25,6 @@ from contstim.models.words import (
 )
 from contstim.words.sentence import Sentence, is_word
 from tests.examples import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 fast_tokenizer: Any = transformers.PreTrainedTokenizerFast
 KINDS = ("bert", "roberta", "albert", "modernbert", "xlm", "gpt2", "spaced", "llama")

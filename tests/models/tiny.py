@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import string
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -19,10 +21,6 @@ from tokenizers import models as tokenizer_models
 from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.models.training.transformers import train_tokenizer
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 hf: Any = transformers
 

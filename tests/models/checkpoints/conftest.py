@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from contstim.files.arrays import FloatArray
 from contstim.models.catalog import load_scorer
 from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.classifier.test_adapter import build
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.files.arrays import FloatArray
-
-    Copy = Callable[[str], Path]
-    Scores = Callable[[str], FloatArray]
+Copy = Callable[[str], Path]
+Scores = Callable[[str], FloatArray]
 
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS[:2]]
 

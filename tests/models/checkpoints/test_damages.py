@@ -7,7 +7,8 @@ covered by its name in `KINDS`, a new damage by one line in `DAMAGES`.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,13 +16,7 @@ import torch
 from safetensors.torch import load_file
 
 from contstim.errors import ModelError
-from tests.models.checkpoints.conftest import edit, edit_weights, score
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.models.checkpoints.conftest import Copy, Scores
+from tests.models.checkpoints.conftest import Copy, Scores, edit, edit_weights, score
 
 KINDS = {
     "bert": ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"),

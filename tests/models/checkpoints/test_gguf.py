@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from contstim.errors import ModelError
+from contstim.files.arrays import FloatArray
 from contstim.models import loading as loading_module
 from contstim.models.catalog import check_model, load_model, load_scorer
 from contstim.models.checkpoints import load_checkpoint
@@ -16,12 +18,6 @@ from contstim.models.loading import Loading
 from contstim.models.specifications import parse_model
 from tests.models import tiny_gguf
 from tests.models.checkpoints.conftest import SENTENCES, score
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.files.arrays import FloatArray
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
@@ -19,11 +21,7 @@ from contstim.models.loading import Loading
 from contstim.models.tensors import fingerprint
 from tests.models import tiny
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Folder = Callable[[str], Path]
+Folder = Callable[[str], Path]
 
 CAUSAL = {"gpt2", "pythia", "llama", "spaced"}
 

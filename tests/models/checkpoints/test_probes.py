@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
@@ -19,10 +19,7 @@ from contstim.errors import ModelError
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from tests.models import tiny
-from tests.models.checkpoints.conftest import edit
-
-if TYPE_CHECKING:
-    from tests.models.checkpoints.conftest import Copy
+from tests.models.checkpoints.conftest import Copy, edit
 
 hf: Any = transformers
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,6 @@ from contstim.models.loading import Loading
 from contstim.models.tensors import spreading
 from contstim.words.sentence import Sentence
 from tests.models import tiny
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 hf: Any = transformers
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS[:4]]

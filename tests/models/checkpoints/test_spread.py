@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,11 +21,7 @@ from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.checkpoints.conftest import edit_weights
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Folder = Callable[[str], Path]
+Folder = Callable[[str], Path]
 
 # Short ones: each pass reads the network from the disk
 SENTENCES = [

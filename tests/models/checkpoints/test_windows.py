@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,13 +17,7 @@ from contstim.models.catalog import load_model
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.words.sentence import Sentence
-from tests.models.checkpoints.conftest import SENTENCES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.models.checkpoints.conftest import Copy
+from tests.models.checkpoints.conftest import SENTENCES, Copy
 
 hf: Any = transformers
 

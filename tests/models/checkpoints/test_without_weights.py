@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
@@ -11,10 +9,7 @@ from contstim.errors import ModelError
 from contstim.models.catalog import load_model
 from contstim.models.loading import Loading
 from tests.models import tiny
-from tests.models.checkpoints.conftest import SENTENCES
-
-if TYPE_CHECKING:
-    from tests.models.checkpoints.conftest import Copy
+from tests.models.checkpoints.conftest import SENTENCES, Copy
 
 CPU = Loading(device="cpu")
 WORDS = ("the", "teacher", "unbelievably", "3rd", "猫")

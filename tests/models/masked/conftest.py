@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from contstim.models.checkpoints import load_checkpoint
+from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.models.checkpoints import Checkpoint
 
 KINDS = ("bert", "roberta", "xlm")
 """Tokens that continue a word, begin one, end one."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from contstim.errors import ModelError
+from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked import rules
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.rules import RULES, orders_plan
@@ -17,11 +18,6 @@ from contstim.testing.contract import SENTENCES, LanguageModelContract, toleranc
 from contstim.words.sentence import Sentence
 from tests.models.masked.conftest import KINDS, of_kinds
 from tests.models.masked.literal import Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from contstim.models.checkpoints import Checkpoint
 
 PLL = [rule for rule in RULES if rule.startswith("pll")]
 SHORT = ["She sleeps", "The old teacher reads!", "A well-known girl didn't read"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,6 @@ from contstim.models.masked.rules import RULES
 from contstim.models.words import kind_of_place
 from contstim.words.sentence import Sentence
 from tests.models.masked.conftest import of_kinds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SENTENCE = Sentence.parse("The old teacher sleeps")
 OF_CHAIN = ("chain-sampled", "chain-unrestricted")

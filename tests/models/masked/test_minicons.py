@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.testing.contract import SENTENCES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from contstim.models.checkpoints import Checkpoint
 
 METRICS = {"pll-original": "original", "pll-word-l2r": "within_word_l2r"}
 

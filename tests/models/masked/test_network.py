@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -12,9 +13,6 @@ from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.network import MaskedNetwork
 from tests.models.masked.conftest import of_kinds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 IDS = torch.tensor([[7, 4, 9, 12, 8], [5, 6, 9, 4, 0], [10, 11, 0, 0, 0]])
 ATTENTION = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0], [1, 1, 0, 0, 0]])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import permutations, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from scipy.stats import spearmanr
 from contstim.errors import ModelError
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.masked.plan import mixed, n_passes
+from contstim.models.masked.plan import Pattern, Plan, mixed, n_passes
 from contstim.models.masked.rules import RULES, chain_plan, orders_plan
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.testing.contract import tolerance
@@ -25,11 +26,6 @@ from contstim.words.sentence import Sentence
 from tests.examples import examples
 from tests.models.masked.literal import Literal
 from tests.models.masked.test_rules import PATTERNS, answers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from contstim.models.masked.plan import Pattern, Plan
 
 SENTENCE = Sentence.parse("The old teacher reads")
 

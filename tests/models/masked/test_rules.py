@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -27,10 +26,6 @@ from contstim.models.masked.rules import (
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.words.sentence import Sentence
 from tests.models.masked.literal import Literal
-
-if TYPE_CHECKING:
-    from contstim.models.masked.plan import Plan
-
 
 TOKENS = ["[CLS]", "The", "so", "##uven", "##ir", "broke", ".", "[SEP]"]
 PATTERN = (SPECIAL, 0, 1, 1, 1, 2, END_MARK, SPECIAL)

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from contstim.models.base import LanguageModel
 from contstim.models.catalog import load_model
+from contstim.models.causal.adapter import CausalModel
+from contstim.models.checkpoints import Checkpoint
 from contstim.models.costs import Tally, counting
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE
@@ -23,10 +24,6 @@ from contstim.words.vocabulary import Vocabulary
 from tests.models.server.fakes import MODEL, FakeServer, Reply
 from tests.models.server.hashed import HashedNetwork
 from tests.models.tiny import TEXTS, train_ngrams
-
-if TYPE_CHECKING:
-    from contstim.models.causal.adapter import CausalModel
-    from contstim.models.checkpoints import Checkpoint
 
 PARSED = [Sentence.parse(text) for text in TEXTS]
 
