@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,7 +21,6 @@ from contstim.models.costs import count, timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from contstim.files.arrays import BoolArray, IntArray
 

@@ -17,10 +17,12 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
-from contstim.models.base import require_language_model
+from contstim.models.base import LanguageModel, Scorer, require_language_model
 from contstim.models.families import family_named
-from contstim.models.loading import DEFAULT_LOADING
+from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.specifications import (
+    Models,
+    Specification,
     cached_file,
     hub_commit,
     parse_model,
@@ -33,10 +35,6 @@ from contstim.models.vocabularies import counts_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from contstim.models.base import LanguageModel, Scorer
-    from contstim.models.loading import Loading
-    from contstim.models.specifications import Models, Specification
 
 
 def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from contstim.errors import InputError, ModelError, VocabularyError
 from contstim.files.tables import read_table, write_table
-from contstim.words.sentence import is_word, normalise_text
+from contstim.words.sentence import Sentence, is_word, normalise_text
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, count_words
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from contstim.files.arrays import BoolArray, IntArray
     from contstim.models.base import Scorer
-    from contstim.words.sentence import Sentence
 
 
 BOUNDARY, UNKNOWN = 0, 1

@@ -141,6 +141,5 @@ def _decode(raw: bytes, path: Path | str, number: int) -> str:
     except UnicodeDecodeError as error:
         raise CorpusError(
             f"{path} is not UTF-8: line {number}, byte {error.start + 1} "
-            f"(0x{raw[error.start]:02x}). Convert it, for instance with "
-            f"'iconv -f LATIN1 -t UTF-8'."
+            f"(0x{raw[error.start]:02x}). Convert it, for instance with 'iconv -f LATIN1 -t UTF-8'."
         ) from error

@@ -24,12 +24,11 @@ from contstim.words.clauses import (
     may_be_verb,
     n_main_verbs,
 )
-from contstim.words.sentence import all_but_one, repeats
+from contstim.words.sentence import Sentence, all_but_one, repeats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from contstim.words.sentence import Sentence
     from contstim.words.tags import TagTable
     from contstim.words.vocabulary import Vocabulary
     from contstim.words.word_rules import WordRules

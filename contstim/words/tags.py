@@ -28,14 +28,13 @@ from contstim.errors import InputError
 from contstim.files.tables import count, read_rows, text
 from contstim.words.corpus import read_lines
 from contstim.words.frequencies import WordFrequencies
-from contstim.words.sentence import normalise_text
+from contstim.words.sentence import Sentence, normalise_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from contstim.files.arrays import BoolArray
     from contstim.files.tables import Reader
-    from contstim.words.sentence import Sentence
 
 START, END = "^", "$"
 """Tags before the first word and after the last word."""

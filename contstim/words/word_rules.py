@@ -28,14 +28,13 @@ from typing import TYPE_CHECKING
 from contstim.errors import VocabularyError
 from contstim.words.corpus import read_lines
 from contstim.words.frequencies import WordFrequencies
-from contstim.words.sentence import is_word, special_sign
+from contstim.words.sentence import Sentence, is_word, special_sign
 from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from contstim.words.sentence import Sentence
 
 APOSTROPHES = "'’ʼ׳״"
 _JOINERS = f"{APOSTROPHES}-‐·\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, Replacements, short_hash
+from contstim.models.base import Continuation, Convention, Replacements, TokenScore, short_hash
 from contstim.models.batching import Budget
 from contstim.models.boundaries import CLASSES_VERSION, word_completing
 from contstim.models.causal.network import CausalNetwork, Prefix
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.files.arrays import FloatArray
-    from contstim.models.base import Continuation, TokenScore
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.words import Encoding, Tokens
     from contstim.words.sentence import Sentence

@@ -126,8 +126,7 @@ def check_weights(
     if spare:
         raise ModelError(
             f"{location} holds {len(spare)} weights that do not belong to the {kind} of its "
-            f"config.json, such as {spare[0]}. Use the config.json with which they were "
-            "saved."
+            f"config.json, such as {spare[0]}. Use the config.json with which they were saved."
         )
     _check_finite(location, model)
 
@@ -235,8 +234,7 @@ def check_words(location: str, tokenizer: Any) -> None:
     if 2 * len(unread) > len(_WORDS) or has_few_distinct:
         raise ModelError(
             f"{location} has a tokenizer that cannot read ordinary English words, such as "
-            f"{', '.join(unread[:3] or _WORDS[:3])}. Check that its files are complete. "
-            f"{_OWN}"
+            f"{', '.join(unread[:3] or _WORDS[:3])}. Check that its files are complete. {_OWN}"
         )
 
 
@@ -355,10 +353,9 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
         return
     if float(changes_before.max()) > allowed:
         raise ModelError(
-            f"{checkpoint.location} is not a causal language model: its predictions of a "
-            "word depend on later words. Networks that read both sides (XLNet, BERT without "
-            "is_decoder) have no probability of the next word. Save BERT and similar models "
-            "as masked models."
+            f"{checkpoint.location} is not a causal language model: its predictions of a word "
+            "depend on later words. Networks that read both sides (XLNet, BERT without is_decoder) "
+            "have no probability of the next word. Save BERT and similar models as masked models."
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,8 +18,6 @@ from contstim.models.checkpoints import checks, gguf
 from contstim.models.checkpoints.source import Source, check_location, from_anywhere, stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from contstim.models.loading import Loading
 
 

@@ -45,6 +45,7 @@ import numpy as np
 from contstim.errors import ModelError
 from contstim.models.masked.plan import (
     EVERY_SAMPLE,
+    Pattern,
     Plan,
     mixed,
     n_passes,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.masked.plan import Pattern
 
 
 N_ORDERS = 100

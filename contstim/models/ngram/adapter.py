@@ -13,13 +13,13 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.files.files import checksum, is_file, reading
-from contstim.models.base import Convention, LanguageModel, Replacements
+from contstim.models.base import Continuation, Convention, LanguageModel, Replacements, TokenScore
 from contstim.models.caching import WORDS, SizedCache, as_tuple
 from contstim.models.end_marks import EndMarks
 from contstim.models.ngram.arpa import parse_arpa
 from contstim.models.ngram.kenlm import KenlmQuery, is_binary
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN
+from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN, NgramTables
 from contstim.models.training_text import training_text_beside
 from contstim.models.vocabularies import WordList, counts_path
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.files.arrays import BoolArray, FloatArray
-    from contstim.models.base import Continuation, TokenScore
-    from contstim.models.ngram.tables import NgramTables
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 

@@ -14,12 +14,11 @@ import numpy as np
 
 from contstim.errors import ModelError
 from contstim.files.files import reading, writing
-from contstim.models.ngram.sections import Section, sections_of
+from contstim.models.ngram.sections import Columns, Section, sections_of
 from contstim.models.ngram.tables import SPECIAL_WORDS, UNKNOWN, NgramTable, NgramTables
 
 if TYPE_CHECKING:
     from contstim.files.arrays import IntArray
-    from contstim.models.ngram.sections import Columns
 
 _ROWS_AT_ONCE = 500_000
 _UNKNOWN_UPPER = b"<UNK>"  # some programs write <unk> in capitals

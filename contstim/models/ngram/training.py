@@ -150,9 +150,8 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     plain = len(specials) == 2 * np.count_nonzero(text == BEGIN) and not (text == UNKNOWN).any()
     if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(
-            f"The text contains one of {', '.join(SPECIAL_WORDS)} as a word, perhaps in "
-            "capitals; which are reserved. Replace it by another word, or remove the "
-            "sentence."
+            f"The text contains one of {', '.join(SPECIAL_WORDS)} as a word, perhaps in capitals; "
+            "which are reserved. Replace it by another word, or remove the sentence."
         )
     return tuple(ids), text
 

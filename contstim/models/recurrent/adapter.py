@@ -12,21 +12,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from contstim.models.base import Convention, LanguageModel, Replacements, weights_of
+from contstim.models.base import (
+    Continuation,
+    Convention,
+    LanguageModel,
+    Replacements,
+    TokenScore,
+    weights_of,
+)
 from contstim.models.batching import Budget, computing, forward_in_batches, unique_rows
 from contstim.models.costs import count
 from contstim.models.end_marks import EndMarks
 from contstim.models.tensors import fingerprint_of_network
-from contstim.models.vocabularies import BOUNDARY
+from contstim.models.vocabularies import BOUNDARY, WordList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.base import Continuation, TokenScore
     from contstim.models.recurrent.network import RecurrentNetwork, State
-    from contstim.models.vocabularies import WordList
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 

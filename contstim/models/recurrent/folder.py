@@ -11,7 +11,7 @@ import json
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import safetensors.torch
 import torch
@@ -20,17 +20,13 @@ from safetensors import SafetensorError
 
 from contstim.errors import ModelError
 from contstim.files.documents import read_json_object, shortened, write_json
-from contstim.models.loading import resolve_device
-from contstim.models.recurrent.adapter import BothSidesModel, LeftToRightModel
+from contstim.models.loading import Device, resolve_device
+from contstim.models.recurrent.adapter import BothSidesModel, LeftToRightModel, RecurrentModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
 from contstim.models.specifications import RECURRENT_CONFIGURATION as CONFIGURATION
 from contstim.models.tensors import write_tensors
 from contstim.models.training_text import training_text_beside
 from contstim.models.vocabularies import WordList
-
-if TYPE_CHECKING:
-    from contstim.models.loading import Device
-    from contstim.models.recurrent.adapter import RecurrentModel
 
 _WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
 _FORMAT = 1

@@ -27,13 +27,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from contstim.models.server.client import FIRST_PATIENCE, PassingError, ServerFaultError
+from contstim.models.server.client import FIRST_PATIENCE, Client, PassingError, ServerFaultError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from contstim.files.arrays import FloatArray
-    from contstim.models.server.client import Client
     from contstim.models.words import Tokens
 
     Row: TypeAlias = tuple[list[float | None], list[int] | None, str]

@@ -180,9 +180,8 @@ class Trainer:
                 weight.copy_(self.best[name])
                 if not bool(torch.isfinite(weight).all()):
                     raise ModelError(
-                        f"The training gave values in {name} that are not finite, so no "
-                        "model was saved. Lower `learning_rate` or `clip`, and train in "
-                        "another folder."
+                        f"The training gave values in {name} that are not finite, so no model was "
+                        "saved. Lower `learning_rate` or `clip`, and train in another folder."
                     )
         self.task.network.eval()
         return reason

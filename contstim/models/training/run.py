@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict
 from functools import partial
 from itertools import chain
@@ -15,13 +15,15 @@ import torch
 
 from contstim.errors import InputError, ModelError
 from contstim.models.batching import fitting_memory
-from contstim.models.loading import resolve_device
+from contstim.models.loading import Device, resolve_device
 from contstim.models.training import record
-from contstim.models.training.loop import BUILDING, Trainer, seeded
+from contstim.models.training.loop import BUILDING, Progress, Trainer, TrainingTask, seeded
 from contstim.models.training.settings import (
     NETWORKS,
+    NetworkSettings,
     RecurrentSettings,
     TrainingPrecision,
+    TrainingSettings,
     TransformerSettings,
 )
 from contstim.models.training_text import write_training_text
@@ -29,12 +31,8 @@ from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from contextlib import AbstractContextManager
 
-    from contstim.models.loading import Device
-    from contstim.models.training.loop import Progress, TrainingTask
     from contstim.models.training.record import Identity
-    from contstim.models.training.settings import NetworkSettings, TrainingSettings
 
 _Sentence = TypeVar("_Sentence", bound=Sentence)
 _TOO_LARGE = (
