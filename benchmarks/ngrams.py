@@ -68,7 +68,7 @@ def agree(model: NgramModel, order: int) -> None:
 def score(model: NgramModel, n: int) -> None:
     """Loading a file and scoring sentences: our tables against KenLM, a call a sentence."""
     try:
-        from contstim.models.ngram.kenlm import KenlmQuery
+        from contstim.models.ngram.adapter import KenlmQuery
 
         KenlmQuery(model.path)
     except ModelError:
@@ -101,7 +101,7 @@ def score(model: NgramModel, n: int) -> None:
 
 def equality(folder: Path, *, quick: bool) -> None:
     """Tables against KenLM, bit for bit: other sentences, with unknown words, and long ones."""
-    from contstim.models.ngram.kenlm import KenlmQuery
+    from contstim.models.ngram.adapter import KenlmQuery
 
     n = 2_000 if quick else 20_000
     text = generate(n, seed=0)

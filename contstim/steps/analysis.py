@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.experiments.analysis import SMALLEST_EFFECT
 from contstim.experiments.analysis.effects import Sampling
 from contstim.experiments.analysis.families import Correction, read_contrasts

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contstim.items.stimuli import read_stimuli
-from contstim.words.corpus import read_sentences
-from contstim.words.text_notes import TextNotes
+from contstim.words.corpus import TextNotes, read_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -25,7 +25,7 @@ from torch.utils._mode_utils import no_dispatch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from contstim.models import loading
-from contstim.models.recurrent import folder
+from contstim.models.recurrent import adapter
 
 DEVICE = "simulated"
 
@@ -254,7 +254,7 @@ def simulated_gpu() -> Iterator[SimulatedGPU]:
     torch._C._set_only_lift_cpu_tensors(True)  # else `torch.tensor` copies unseen
     try:
         with ExitStack() as stack:
-            for module in (loading, folder):
+            for module in (loading, adapter):
                 stack.enter_context(
                     mock.patch.object(module, "resolve_device", return_value=DEVICE)
                 )

@@ -18,8 +18,7 @@ import pytest
 from contstim.models.base import Continuation, LanguageModel
 from contstim.models.catalog import load_model, load_scorer
 from contstim.models.merging import Answer, NetworkCall, compute_all, merged, runner
-from contstim.models.recurrent.folder import write_folder
-from contstim.models.recurrent.network import Kind
+from contstim.models.recurrent.network import Kind, write_folder
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize

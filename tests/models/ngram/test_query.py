@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import ModelError
-from contstim.models.ngram.adapter import NgramModel
+from contstim.models.ngram.adapter import KenlmQuery, NgramModel
 from contstim.models.ngram.arpa import read_arpa
-from contstim.models.ngram.kenlm import KenlmQuery
 from contstim.models.ngram.tables import NgramTables
 from contstim.words.sentence import Sentence
 
