@@ -130,26 +130,15 @@ class PlantedAnswers:
         return self._rng.randint(1, 6)
 
 
-class _HtmlReader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.text: list[str] = []
-        self.tags: list[str] = []
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        self.tags.append(tag)
-
-
 def read_html(markup: str) -> tuple[str, list[str]]:
     """Parse HTML with the standard library; return the visible text and the opened tags."""
-    reader = _HtmlReader()
-    reader.feed(markup)
-    reader.close()
-    return "".join(reader.text), reader.tags
+    text: list[str] = []
+    tags: list[str] = []
+    parser: Any = HTMLParser(convert_charrefs=True)
+    parser.handle_data, parser.handle_starttag = text.append, lambda tag, _: tags.append(tag)
+    parser.feed(markup)
+    parser.close()
+    return "".join(text), tags
 
 
 def read_csv_rows(path: Path) -> list[dict[str, str]]:
@@ -207,9 +196,8 @@ class ExportContract:
         """Return the texts that a participant reads on the left and on the right."""
         left_text, right_text = (row[column] for column in self.sentence_columns)
         if self.is_html:
-            (left_text, left_tags), (right_text, right_tags) = (
-                read_html(left_text),
-                read_html(right_text),
+            (left_text, left_tags), (right_text, right_tags) = map(
+                read_html, (left_text, right_text)
             )
             # Tags in a sentence are text and must not become tags of the page
             assert left_tags == right_tags == []

@@ -40,10 +40,8 @@ APOSTROPHES = "'’ʼ׳״"
 _JOINERS = f"{APOSTROPHES}-‐·\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 _BETWEEN_PARTS = re.compile(f"[{re.escape(_JOINERS)}]")
 _WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
-_OF_NO_SCRIPT = {
-    "MODIFIER",
-    "COMBINING",
-}  # first words of the names of signs for letters of any script
+# First words of the names of signs for letters of any script
+_OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}
 NAMES_ARE_CAPITALISED = 0.95
 """Minimum share of capitalised occurrences inside sentences for a word to be a name."""
 MANY_NAMES = 0.12

@@ -212,9 +212,8 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
     sizes = f"{location} has a tokenizer of {len(tokens):,} tokens for a network of {n_rows:,}"
     if missing > max(rounded_up, n_rows * _SPARE_SHARE):
         raise ModelError(f"{sizes}. Check that its files exist, such as tokenizer.json. {_OWN}")
-    special = set(tokenizer.all_special_ids) - set(
-        tokenizer("a")["input_ids"]
-    )  # never in the encoded text
+    # Special tokens that are never in the encoded text
+    special = set(tokenizer.all_special_ids) - set(tokenizer("a")["input_ids"])
     beyond = {i: token for token, i in tokens.items() if i >= n_rows and i not in special}
     if beyond:
         raise ModelError(f"{sizes}: {beyond[min(beyond)]!r} is number {min(beyond):,}. {_OWN}")

@@ -189,9 +189,7 @@ def check_hub(location: str) -> None:
 
     try:
         huggingface_hub.get_session().head(constants.ENDPOINT, timeout=_HUB_TIMEOUT)
-    except (
-        Exception
-    ) as error:  # errors of httpx, requests and offline mode have no common base class
+    except Exception as error:  # httpx, requests and offline mode have no common base class
         name, revision = split_revision(location)
         absent, option = f"{location} is not a local folder,", ""
         if revision:
@@ -291,9 +289,8 @@ def foreign_errors(location: str) -> Iterator[None]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # about formats and empty layers; other problems are checked
+            # About formats and empty layers; other problems are checked
+            warnings.simplefilter("ignore")
             yield
     except ContstimError:
         raise

@@ -146,14 +146,10 @@ class RecurrentModel(LanguageModel):
         words_before, words_after = self._around(sentence, position)
         # All unknown words share a number, and thus a score
         numbers, twin = np.unique(self._words.numbers(words), return_inverse=True)
-        scores, later_terms = (
-            self._bounds(words_before, words_after)[numbers],
-            np.zeros(len(numbers)),
-        )
-        run, rows = (
-            self._term_writer(words_before, words_after, later_terms),
-            list(numbers[:, None]),
-        )
+        scores = self._bounds(words_before, words_after)[numbers]
+        later_terms = np.zeros(len(numbers))
+        run = self._term_writer(words_before, words_after, later_terms)
+        rows = list(numbers[:, None])
         forward_in_batches(rows, run, pad=0, budget=self._budget, width=len(sentence))
         return (scores + later_terms)[twin]
 

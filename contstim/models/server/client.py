@@ -151,11 +151,7 @@ class Client:
             return None
 
     async def _ask(
-        self,
-        url: str,
-        body: object,
-        read: Callable[[Any], _Result],
-        patience: float,
+        self, url: str, body: object, read: Callable[[Any], _Result], patience: float
     ) -> _Result:
         began, pause, n_incomplete = monotonic(), _FIRST_PAUSE, 0
         while True:

@@ -192,10 +192,7 @@ DIALECTS = {
     ),
     "sglang": Dialect(
         url="{root}/generate",
-        version_urls=(
-            "{root}/server_info",
-            "{root}/get_server_info",
-        ),  # the second one for old versions
+        version_urls=("{root}/server_info", "{root}/get_server_info"),  # the second: old versions
         request=_generation,
         asks_echo={"logprob_start_len": 0},
         asks_alternatives="top_logprobs_num",

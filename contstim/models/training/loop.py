@@ -217,10 +217,8 @@ class Trainer:
                 report(Progress(step, self.steps, number + 1, epochs, total / count, last))
                 if perf_counter() - saved >= _SAVE_EVERY and epoch_step < len(batches):
                     spent = process_time() - cpu_start, perf_counter() - start
-                    self.part, self.generators = (
-                        (epoch_step, total, count, *spent),
-                        _generators(self._device),
-                    )
+                    self.part = (epoch_step, total, count, *spent)
+                    self.generators = _generators(self._device)
                     save()
                     saved = perf_counter()
         trained = perf_counter() - start

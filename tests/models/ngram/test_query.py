@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from contstim.errors import ModelError
 from contstim.models.ngram.adapter import KenlmQuery, NgramModel
-from contstim.models.ngram.arpa import read_arpa
+from contstim.models.ngram.arpa import parse_arpa
 from contstim.models.ngram.tables import NgramTables
 from contstim.words.sentence import Sentence
 
@@ -56,7 +56,7 @@ def queries(
         pruned(trained / f"{order}gram.arpa", folder, share, seed)
         for seed, (order, share) in enumerate(product((2, 3, 4), (0.5, 0.95)))
     ]
-    return [(read_arpa(path), KenlmQuery(path)) for path in paths]
+    return [(parse_arpa(path.read_bytes(), path), KenlmQuery(path)) for path in paths]
 
 
 @given(st.integers(0, 9), st.lists(SENTENCES, max_size=12), st.data())
@@ -89,7 +89,7 @@ def test_a_bigram_model_by_hand() -> None:
     The model has `<s> The`, `The dog` and `dog sees`, and not `sees dog`: there it backs off with
     the weight of `sees`, -.30103, to `dog`, -1.0704776.
     """
-    query = read_arpa(HERE / "tiny.arpa")
+    query = parse_arpa((HERE / "tiny.arpa").read_bytes(), "tiny.arpa")
     terms = query.log10_probs(Sentence.parse("The dog sees dog"))
     expected = [-0.56072056, -0.5338591, -0.5338591, -0.30103 - 1.0704776, -0.44046974]
     assert terms == pytest.approx(expected, abs=1e-6)
@@ -120,7 +120,7 @@ def test_weights_count_where_an_order_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "empty.arpa"
     path.write_text(WEIGHTED.format(bigrams=0, lines=""))
     sentence = Sentence(("a", "a", "b"))
-    assert read_arpa(path).log10_probs(sentence) == [-1.0, -0.75, -1.0, -1.125]
+    assert parse_arpa(path.read_bytes(), path).log10_probs(sentence) == [-1.0, -0.75, -1.0, -1.125]
     model = NgramModel(path)
     fresh = model.log_probs([sentence.replace(1, word) for word in ("a", "b", "c")])
     np.testing.assert_array_equal(model.replacement_log_probs(sentence, 1, ("a", "b", "c")), fresh)
@@ -131,14 +131,14 @@ def test_weights_of_the_longest_n_grams_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "odd.arpa"
     path.write_text(WEIGHTED.format(bigrams=1, lines="-0.3\t<s> a\t-0.7\n"))
     with pytest.raises(ModelError, match=r"line 13: the longest n-grams cannot have"):
-        read_arpa(path)
+        parse_arpa(path.read_bytes(), path)
 
 
 def test_sentences_in_many_parts_are_scored_like_each_alone(
     trained: Path, english: list[Sentence], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Property: which sentences are looked up together changes nothing, and order is kept."""
-    query = read_arpa(trained / "3gram.arpa")
+    query = parse_arpa((trained / "3gram.arpa").read_bytes(), "3gram.arpa")
     sentences = english[:300]
     together = query.totals(sentences, end=True)
     alone = [query.totals([sentence], end=True)[0] for sentence in sentences]
