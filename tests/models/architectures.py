@@ -233,8 +233,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         },
     ),
     "ModernBERT": _masked(
-        "ModernBert",
-        {**_SIZES, "local_attention": WINDOW, "global_attn_every_n_layers": 2},
+        "ModernBert", {**_SIZES, "local_attention": WINDOW, "global_attn_every_n_layers": 2}
     ),
     "MPNet": _masked("MPNet", _SIZES),
     "FNet": Architecture(
@@ -334,11 +333,7 @@ def _sharpen(model: torch.nn.Module) -> None:
 
 TRIED = tuple(
     Sentence(tuple(text.split()))
-    for text in (
-        "she was here",
-        "the old teacher often reads the letters",
-        "birds sing",
-    )
+    for text in ("she was here", "the old teacher often reads the letters", "birds sing")
 )
 """Of several lengths, so that rows are padded; most are longer than a sliding window."""
 

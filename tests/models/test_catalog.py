@@ -10,11 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from contstim.errors import ModelError
-from contstim.models.catalog import (
-    hub_commits,
-    model_files,
-    parameter_count,
-)
+from contstim.models.catalog import hub_commits, model_files, parameter_count
 from contstim.models.families import FAMILIES
 from contstim.models.specifications import CATALOGUE, hub_commit, parse_model
 

@@ -136,9 +136,7 @@ def test_words_share_all_probability_between_them(letters: CausalModel) -> None:
         np.exp(sum(term.log_prob for term in plain if term.word == 1)) / begins
         - np.exp(sum(term.log_prob for term in corrected if term.word == 1))
         for plain, corrected in zip(
-            letters.token_log_probs(longest),
-            letters.completed_word_log_probs(longest),
-            strict=True,
+            letters.token_log_probs(longest), letters.completed_word_log_probs(longest), strict=True
         )
     )
     assert sums["corrected"] + others + unfinished == pytest.approx(1, abs=1e-5)

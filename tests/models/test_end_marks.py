@@ -8,11 +8,7 @@ import torch
 
 from contstim.models.base import Continuation, LanguageModel, Scorer
 from contstim.models.catalog import load_model, load_scorer
-from contstim.models.recurrent.adapter import (
-    BothSidesModel,
-    LeftToRightModel,
-    RecurrentModel,
-)
+from contstim.models.recurrent.adapter import BothSidesModel, LeftToRightModel, RecurrentModel
 from contstim.models.recurrent.network import Kind, RecurrentNetwork, Shape
 from contstim.models.transforms import tell_unknown_words
 from contstim.models.vocabularies import WordList

@@ -11,11 +11,7 @@ from contstim.models.base import LanguageModel
 from contstim.models.catalog import load_model
 from contstim.models.ngram.adapter import NgramModel
 from contstim.models.ngram.training import train_ngram
-from contstim.models.vocabularies import (
-    WordList,
-    default_vocabulary,
-    shared_vocabulary,
-)
+from contstim.models.vocabularies import WordList, default_vocabulary, shared_vocabulary
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.models import tiny

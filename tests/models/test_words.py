@@ -16,13 +16,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from contstim.errors import ModelError
-from contstim.models.words import (
-    END_MARK,
-    SPECIAL,
-    Encoding,
-    encode_batch,
-    words_are_independent,
-)
+from contstim.models.words import END_MARK, SPECIAL, Encoding, encode_batch, words_are_independent
 from contstim.words.sentence import Sentence, is_word
 from tests.examples import examples
 
@@ -172,11 +166,7 @@ def test_special_tokens_are_no_words(
 
 def of_word(tokenizer: Any, words: tuple[str, ...], position: int, space: bool) -> list[int]:
     encoding = encode(
-        tokenizer,
-        Sentence(words),
-        leading_space=space,
-        special_tokens=False,
-        end_apart=True,
+        tokenizer, Sentence(words), leading_space=space, special_tokens=False, end_apart=True
     )
     return [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == position]
 

@@ -103,7 +103,7 @@ def test_case_and_use_tell_names_from_common_words() -> None:
             "march",
             "where",
             "there",
-        ),
+        )
     }
     assert words.names == ("Rome", "Marcus")  # which no sentence has in small letters
     assert words.with_address == 1

@@ -121,10 +121,7 @@ VALUES: dict[str, object] = {
     "an object": {},
     "half a surrogate": "\ud800",
 }
-SIZES = {
-    "bert": ("num_attention_heads", "vocab_size"),
-    "gpt2": ("n_embd", "n_head", "n_positions"),
-}
+SIZES = {"bert": ("num_attention_heads", "vocab_size"), "gpt2": ("n_embd", "n_head", "n_positions")}
 
 
 @pytest.mark.parametrize(

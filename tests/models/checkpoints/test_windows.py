@@ -53,8 +53,7 @@ def test_what_the_tokenizer_puts_before_a_text_is_the_context(copy: Copy) -> Non
     tokenizer.add_special_tokens({"additional_special_tokens": [first, second]})
     before = tokenizer.convert_tokens_to_ids([first, second])
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{first} {second} $A",
-        special_tokens=[*zip((first, second), before, strict=True)],
+        single=f"{first} {second} $A", special_tokens=[*zip((first, second), before, strict=True)]
     )
     tokenizer.save_pretrained(folder)
     model = load_model(f"hf:{folder}", device="cpu")

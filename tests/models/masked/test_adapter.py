@@ -71,8 +71,7 @@ def test_chain_is_the_mean_over_all_orders_of_words_and_of_tokens_within_words(
 
 
 @pytest.mark.parametrize(
-    ("kind", "rule"),
-    [*of_kinds("pll-word-l2r"), *(("roberta", rule) for rule in PLL[1:])],
+    ("kind", "rule"), [*of_kinds("pll-word-l2r"), *(("roberta", rule) for rule in PLL[1:])]
 )
 def test_pll_rules_are_the_equations_of_kauf_and_ivanova(
     masked_checkpoint: Callable[[str], Checkpoint], kind: str, rule: str
