@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-Damage = Callable[[Path], None]
+Damage = Callable[[Path], object]
 
 
 def _replaced(by: Callable[[bytes], bytes]) -> Damage:

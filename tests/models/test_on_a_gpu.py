@@ -7,7 +7,6 @@ simulation keeps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -31,8 +30,7 @@ from tests.models.classifier.test_adapter import build as build_classifier
 from tests.models.recurrent.conftest import KINDS
 from tests.models.recurrent.conftest import build as build_recurrent
 from tests.models.simulated_gpu import simulated_gpu
-
-Folder = Callable[[str], Path]
+from tests.models.tiny import Folder
 
 TEXTS = [Sentence.parse(text) for text in tiny.TEXTS]
 FEW = [Sentence.parse(text) for text in ("She sleeps there.", "Birds were singing!", "Stay.")]

@@ -23,6 +23,7 @@ from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.models import tiny
 from tests.models.recurrent.conftest import build
+from tests.models.tiny import Folder
 
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS]
 
@@ -35,7 +36,7 @@ def arpa(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
     return lambda order: folder / f"{order}gram.arpa"
 
 
-def test_slor_by_hand(arpa: Callable[[int], Path], tiny_checkpoint: Callable[[str], Path]) -> None:
+def test_slor_by_hand(arpa: Callable[[int], Path], tiny_checkpoint: Folder) -> None:
     location = tiny_checkpoint("gpt2")
     plain = load_model(f"hf:{location}", device="cpu")
     model = load_scorer(f"hf:{location}+slor:{arpa(1)}", device="cpu")
@@ -56,7 +57,7 @@ def _unigrams(path: Path) -> dict[str, float]:
     return {cell[1]: float(cell[0]) * np.log(10) for cell in cells}
 
 
-def test_mean_by_hand(tiny_checkpoint: Callable[[str], Path]) -> None:
+def test_mean_by_hand(tiny_checkpoint: Folder) -> None:
     location = tiny_checkpoint("gpt2")
     plain = load_model(f"hf:{location}@chain", device="cpu")
     model = load_scorer(f"hf:{location}@chain+mean", device="cpu")

@@ -6,8 +6,6 @@ Questions must not grow with the batches, and results must be copied when all ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,8 +21,7 @@ from contstim.models.loading import Loading
 from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.simulated_gpu import SimulatedGPU, simulated_gpu
-
-Folder = Callable[[str], Path]
+from tests.models.tiny import Folder
 
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS]
 

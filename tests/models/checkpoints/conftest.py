@@ -18,6 +18,7 @@ from contstim.models.catalog import load_scorer
 from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.classifier.test_adapter import build
+from tests.models.tiny import Folder
 
 Copy = Callable[[str], Path]
 Scores = Callable[[str], FloatArray]
@@ -27,7 +28,7 @@ SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS[:2]]
 
 @pytest.fixture(scope="session")
 def folders(
-    tiny_checkpoint: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+    tiny_checkpoint: Folder, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Path]:
     """A tiny checkpoint by its name, or `classifier`; not to be changed."""
     root = tmp_path_factory.mktemp("undamaged")

@@ -6,7 +6,6 @@ follows. How much a network reads, and what stands before the first word, is che
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.architectures import save
 from tests.models.checkpoints.conftest import SENTENCES, Copy, edit
+from tests.models.tiny import Folder
 
 hf: Any = transformers
 
@@ -42,7 +42,7 @@ def test_networks_that_read_from_left_to_right_are_loaded(
 
 @pytest.mark.parametrize("kind", sorted(tiny.BUILDERS))
 def test_the_probe_passes_sound_networks_in_half_precision(
-    tiny_checkpoint: Callable[[str], Path], kind: str
+    tiny_checkpoint: Folder, kind: str
 ) -> None:
     load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu", dtype="bfloat16"))
 

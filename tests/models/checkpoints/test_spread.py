@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +18,7 @@ from contstim.models.tensors import has_parts_elsewhere
 from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.checkpoints.conftest import edit_weights
-
-Folder = Callable[[str], Path]
+from tests.models.tiny import Folder
 
 # Short ones: each pass reads the network from the disk
 SENTENCES = [

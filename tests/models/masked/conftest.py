@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from contstim.models.checkpoints import Checkpoint, load_checkpoint
-from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
+from tests.models.tiny import Load
 
 KINDS = ("bert", "roberta", "xlm")
 """Tokens that continue a word, begin one, end one."""
 OTHERS = ("electra", "albert", "modernbert")
+Masked = Callable[..., MaskedModel]
 
 
 def of_kinds(*values: object) -> list[Any]:
@@ -24,20 +23,8 @@ def of_kinds(*values: object) -> list[Any]:
 
 
 @pytest.fixture(scope="session")
-def masked_checkpoint(tiny_checkpoint: Callable[[str], Path]) -> Callable[[str], Checkpoint]:
-    loaded: dict[str, Checkpoint] = {}
-
-    def load(kind: str) -> Checkpoint:
-        if kind not in loaded:
-            loaded[kind] = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
-        return loaded[kind]
-
-    return load
-
-
-@pytest.fixture(scope="session")
-def masked(masked_checkpoint: Callable[[str], Checkpoint]) -> Callable[..., MaskedModel]:
+def masked(load: Load) -> Masked:
     def make(kind: str, **settings: Any) -> MaskedModel:
-        return MaskedModel(masked_checkpoint(kind), **settings)
+        return MaskedModel(load(kind), **settings)
 
     return make

@@ -16,6 +16,7 @@ from contstim.models.ngram.arpa import parse_arpa
 from contstim.models.ngram.tables import NgramTables
 from contstim.words.sentence import Sentence
 
+Queries = list[tuple[NgramTables, KenlmQuery]]
 HERE = Path(__file__).parent
 # Words of the models, unknown ones, and boundaries, which are unknown words within a text
 WORDS = ("The", "the", "old", "dog", "man", "of", "saw", "house", "zyzzyva", "<s>", "</s>", "<unk>")
@@ -45,9 +46,7 @@ def pruned(path: Path, folder: Path, share: float, seed: int) -> Path:
 
 
 @pytest.fixture(scope="module")
-def queries(
-    trained: Path, tmp_path_factory: pytest.TempPathFactory
-) -> list[tuple[NgramTables, KenlmQuery]]:
+def queries(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Queries:
     """From tables and by KenLM: whole models of orders 1 to 4, and some with n-grams taken out."""
     pytest.importorskip("kenlm")
     folder = tmp_path_factory.mktemp("pruned")
@@ -61,10 +60,7 @@ def queries(
 
 @given(st.integers(0, 9), st.lists(SENTENCES, max_size=12), st.data())
 def test_every_probability_is_kenlms_bit_for_bit(
-    queries: list[tuple[NgramTables, KenlmQuery]],
-    number: int,
-    sentences: list[Sentence],
-    data: st.DataObject,
+    queries: Queries, number: int, sentences: list[Sentence], data: st.DataObject
 ) -> None:
     """Witness: the kenlm package, on whole models and on models without many of their n-grams."""
     ours, theirs = queries[number]
@@ -77,7 +73,7 @@ def test_every_probability_is_kenlms_bit_for_bit(
         )
 
 
-def test_both_ways_hold_the_same_words(queries: list[tuple[NgramTables, KenlmQuery]]) -> None:
+def test_both_ways_hold_the_same_words(queries: Queries) -> None:
     """Witness: the kenlm package."""
     for ours, theirs in queries:
         assert [ours.holds(word) for word in WORDS[:-3]] == [theirs.holds(w) for w in WORDS[:-3]]
