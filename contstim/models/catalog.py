@@ -84,13 +84,8 @@ def load_scorer(
     family = family_named(model.family)
     # A loader gets only the options of its family: n-gram models have no device
     case, end_mark = word_rule(model.rule)
-    sources = {
-        "loading": loading,
-        "family": model.family,
-        "rule": model.rule,
-        "end_mark": end_mark,
-        "context": model.context,
-    }
+    sources = {"loading": loading, "end_mark": end_mark}
+    sources |= {"family": model.family, "rule": model.rule, "context": model.context}
     arguments = {
         option: sources[option] if option in sources else getattr(loading, option)
         for option in family.options

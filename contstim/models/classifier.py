@@ -79,13 +79,8 @@ class ClassifierModel(Scorer):
     def convention(self) -> Convention:
         """Convention with the rule `signed-confidence` and its own unit."""
         digest = short_hash(f"{self.checkpoint.fingerprint} {self._acceptable}")
-        return Convention(
-            rule=CLASSIFIER_RULES[0],
-            context="",
-            end_scored=True,
-            fingerprint=f"classifier-{digest}",
-            unit=UNIT,
-        )
+        rule, fingerprint = CLASSIFIER_RULES[0], f"classifier-{digest}"
+        return Convention(rule, context="", end_scored=True, fingerprint=fingerprint, unit=UNIT)
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Return signed confidences, (n_sentences,); see `Scorer.scores`."""

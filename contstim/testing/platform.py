@@ -115,12 +115,9 @@ class PlantedAnswers:
     ) -> tuple[int, int]:
         """Answer a trial; return the button, from 1 on the left, and the reaction time in ms."""
         rating, rt_ms = self.rate(trial_id), self._rng.randint(500, 9_000)
-        group = self._trials[trial_id].group
-        self.responses.append(
-            Response(
-                participant, group, trial_id, rating, int(left_sentence), position, float(rt_ms)
-            )
-        )
+        trial = participant, self._trials[trial_id].group, trial_id
+        answer = Response(*trial, rating, int(left_sentence), position, float(rt_ms))
+        self.responses.append(answer)
         # Buttons are numbered from the left, 1 to 6, and ratings from sentence_1 to sentence_2
         return (rating if left_sentence == "1" else Scale.CONFIDENCE.mirrored(rating)), rt_ms
 

@@ -205,12 +205,8 @@ class Vocabulary:
             InputError: if the file cannot be written.
         """
         parts = (self.initial, self.inner, sorted(self.repeatable))
-        lines = [
-            line
-            for heading, words in zip(_HEADINGS, parts, strict=True)
-            for line in (heading, *words)
-        ]
-        write_text(path, "".join(f"{line}\n" for line in lines))
+        lists = [(heading, *words) for heading, words in zip(_HEADINGS, parts, strict=True)]
+        write_text(path, "".join(f"{line}\n" for words in lists for line in words))
 
 
 def count_words(sentences: Iterable[Sentence]) -> tuple[Counter[str], Counter[str]]:

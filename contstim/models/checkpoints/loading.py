@@ -26,15 +26,11 @@ Kind: TypeAlias = Literal["causal", "masked", "classifier"]
 """Task of a network."""
 
 _LIMITS = (
-    "max_position_embeddings",
-    "n_positions",
-    "max_seq_len",  # MPT
-    "max_seq_length",
-    "max_sequence_length",
-    "seq_length",  # ChatGLM
-    "n_ctx",
+    *("max_position_embeddings", "n_positions", "max_seq_len", "max_seq_length"),
+    *("max_sequence_length", "seq_length", "n_ctx"),
 )
-"""Names of the window in configurations, the most reliable first: `n_ctx` may be stale."""
+"""Names of the window in configurations, the most reliable first: `n_ctx` may be stale. MPT has
+`max_seq_len`, ChatGLM `seq_length`."""
 
 
 @dataclass(frozen=True, eq=False)

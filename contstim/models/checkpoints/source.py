@@ -353,10 +353,9 @@ def first_line(error: BaseException) -> str:
     if " " not in text:  # for example the missing key of a KeyError
         text = f"{type(error).__name__}: {text}"
     printable = text.encode("utf-8", "backslashreplace").decode()
-    shortened_text = (
-        f"{printable[:_MAX_MESSAGE_LENGTH]}…" if len(printable) > _MAX_MESSAGE_LENGTH else printable
-    )
-    return shortened_text.rstrip(": .") + "."
+    if len(printable) > _MAX_MESSAGE_LENGTH:
+        printable = f"{printable[:_MAX_MESSAGE_LENGTH]}…"
+    return printable.rstrip(": .") + "."
 
 
 def gguf_file(location: str) -> Path | None:

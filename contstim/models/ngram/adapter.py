@@ -81,12 +81,8 @@ class NgramModel(LanguageModel):
     @property
     def convention(self) -> Convention:
         """The rule: the sum of log-probabilities from `<s>` to `</s>`."""
-        plain = Convention(
-            rule="log-likelihood",
-            context="<s>",
-            end_scored=True,
-            fingerprint=f"kenlm-{self._digest[:24]}",
-        )
+        fingerprint = f"kenlm-{self._digest[:24]}"
+        plain = Convention("log-likelihood", "<s>", end_scored=True, fingerprint=fingerprint)
         return self._end_marks.convention(plain)
 
     def for_another_search(self) -> Self:
@@ -113,13 +109,9 @@ class NgramModel(LanguageModel):
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`: one term for each word and for `</s>`."""
-        marks, log10_probs = self._end_marks, self._query.log10_probs
-        return [
-            marks.terms(
-                sentence, (value * _NATS for value in log10_probs(marks.with_mark(sentence)))
-            )
-            for sentence in sentences
-        ]
+        marked = map(self._end_marks.with_mark, sentences)
+        rows = ([value * _NATS for value in self._query.log10_probs(s)] for s in marked)
+        return [*map(self._end_marks.terms, sentences, rows)]
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.completed_word_log_probs`: each term is a whole word already."""

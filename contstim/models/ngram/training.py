@@ -159,14 +159,8 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
 def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
     """Count the n-grams of orders 1 to `order` in a text, (n_tokens,)."""
     unigrams = np.arange(n_words)
-    counts = [
-        _Counts(
-            keys=unigrams,
-            suffixes=np.zeros(n_words, np.int64),
-            raw=np.bincount(tokens, minlength=n_words),
-            begins=unigrams == BEGIN,
-        )
-    ]
+    raw = np.bincount(tokens, minlength=n_words)
+    counts = [_Counts(unigrams, np.zeros(n_words, np.int64), raw, unigrams == BEGIN)]
     inside = tokens != BEGIN
     # For each token: whether an n-gram within one sentence ends there, and the row of that n-gram;
     # both are updated from one order to the next

@@ -92,12 +92,8 @@ class RecurrentModel(LanguageModel):
         digest = fingerprint_of_network(
             self._network, str(self._network.shape), "\n".join(self._words.words)
         )
-        plain = Convention(
-            rule=self.rule,
-            context="<s>",
-            end_scored=self.end_scored,
-            fingerprint=f"{self._network.shape.kind}-{digest}",
-        )
+        fingerprint = f"{self._network.shape.kind}-{digest}"
+        plain = Convention(self.rule, "<s>", self.end_scored, fingerprint)
         return self._end_marks.convention(plain)
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
