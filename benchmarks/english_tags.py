@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from inputs import OPENSTAX, ROOT
 
-from contstim.english.frames import verb_uses
+from contstim.english.words import verb_uses
 from contstim.files.tables import columns_of, write_table
 from contstim.words.tags import END, START, TaggedWord, TagPair
 

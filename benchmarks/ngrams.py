@@ -24,7 +24,7 @@ from inputs import DATA, OPENSTAX, STUDY
 from contstim.english import generate
 from contstim.errors import ModelError
 from contstim.models.ngram.adapter import NgramModel
-from contstim.models.ngram.arpa import read_arpa
+from contstim.models.ngram.arpa import parse_arpa
 from contstim.models.ngram.tables import NgramTables
 from contstim.models.ngram.training import train_ngram
 from contstim.optimization.search.synthesize import synthesize_triplet
@@ -68,7 +68,7 @@ def agree(model: NgramModel, order: int) -> None:
 def score(model: NgramModel, n: int) -> None:
     """Loading a file and scoring sentences: our tables against KenLM, a call a sentence."""
     try:
-        from contstim.models.ngram.kenlm import KenlmQuery
+        from contstim.models.ngram.adapter import KenlmQuery
 
         KenlmQuery(model.path)
     except ModelError:
@@ -77,7 +77,7 @@ def score(model: NgramModel, n: int) -> None:
     text = read_sentences(HELD_OUT) if HELD_OUT.is_file() else generate(2_000, seed=1)
     sentences = list(islice(cycle(text), n))
     ways: dict[str, Callable[[], NgramTables | KenlmQuery]] = {
-        "tables": lambda: read_arpa(model.path),
+        "tables": lambda: parse_arpa(model.path.read_bytes(), model.path),
         "kenlm": lambda: KenlmQuery(model.path),
     }
     load, seconds, totals = {}, {}, {}
@@ -101,7 +101,7 @@ def score(model: NgramModel, n: int) -> None:
 
 def equality(folder: Path, *, quick: bool) -> None:
     """Tables against KenLM, bit for bit: other sentences, with unknown words, and long ones."""
-    from contstim.models.ngram.kenlm import KenlmQuery
+    from contstim.models.ngram.adapter import KenlmQuery
 
     n = 2_000 if quick else 20_000
     text = generate(n, seed=0)
@@ -119,7 +119,7 @@ def equality(folder: Path, *, quick: bool) -> None:
     for order in range(1, 4 if quick else 7):
         path = folder / f"equality-{order}.arpa"
         train_ngram(text, order, path)
-        tables, kenlm = read_arpa(path), KenlmQuery(path)
+        tables, kenlm = parse_arpa(path.read_bytes(), path), KenlmQuery(path)
         for end in (True, False):
             ours, theirs = (query.totals(sentences, end=end) for query in (tables, kenlm))
             if not np.array_equal(ours, theirs):

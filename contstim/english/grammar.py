@@ -21,7 +21,7 @@ import gc
 import itertools
 from dataclasses import dataclass, replace
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from contstim.english.lexicon import OR, Entry, Lexicon, Symbol, lexicon
 
@@ -65,21 +65,14 @@ class GrammarRule:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
-    """The right side of a rule, prepared for expansion.
+_Expansion: TypeAlias = tuple[float, tuple[Pattern, ...], tuple[Pattern, ...]]
+"""A rule prepared for expansion: its weight, and its children in two orders.
 
-    Attributes:
-        weight: weight of the rule.
-        binding: children in the order in which they bind variables. Words precede phrases, and
-            heads precede other words. Combinations that no word has are thus excluded early.
-        children: children in sentence order, without features that no rule for their category
-            uses. Such features would only multiply equivalent symbols.
-    """
-
-    weight: float
-    binding: tuple[Pattern, ...]
-    children: tuple[Pattern, ...]
+First, the children in the order in which they bind variables. Words precede phrases, and heads
+precede other words. Combinations that no word has are thus excluded early. Then the children in
+sentence order, without features that no rule for their category uses. Such features would only
+multiply equivalent symbols.
+"""
 
 
 def rules_text() -> str:
@@ -174,12 +167,12 @@ class Grammar:
         for pattern, _ in groups:
             self._declared.setdefault(pattern.category, set()).update(dict(pattern.features))
         # Consecutive rules with the same left side: it is unified once for all of them
-        self._rules: dict[str, list[tuple[Pattern, list[Expansion]]]] = {}
+        self._rules: dict[str, list[tuple[Pattern, list[_Expansion]]]] = {}
         for pattern, alternatives in groups:
             expansions = [self._expansion(rule) for rule in alternatives]
             self._rules.setdefault(pattern.category, []).append((pattern, expansions))
 
-    def _expansion(self, rule: GrammarRule) -> Expansion:
+    def _expansion(self, rule: GrammarRule) -> _Expansion:
         words = [child for child in rule.right if child.category not in self._declared]
         phrases = [child for child in rule.right if child.category in self._declared]
         children = list(rule.right)
@@ -189,7 +182,7 @@ class Grammar:
                 used = tuple(f for f in child.features if f[0] in declared)
                 children[index] = replace(child, features=used)
         words.sort(key=lambda word: not word.is_head)
-        return Expansion(rule.weight, (*words, *phrases), tuple(children))
+        return rule.weight, (*words, *phrases), tuple(children)
 
     @property
     def categories(self) -> set[str]:
@@ -221,31 +214,35 @@ class Grammar:
                 continue
             # Variables of the left side that the symbol does not specify remain unbound
             absent = pattern.variables - binding.keys()
-            for rule in alternatives:
+            for rule_weight, order, right in alternatives:
                 # The bindings of a rule share its weight in proportion to the mass of their heads
-                masses = dict(self._expand_rule(rule, binding, absent))
+                masses = dict(self._expand_rule(order, right, binding, absent))
                 total = sum(masses.values())
-                mass += rule.weight * total
+                mass += rule_weight * total
                 for children, share in masses.items():
                     # Two rules or bindings may have the same children; their shares add up
-                    weights[children] = weights.get(children, 0.0) + rule.weight * share / total
+                    weights[children] = weights.get(children, 0.0) + rule_weight * share / total
         norm = sum(weights.values())
         if norm:
             self.phrases[symbol] = {children: weight / norm for children, weight in weights.items()}
         return mass
 
     def _expand_rule(
-        self, rule: Expansion, binding: Binding, absent: frozenset[str]
+        self,
+        order: tuple[Pattern, ...],
+        right: tuple[Pattern, ...],
+        binding: Binding,
+        absent: frozenset[str],
     ) -> Iterator[tuple[tuple[Symbol, ...], float]]:
         """Yield the children of a rule for each extension of a binding, with their heads' mass."""
         bindings = [binding]
-        for pattern in rule.binding:
+        for pattern in order:
             bindings = self._widen(bindings, pattern, absent)
             if not bindings:
                 return
         for bound in bindings:
             children, mass = [], 1.0
-            for pattern in rule.children:
+            for pattern in right:
                 child = pattern.symbol(bound)
                 child_mass = self.expand(child)
                 if not child_mass:

@@ -65,10 +65,6 @@ class Symbol(NamedTuple):
         """Create a symbol with these features, in any order."""
         return cls(category, tuple(sorted(features.items())))
 
-    def get(self, name: str) -> str | None:
-        """Return the value of a feature, or None if the symbol does not specify it."""
-        return dict(self.features).get(name)
-
     def __str__(self) -> str:
         inside = ",".join(f"{name}={value}" for name, value in self.features)
         return f"{self.category}[{inside}]" if inside else self.category

@@ -27,7 +27,7 @@ from contstim.english.grammar import (
     rules,
 )
 from contstim.english.lexicon import Entry, Symbol, lexicon
-from contstim.english.paradigm import shipped_paradigms
+from contstim.english.paradigm import Item, Paradigm, Version, shipped_paradigms
 from contstim.english.sampling import CONTENT, PATIENCE, Derivation, Sampler, is_sensible
 from contstim.errors import InputError
 from contstim.files.files import write_text
@@ -37,7 +37,6 @@ from contstim.wording import find_duplicates
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from contstim.english.paradigm import Item, Paradigm, Version
     from contstim.words.sentence import Sentence
 
 __all__ = ["Generator", "LabelledPair", "generate_pairs", "refuse_other_pairs", "write_pairs"]
@@ -142,9 +141,8 @@ class Generator:
                     misses = 0
                 if misses > PATIENCE:
                     raise InputError(
-                        f"Paradigm {paradigm.uid} has only {len(pairs):,} distinct pairs, "
-                        f"but {n:,} were requested. Request fewer, or restrict the paradigm "
-                        "less."
+                        f"Paradigm {paradigm.uid} has only {len(pairs):,} distinct pairs, but "
+                        f"{n:,} were requested. Request fewer, or restrict the paradigm less."
                     )
         return list(pairs.values())
 

@@ -61,12 +61,6 @@ class Derivation:
         """Category of the node, such as "NP"."""
         return self.symbol.category
 
-    def nodes(self) -> Iterator[Derivation]:
-        """Yield this node and all nodes below it, depth first, from left to right."""
-        yield self
-        for child in self.children:
-            yield from child.nodes()
-
     def entries(self) -> Iterator[Entry]:
         """Yield the lexicon entries of the sentence, from left to right."""
         if self.entry is not None:

@@ -1,12 +1,28 @@
-"""Rules for English words; the word lists are in `words.toml` and `blocked.txt`."""
+"""English words: articles, rules, tags, and complements of verbs.
+
+The word lists are in `words.toml` and `blocked.txt`. The tags were counted in textbooks by
+`benchmarks/english_tags.py`. Complements are inferred from the surrounding parts of speech:
+
+The boy walked to the old school.       walked: to
+He told me that she had slept well.     told: clause; slept: nothing
+The book my wife wrote was sold.        wrote: something; sold: passive
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import cache, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contstim.files.documents import read_toml
+from contstim.files.tables import read_table
+from contstim.words.tags import TagTable, read_tags
 from contstim.words.word_rules import WordRules, read_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 BLOCKED = Path(__file__).with_name("blocked.txt")
 """Profanity, slurs and explicit words; compiled for this package, under its licence."""
@@ -21,6 +37,33 @@ _CONSONANT_SOUND = re.compile(
 # Words read letter by letter or as numbers
 _SPELLED = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Za-z](?![\w'’])|\d")
 _ELEVEN = re.compile(r"1[18](?!\d)")
+
+# A letter for each C5 tag, by the start of the tag. Nouns are N, S (person) or T (time), with a
+# full stop after plurals. Pronouns are O (person), P, or I as a subject. Adverbs have no letter.
+_LETTERS = dict(
+    pair.split(":")
+    for pair in (
+        "PNQ:w DTQ:w CJT:w AVQ:q NN1:N NN:N. NP:S PN:P AT:D DPS:D DT0:D AJ:A CRD:C ORD:C VVD:v "
+        "VVZ:v VVI:i VVB:i VVG:g VVN:n VB:b VH:h VM:m VD:m TO:2 AV0: AVP: XX:"
+    ).split()
+)
+_PERSONS = ("me", "us", "him", "her", "them", "you", "one", "body", "self", "selves")
+_SUBJECTS = ("i", "he", "she", "we", "they")
+# A noun phrase: determiners, adjectives and nouns, a pronoun, or a determiner alone
+_PHRASE = r"(?:[DCA]*[NST]++\.?|[OP]|[DC](?![DCANST]))"
+# Tags after a verb -> the verb's complement; the first match counts
+_AFTER = {
+    r"[DCA]*T+(?![NS])": "nothing",
+    rf"I|{_PHRASE}[bhmv]|w|q": "clause",
+    rf"{_PHRASE}[2i]": "object-infinitive",
+    rf"{_PHRASE}(?:[DA]*[NS]++\.?|[OP])(?![bhmvin])": "two",
+    rf"{_PHRASE}t": "something-to",
+    r"[DCA]*[NST]*S(?![NS])|O": "somebody",
+    _PHRASE: "something",
+} | {"t": "to", "2": "infinitive", "A": "adjective", "g": "ing", "": "nothing"}
+# The tags before a verb in a relative clause whose object is the noun before that clause:
+# "the book (that) my wife wrote" and "the book that Ann wrote"
+_OBJECT_BEFORE = r"[NS]\.?(?:w[DCA]*[NST]++\.?|D[CA]*[NST]++\.?|w?[OPI])[bhm2]*$"
 
 
 def indefinite_article(next_word: str) -> str:
@@ -60,3 +103,71 @@ def english_rules(
         zipf=zipf,
         **{name: frozenset(words.split()) for name, words in lists.items()},
     )
+
+
+@cache
+def english_tags() -> TagTable:
+    """Return tags of some 46,000 English words, in the British National Corpus's C5 tagset.
+
+    Sources: OpenStax's textbooks (CC BY 4.0), LemmInflect's list of words (MIT) and WordNet 3.1
+    (licence in wordnet.txt).
+    """
+    folder = Path(__file__).parent
+    table = read_tags(folder / "tags.csv", folder / "tag_pairs.csv")
+    names = dict(zip(*read_table(folder / "tag_names.csv").values(), strict=True))
+    return replace(table, name="the embedded table of English tags", names=names)
+
+
+def tag_table(path: Path | str | None) -> TagTable:
+    """Return the table of tags in a file, or the table of English words without a file.
+
+    A file is read again only after it has changed.
+
+    Raises:
+        InputError: if the file cannot be read.
+    """
+    if path is None:
+        return english_tags()
+    return _read_tags(str(path), Path(path).stat().st_mtime_ns if Path(path).exists() else 0)
+
+
+@lru_cache(maxsize=2)
+def _read_tags(path: str, _changed: int) -> TagTable:
+    return read_tags(path)
+
+
+def verb_uses(
+    words: Sequence[str], tags: Sequence[str], kind: Callable[[str, str], str]
+) -> dict[int, str]:
+    """Infer the complement of each verb of a sentence, by the verb's index (from 0).
+
+    A complement is something, somebody, two (objects), something-to (somebody), to (somewhere),
+    clause, infinitive, object-infinitive, ing, adjective, passive or nothing.
+
+    Args:
+        words: words of the sentence.
+        tags: C5 tags of the words.
+        kind: function that returns the main kind of a word with a tag.
+    """
+    letters = [_letter(w.lower(), tag, kind(w, tag)) for w, tag in zip(words, tags, strict=True)]
+    uses = {}
+    for index in (i for i, tag in enumerate(tags) if tag.startswith("VV")):
+        tags_before, tags_after = "".join(letters[:index]), "".join(letters[index + 1 :])
+        use = next(use for pattern, use in _AFTER.items() if re.match(pattern, tags_after))
+        if letters[index] == "n" and not tags_before.endswith("h"):
+            if tags_before.endswith("b") or not re.match(_PHRASE, tags_after):
+                use = "object-infinitive" if use == "infinitive" else "passive"
+        elif use == "nothing" and re.search(_OBJECT_BEFORE, tags_before):
+            use = "something"
+        uses[index] = use
+    return uses
+
+
+def _letter(word: str, tag: str, kind: str) -> str:
+    first = tag.partition("+")[0] or "NN1"  # as most words that are not listed
+    letter = next((let for start, let in _LETTERS.items() if first.startswith(start)), "-")
+    if letter[:1] in ("N", "S") and kind.startswith(("time", "person")):
+        return ("S" if kind == "person" else "T") + letter[1:]
+    if letter == "P":
+        return "I" if word in _SUBJECTS else "O" if word.endswith(_PERSONS) else "P"
+    return "t" if first == "PRP" and word == "to" else letter

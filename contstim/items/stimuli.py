@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from contstim.files.tables import Reader
-    from contstim.words.text_notes import TextNotes
+    from contstim.words.corpus import TextNotes
 
 
 class Condition(StrEnum):

@@ -34,8 +34,7 @@ loading         options for loading models
 scoring         scores of many sentences, cached and resumable; scores of words and tokens
 remote          models loaded by workers; `contstim.jobs` has the workers
 transforms      models in another letter case; scores per token or per word
-end_marks       end marks that are words of a word-level model
-vocabularies    words of a training text, and words that several models know
+vocabularies    words of a training text, its end marks, and words that several models know
 
 ngram/          n-gram models
 recurrent/      RNN, LSTM and BiLSTM over words

@@ -422,9 +422,8 @@ class LanguageModel(Scorer):
             ModelError: if the model does not read from left to right, or has no word boundaries.
         """
         raise ModelError(
-            f"{self.name} with rule {self.convention.rule} has no word boundaries to "
-            "correct; only causal transformers with the rule log-likelihood do. Remove the "
-            "correction."
+            f"{self.name} with rule {self.convention.rule} has no word boundaries to correct; only "
+            "causal transformers with the rule log-likelihood do. Remove the correction."
         )
 
     def token_counts(self, sentences: Sequence[Sentence]) -> IntArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,7 +21,6 @@ from contstim.models.costs import count, timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from contstim.files.arrays import BoolArray, IntArray
 
@@ -82,12 +81,7 @@ class Budget:
 
 
 def forward_in_batches(
-    rows: Sequence[Row],
-    run: Run,
-    *,
-    pad: int,
-    budget: Budget,
-    width: int = 1,
+    rows: Sequence[Row], run: Run, *, pad: int, budget: Budget, width: int = 1
 ) -> None:
     """Pass rows of token ids to `run` in batches of similar length, the longest first.
 
@@ -133,9 +127,7 @@ def forward_in_batches(
             if len(chosen) == 1:
                 raise ModelError(does_not_fit(longest, device)) from error
             fits = False
-        if (
-            not fits
-        ):  # outside the handler, where the error still holds the tensors of the failed pass
+        if not fits:  # outside the handler, whose error holds the tensors of the failed pass
             budget.lower(len(chosen), longest, width=width)
             continue
         count(len(chosen), int(lengths[chosen].sum()))

@@ -170,10 +170,8 @@ class Normaliser:
                     part = logits.index_select(0, self._on_device(used, logits))
                 if kind != NO_CLASS:
                     # `part[:, members]` would take four times as long
-                    part, token = (
-                        part.index_select(1, self._members[kind]),
-                        self._index_in_class[token],
-                    )
+                    part = part.index_select(1, self._members[kind])
+                    token = self._index_in_class[token]
                 log_probs = log_softmax32(part)
                 values = log_probs[self._on_device(index, logits), self._on_device(token, logits)]
                 result[self._on_device(queries, logits)] = values.double()

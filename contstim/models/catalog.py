@@ -17,10 +17,12 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ModelError
-from contstim.models.base import require_language_model
+from contstim.models.base import LanguageModel, Scorer, require_language_model
 from contstim.models.families import family_named
-from contstim.models.loading import DEFAULT_LOADING
+from contstim.models.loading import DEFAULT_LOADING, Loading
 from contstim.models.specifications import (
+    Models,
+    Specification,
     cached_file,
     hub_commit,
     parse_model,
@@ -33,10 +35,6 @@ from contstim.models.vocabularies import counts_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from contstim.models.base import LanguageModel, Scorer
-    from contstim.models.loading import Loading
-    from contstim.models.specifications import Models, Specification
 
 
 def check_model(model: Specification, loading: Loading = DEFAULT_LOADING) -> None:
@@ -86,13 +84,8 @@ def load_scorer(
     family = family_named(model.family)
     # A loader gets only the options of its family: n-gram models have no device
     case, end_mark = word_rule(model.rule)
-    sources = {
-        "loading": loading,
-        "family": model.family,
-        "rule": model.rule,
-        "end_mark": end_mark,
-        "context": model.context,
-    }
+    sources = {"loading": loading, "end_mark": end_mark}
+    sources |= {"family": model.family, "rule": model.rule, "context": model.context}
     arguments = {
         option: sources[option] if option in sources else getattr(loading, option)
         for option in family.options

@@ -13,7 +13,7 @@ from torch import Tensor
 from contstim.errors import ModelError
 from contstim.models.base import Convention, Scorer, short_hash, weights_of
 from contstim.models.batching import Budget, forward_in_batches
-from contstim.models.checkpoints import load_checkpoint
+from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.families import CLASSIFIER_RULES
 from contstim.models.training_text import training_text_beside
 from contstim.models.words import (
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
     from contstim.models.batching import Write
-    from contstim.models.checkpoints import Checkpoint
     from contstim.models.loading import Loading
     from contstim.words.sentence import Sentence
 
@@ -80,13 +79,8 @@ class ClassifierModel(Scorer):
     def convention(self) -> Convention:
         """Convention with the rule `signed-confidence` and its own unit."""
         digest = short_hash(f"{self.checkpoint.fingerprint} {self._acceptable}")
-        return Convention(
-            rule=CLASSIFIER_RULES[0],
-            context="",
-            end_scored=True,
-            fingerprint=f"classifier-{digest}",
-            unit=UNIT,
-        )
+        rule, fingerprint = CLASSIFIER_RULES[0], f"classifier-{digest}"
+        return Convention(rule, context="", end_scored=True, fingerprint=fingerprint, unit=UNIT)
 
     def scores(self, sentences: Sequence[Sentence]) -> FloatArray:
         """Return signed confidences, (n_sentences,); see `Scorer.scores`."""

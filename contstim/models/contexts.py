@@ -76,18 +76,16 @@ def context_of(tokenizer: Any, config: Any, text: str | None, location: str) -> 
     if (sign := special_sign(ordinary_text)) is not None:
         names = ", ".join(candidate_contexts(tokenizer, config)[:-1])
         raise ModelError(
-            f"context must name special tokens of {location}, got {sign!r} in {text!r}, "
-            "which its tokenizer reads as ordinary characters. Its special tokens are "
-            f"{names or 'none'}."
+            f"context must name special tokens of {location}, got {sign!r} in {text!r}, which its "
+            f"tokenizer reads as ordinary characters. Its special tokens are {names or 'none'}."
         )
     ids = tuple(tokenizer(text.removesuffix(" "), add_special_tokens=False)["input_ids"])
     for token in ids:
         if not _is_readable(token, tokenizer, config):
             sign = tokenizer.convert_ids_to_tokens(token)
             raise ModelError(
-                f"context must have tokens that the network of {location} reads, got "
-                f"{sign!r} in {text!r}, which is number {token:,} of {config.vocab_size:,}. "
-                "Use another text."
+                f"context must have tokens that the network of {location} reads, got {sign!r} in "
+                f"{text!r}, which is number {token:,} of {config.vocab_size:,}. Use another text."
             )
     if tokenizer.unk_token_id in ids and str(tokenizer.unk_token) not in text:
         raise ModelError(

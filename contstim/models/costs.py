@@ -36,6 +36,9 @@ class Cost:
 class Tally:
     """Running total of costs.
 
+    Args:
+        report: function called after each batch, for example for a progress bar.
+
     Attributes:
         total: total cost of networks.
         seconds: computing time, from inputs to log-probabilities, or from the first request to a
@@ -43,7 +46,8 @@ class Tally:
         others_seconds: time in which other searches of this process ran; see `merging`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, report: Callable[[], None] | None = None) -> None:
+        self._report = report
         self.total = Cost()
         self.seconds = 0.0
         self.others_seconds = 0.0
@@ -51,23 +55,8 @@ class Tally:
     def add(self, cost: Cost) -> None:
         """Add a cost to the total."""
         self.total += cost
-
-
-class ReportingTally(Tally):
-    """Tally that reports each batch, for example to a progress bar.
-
-    Args:
-        report: function called after each batch.
-    """
-
-    def __init__(self, report: Callable[[], None]) -> None:
-        super().__init__()
-        self._report = report
-
-    def add(self, cost: Cost) -> None:
-        """See `Tally.add`."""
-        super().add(cost)
-        self._report()
+        if self._report is not None:
+            self._report()
 
 
 # A context variable, so that each thread has separate tallies

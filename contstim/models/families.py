@@ -100,7 +100,7 @@ FAMILIES: dict[str, Family] = {
             Family(
                 name=kind,
                 summary=f"{noun} from a folder that contstim trained",
-                loader="contstim.models.recurrent.folder:load_recurrent",
+                loader="contstim.models.recurrent.adapter:load_recurrent",
                 rules=(rule, *WORD_RULES),
                 options=("family", "device", "end_mark"),
             )

@@ -15,7 +15,7 @@ property that holds a lock, also runs `alone`.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import perf_counter
@@ -27,7 +27,6 @@ from contstim.models.costs import waited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     import torch
     from torch import Tensor

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from contstim.models.base import LanguageModel, Scorer
+from contstim.models.base import Convention, LanguageModel, Scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from contstim.models.base import Convention
     from contstim.models.specifications import Specification
     from contstim.words.vocabulary import Vocabulary
 

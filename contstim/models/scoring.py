@@ -16,8 +16,15 @@ from contstim.errors import InputError, ScoreError
 from contstim.files.documents import read_json_object
 from contstim.files.records import record_path
 from contstim.items.scores import ScoreTable
-from contstim.models.base import Convention, record_entry, require_language_model
-from contstim.models.remote import CHUNK, ModelCall, RemoteModel
+from contstim.models.base import (
+    Continuation,
+    Convention,
+    Scorer,
+    TokenScore,
+    record_entry,
+    require_language_model,
+)
+from contstim.models.remote import CHUNK, Answer, ModelCall, RemoteModel
 from contstim.models.training_text import Contamination, contamination
 from contstim.models.transforms import UnknownWords, unknown_words
 from contstim.words.sentence import Sentence
@@ -27,8 +34,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from contstim.files.arrays import FloatArray, IntArray
-    from contstim.models.base import Continuation, Scorer, TokenScore
-    from contstim.models.remote import Answer
     from contstim.store import Store
 
     Progress: TypeAlias = Callable[[Scorer, int], None]

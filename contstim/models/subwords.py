@@ -138,20 +138,14 @@ class SubwordModel(LanguageModel):
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`."""
+        terms = []
         encodings = self._encode(sentences)
-        return [
-            [
-                TokenScore(word, token, float(part))
-                for word, token, part in zip(
-                    encoding.word_of,
-                    self._tokenizer.convert_ids_to_tokens(list(encoding.ids)),
-                    parts,
-                    strict=False,  # zeros may follow
-                )
-                if self._is_scored(word)
-            ]
-            for encoding, parts in zip(encodings, self._parts(encodings), strict=True)
-        ]
+        for encoding, parts in zip(encodings, self._parts(encodings), strict=True):
+            tokens = self._tokenizer.convert_ids_to_tokens(list(encoding.ids))
+            # Zeros may follow the parts of the tokens
+            rows = zip(encoding.word_of, tokens, map(float, parts), strict=False)
+            terms.append([TokenScore(*row) for row in rows if self._is_scored(row[0])])
+        return terms
 
     def n_parameters(self) -> int | None:
         """See `Scorer.n_parameters`."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contstim.errors import InputError, ModelError
-from contstim.files.arrays import read_npy
+from contstim.files.arrays import BoolArray, read_npy
 from contstim.files.documents import read_json_object
 from contstim.files.files import writing
 from contstim.files.records import record_path
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from contstim.files.arrays import BoolArray
     from contstim.reporter import Reporter
     from contstim.words.sentence import Sentence
 
@@ -199,10 +198,9 @@ def contamination_warnings(
         if result is not None and result.hashes:
             groups.setdefault(result.hashes, []).append(result)
     return [
-        f"{len(hashes):,} of {group[0].sentences:,} {noun} ({100 * group[0].share:.1f} "
-        "%) occur in the training text of "
-        f"{', '.join(result.model for result in group)}: their scores may reflect "
-        "memorisation. Exclude these sentences ('contstim sentences --exclude TEXT')."
+        f"{len(hashes):,} of {group[0].sentences:,} {noun} ({100 * group[0].share:.1f} %) occur in "
+        f"the training text of {', '.join(result.model for result in group)}: their scores may "
+        "reflect memorisation. Exclude these sentences ('contstim sentences --exclude TEXT')."
         for hashes, group in groups.items()
     ]
 

@@ -3,7 +3,7 @@
 Most public n-gram models are trained on lower-case text. Such a model does not know `The`, so the
 first word of each sentence gets the score of an unknown word. `kenlm:FILE@lower` converts all words
 to lower case, `@upper` to capitals; recurrent models have the same rules. `@no-end-mark`, alone or
-after one of these, ignores end marks that are words of the model; see `end_marks`.
+after one of these, ignores end marks that are words of the model; see `vocabularies`.
 
 Scores of a language model, transformed to be comparable between sentences:
 
@@ -35,7 +35,7 @@ from contstim.models.base import (
     short_hash,
 )
 from contstim.models.caching import WORDS, SizedCache, as_tuple
-from contstim.models.end_marks import NO_END_MARK, end_mark_note, reads_end_mark
+from contstim.models.vocabularies import NO_END_MARK, end_mark_note, reads_end_mark
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary, WordTuple
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.errors import InputError
 from contstim.evaluation.folder import page_table
 from contstim.experiments.analysis import SMALLEST_EFFECT

@@ -13,8 +13,7 @@ from contstim.items.stimuli import read_stimuli
 from contstim.models.loading import Loading
 from contstim.optimization.search.settings import SearchSettings
 from contstim.options import Aside, Contexts, Help, Models, Reads, Writes
-from contstim.words.corpus import read_sentences
-from contstim.words.text_notes import TextNotes
+from contstim.words.corpus import TextNotes, read_sentences
 from contstim.words.vocabulary import REPEATABLE_ENGLISH, Vocabulary, read_repeatable
 from contstim.words.word_rules import WordRules, read_words
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.errors import InputError
 from contstim.evaluation.scores import readable_by
 from contstim.items.minimal_pair_scores import MinimalPairScores, SentencePair

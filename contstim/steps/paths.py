@@ -135,7 +135,7 @@ _READERS = {
     "scores": "contstim.items.scores:ScoreTable.from_file",
     "sentences": "contstim.items.stimuli:read_stimuli",
     "stimuli": "contstim.items.stimuli:read_stimulus_table",
-    "tags": "contstim.english.tags:tag_table",
+    "tags": "contstim.english.words:tag_table",
     "token counts": "contstim.items.scores:read_token_counts",
     "trials": "contstim.items.stimuli:read_trials",
     "triplets": "contstim.items.stimuli:read_triplets",

@@ -9,7 +9,7 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.errors import InputError
 from contstim.experiments.analysis.reliability import reliabilities_of
 from contstim.experiments.responses.admission import admit

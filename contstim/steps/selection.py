@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.errors import InputError
 from contstim.files.tables import columns_of, join_names, write_table
 from contstim.items.matching import figures_of

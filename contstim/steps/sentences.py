@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from contstim.english.tags import english_tags
+from contstim.english.words import english_tags
 from contstim.errors import InputError
 from contstim.experiments.design.sentence_needs import sentences_needed
 from contstim.files.files import write_text

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.errors import ContstimError
 from contstim.evaluation.overview import ContextGain
 from contstim.experiments.analysis.families import (

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from contstim.errors import ContstimError
 from contstim.evaluation.overview import N_SENTENCES, context_gain
 from contstim.items.stimuli import read_stimuli
-from contstim.models.costs import ReportingTally, counting
+from contstim.models.costs import Tally, counting
 from contstim.optimization.jobs.floors import floors_of
 from contstim.optimization.jobs.queues import Searches, pairs_sharing_models, search_key
 from contstim.optimization.jobs.tasks import InspectionTask, SearchContext, shared_words
@@ -255,7 +255,7 @@ class _Searcher:
             if len(natural) < 2 or words.missing_words(natural):
                 continue
             task = searches.task(pair, natural)
-            tally, began = ReportingTally(partial(_end_after, until)), perf_counter()
+            tally, began = Tally(partial(_end_after, until)), perf_counter()
             try:
                 with counting(tally):
                     outcome = task.perform(self._context)

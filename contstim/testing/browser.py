@@ -107,9 +107,8 @@ def _visit(
 
     try:
         page = context.new_page()
-        ratings = json.dumps(
-            json.dumps(people.ratings(number))
-        )  # an object literal would lose a key __proto__
+        # An object literal would lose a key __proto__
+        ratings = json.dumps(json.dumps(people.ratings(number)))
         page.add_init_script(f"window.contstimSimulation = JSON.parse({ratings})")
         page.route("**/*", lambda route: _handle(route, urlsplit(url).netloc))
         page.on("response", listen)

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, LanguageModel, Replacements, TokenScore
+from contstim.models.base import Continuation, Convention, LanguageModel, Replacements, TokenScore
 from contstim.models.costs import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.base import Continuation
     from contstim.words.sentence import Sentence
 
 SAYS = ("exact", "estimate", "bound")

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from contstim.errors import InputError, WorkerError
-from contstim.experiments.design.artificial import artificial_answers
+from contstim.experiments.design.artificial import ArtificialParticipants, artificial_answers
 from contstim.experiments.platforms.jspsych.study import check_web_address
 from contstim.experiments.responses.questionnaire import Question
-from contstim.experiments.responses.table import UNRATED
+from contstim.experiments.responses.table import UNRATED, Response
 from contstim.files.documents import parse_json_object
 from contstim.files.files import write_text
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from contstim.experiments.design.artificial import ArtificialParticipants
-    from contstim.experiments.responses.table import Response
 
 _RETRY_STATUSES = (408, 429, 500, 502, 503, 504)
 _FIRST_WAIT, _MAX_WAIT = 0.1, 2.0  # seconds

@@ -115,12 +115,9 @@ class PlantedAnswers:
     ) -> tuple[int, int]:
         """Answer a trial; return the button, from 1 on the left, and the reaction time in ms."""
         rating, rt_ms = self.rate(trial_id), self._rng.randint(500, 9_000)
-        group = self._trials[trial_id].group
-        self.responses.append(
-            Response(
-                participant, group, trial_id, rating, int(left_sentence), position, float(rt_ms)
-            )
-        )
+        trial = participant, self._trials[trial_id].group, trial_id
+        answer = Response(*trial, rating, int(left_sentence), position, float(rt_ms))
+        self.responses.append(answer)
         # Buttons are numbered from the left, 1 to 6, and ratings from sentence_1 to sentence_2
         return (rating if left_sentence == "1" else Scale.CONFIDENCE.mirrored(rating)), rt_ms
 
@@ -130,26 +127,15 @@ class PlantedAnswers:
         return self._rng.randint(1, 6)
 
 
-class _HtmlReader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.text: list[str] = []
-        self.tags: list[str] = []
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        self.tags.append(tag)
-
-
 def read_html(markup: str) -> tuple[str, list[str]]:
     """Parse HTML with the standard library; return the visible text and the opened tags."""
-    reader = _HtmlReader()
-    reader.feed(markup)
-    reader.close()
-    return "".join(reader.text), reader.tags
+    text: list[str] = []
+    tags: list[str] = []
+    parser: Any = HTMLParser(convert_charrefs=True)
+    parser.handle_data, parser.handle_starttag = text.append, lambda tag, _: tags.append(tag)
+    parser.feed(markup)
+    parser.close()
+    return "".join(text), tags
 
 
 def read_csv_rows(path: Path) -> list[dict[str, str]]:
@@ -207,9 +193,8 @@ class ExportContract:
         """Return the texts that a participant reads on the left and on the right."""
         left_text, right_text = (row[column] for column in self.sentence_columns)
         if self.is_html:
-            (left_text, left_tags), (right_text, right_tags) = (
-                read_html(left_text),
-                read_html(right_text),
+            (left_text, left_tags), (right_text, right_tags) = map(
+                read_html, (left_text, right_text)
             )
             # Tags in a sentence are text and must not become tags of the page
             assert left_tags == right_tags == []

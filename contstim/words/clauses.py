@@ -191,14 +191,10 @@ def _lacks_number(words: Sequence[str], tags: Sequence[str], index: int) -> bool
         return tag_before not in _QUANTITY
     if word not in _COUNTED:
         return False
-    is_ago = words[index + 1 : index + 2] in (("ago",), ("old",)) or words[
-        index + 1 : index + 3
-    ] == ("of", "age")
+    before, after = words[max(index - 2, 0) : index], words[index + 1 : index + 3]
+    is_ago = after[:1] in (("ago",), ("old",)) or after == ("of", "age")
     is_counted = tag_before != "PRP" and words[index - 1] not in _ABOUT
-    return (is_ago and not is_counted) or words[max(index - 2, 0) : index] in (
-        ("age", "of"),
-        ("ages", "of"),
-    )
+    return (is_ago and not is_counted) or before in (("age", "of"), ("ages", "of"))
 
 
 def _lacks_object(words: Sequence[str], tags: Sequence[str], index: int) -> bool:

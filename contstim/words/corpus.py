@@ -1,11 +1,18 @@
-"""Text files as streams of sentences: UTF-8, one sentence a line, or running prose."""
+"""Text files as streams of sentences: UTF-8, one sentence a line, or running prose.
+
+Treebanks and older corpora write punctuation and clitics as separate words: `I did n't go , he
+said .` A sub-word model has rarely read such text and scores it far lower than running text, so
+`TextNotes` counts such lines, and changed lines, while a text is read.
+"""
 
 from __future__ import annotations
 
 import gzip
+import re
 import sys
 import zlib
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
@@ -14,12 +21,11 @@ import regex
 
 from contstim.errors import CorpusError
 from contstim.files.files import reading, refuse_device
+from contstim.wording import quantity
 from contstim.words.sentence import Sentence, normalise_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from contstim.words.text_notes import TextNotes
 
 _PUNCTUATION = (
     "\"'“”‘’«»()[]{}<>,;:*_…–—!?"  # no hyphen (may be a minus), no full stop (abbreviation)
@@ -28,6 +34,92 @@ _PUNCTUATION = (
 _SENTENCE_SPAN = regex.compile(
     r"(?V1s).+?(?:[\p{Sentence_Break=STerm}--[!?]][\p{Sentence_Break=Close}--\p{Ps}]*|\Z)"
 )
+
+_MIN_SHARE = 0.01
+"""Minimum share of tokenised lines in a tokenised text; fewer lines are misprints."""
+
+# For speed, all first lines are examined, but only one in ten of the others
+_FIRST_LINES, _STRIDE = 10_000, 10
+_MAX_EXAMPLE_LENGTH = 60
+
+# A fast test before the slow pattern
+_PARTS = (" ,", " .", " n't", " n’t", " '", " ’", "``", "-LRB-", "-RRB-", "@-@", " 、", " 。")
+# Neither the ellipsis `. . .` nor signs that follow a space in French
+_TOKENISED = re.compile(
+    r"(?<=[^\s.,]) [,.、。](?! \.)(?!\S)"
+    r"|(?<=\w) (?:n['’]t|['’](?:s|re|ve|ll|d|m))(?!\S)"
+    r"|(?<!\S)(?:``|'')(?!\S)|-(?:LRB|RRB|LSB|RSB|LCB|RCB)-|@-@",
+    re.IGNORECASE,
+)
+
+
+def is_tokenised(line: str) -> bool:
+    """Return True if a line has punctuation or clitics as separate words."""
+    return any(part in line for part in _PARTS) and _TOKENISED.search(line) is not None
+
+
+@dataclass
+class TextNotes:
+    """Counts of changed and tokenised lines of a text, or cells of a table.
+
+    Attributes:
+        lines: number of lines.
+        examined: number of lines examined for tokenisation.
+        normalised: number of lines that `normalise_text` changed.
+        tokenised: number of examined lines that are tokenised.
+        example: first tokenised line.
+    """
+
+    lines: int = 0
+    examined: int = 0
+    normalised: int = 0
+    tokenised: int = 0
+    example: str = ""
+
+    def normalise(self, line: str) -> str:
+        """Count a line, and return it normalised."""
+        self.lines += 1
+        if self.lines <= _FIRST_LINES or self.lines % _STRIDE == 0:
+            self.examined += 1
+            if is_tokenised(line):
+                self.tokenised += 1
+                self.example = self.example or line
+        if line.isascii():
+            return line
+        normal = normalise_text(line)
+        self.normalised += normal != line
+        return normal
+
+    @property
+    def is_tokenised(self) -> bool:
+        """True if at least 1 % of the examined lines are tokenised."""
+        return self.tokenised > 0 and self.tokenised >= _MIN_SHARE * self.examined
+
+    @property
+    def facts(self) -> dict[str, float]:
+        """Number of normalised lines, if any, and share of tokenised lines, for a record."""
+        facts: dict[str, float] = {"normalised": self.normalised} if self.normalised else {}
+        return facts | ({"tokenised": self.tokenised / self.examined} if self.is_tokenised else {})
+
+    def remarks(self, name: object) -> Iterator[str]:
+        """Yield a line about normalised sentences, if there are any."""
+        if self.normalised:
+            yield (
+                f"{name}: {quantity(self.normalised, 'sentence')} of {self.lines:,} changed: "
+                "combined accents (NFC), and removed invisible characters."
+            )
+
+    def warnings(self, name: object) -> Iterator[str]:
+        """Yield a warning if the text is tokenised."""
+        if self.is_tokenised:
+            example = self.example[:_MAX_EXAMPLE_LENGTH]
+            yield (
+                f"{name} is tokenised: {self.tokenised / self.examined:.0%} of the sentences "
+                f"have spaces before punctuation or parts of words, such as {example!r}. "
+                "Sub-word models score such text too low: detokenise it first, for instance "
+                "with TreebankWordDetokenizer of nltk. For word-level models that were "
+                "trained on tokenised text, leave it unchanged."
+            )
 
 
 def read_lines(path: Path | str, notes: TextNotes | None = None) -> Iterator[str]:
@@ -141,6 +233,5 @@ def _decode(raw: bytes, path: Path | str, number: int) -> str:
     except UnicodeDecodeError as error:
         raise CorpusError(
             f"{path} is not UTF-8: line {number}, byte {error.start + 1} "
-            f"(0x{raw[error.start]:02x}). Convert it, for instance with "
-            f"'iconv -f LATIN1 -t UTF-8'."
+            f"(0x{raw[error.start]:02x}). Convert it, for instance with 'iconv -f LATIN1 -t UTF-8'."
         ) from error

@@ -13,23 +13,12 @@ from operator import eq
 from typing import TYPE_CHECKING
 
 from contstim.errors import InputError
-from contstim.words.clauses import (
-    FINITE,
-    INFINITIVE,
-    has_order_of_question,
-    is_exclamation,
-    is_finite,
-    is_subordinate,
-    lacks_a_part,
-    may_be_verb,
-    n_main_verbs,
-)
-from contstim.words.sentence import all_but_one, repeats
+from contstim.words import clauses
+from contstim.words.sentence import Sentence, all_but_one, repeats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from contstim.words.sentence import Sentence
     from contstim.words.tags import TagTable
     from contstim.words.vocabulary import Vocabulary
     from contstim.words.word_rules import WordRules
@@ -122,9 +111,9 @@ def finite_verb(table: TagTable) -> SentenceRule:
 
     def rejects(sentence: Sentence) -> bool:
         # An unlisted word may be the verb, unless it is a name
-        if any(may_be_verb(word) and not table.lists(word) for word in sentence.words):
+        if any(clauses.may_be_verb(word) and not table.lists(word) for word in sentence.words):
             return False
-        return table.prob_without(sentence, is_finite) > _HIGH_PROBABILITY
+        return table.prob_without(sentence, clauses.is_finite) > _HIGH_PROBABILITY
 
     return SentenceRule("it has no finite verb", rejects)
 
@@ -138,19 +127,19 @@ def whole_statement(table: TagTable) -> SentenceRule:
 
     def rejects(sentence: Sentence) -> bool:
         words, tags = tuple(map(str.lower, sentence.words)), _tag_modal(table, sentence)
-        if lacks_a_part(words, tags):
+        if clauses.lacks_a_part(words, tags):
             return True
         if sentence.is_question:
             return False
         shares = table.shares(sentence.words[0], initial=True)
         # An infinitive may be a command
-        if tags[0] in FINITE and INFINITIVE.isdisjoint(shares):
+        if tags[0] in clauses.FINITE and clauses.INFINITIVE.isdisjoint(shares):
             return True
         if shares.get("AV0", 0) >= _MAIN_SHARE and tags[0] in ("AVQ", "CJS"):  # however
             return False
-        if is_subordinate(words, tags) and not is_exclamation(words):
-            return n_main_verbs(words, tags) < 2 or has_order_of_question(words, tags)
-        return has_order_of_question(words, tags)
+        is_clause = clauses.is_subordinate(words, tags) and not clauses.is_exclamation(words)
+        is_part = is_clause and clauses.n_main_verbs(words, tags) < 2
+        return is_part or clauses.has_order_of_question(words, tags)
 
     return SentenceRule("it begins as questions or parts of sentences do", rejects)
 
@@ -160,7 +149,7 @@ def _tag_modal(table: TagTable, sentence: Sentence) -> tuple[str, ...]:
     first, *later_tags = table.tags(sentence)
     shares = table.shares(sentence.words[0], initial=True)
     if shares.get("VM0", 0) > _HIGH_PROBABILITY and not any(
-        is_finite(tag) and tag != "VVB" for tag in later_tags
+        clauses.is_finite(tag) and tag != "VVB" for tag in later_tags
     ):
         first = "VM0"
     return first, *later_tags

@@ -21,13 +21,12 @@ from contstim.errors import InputError
 from contstim.files.files import is_file
 from contstim.files.tables import TABLE_KINDS, count, parsed_columns, read_table, text
 from contstim.words.corpus import read_sentences
-from contstim.words.sentence import normalise_text
+from contstim.words.sentence import Sentence, normalise_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from contstim.files.tables import Reader
-    from contstim.words.sentence import Sentence
 
 _MILLION = 1_000_000
 _COUNT_COLUMNS = ("initial", "inner")  # of a word-level model

@@ -28,14 +28,13 @@ from contstim.errors import InputError
 from contstim.files.tables import count, read_rows, text
 from contstim.words.corpus import read_lines
 from contstim.words.frequencies import WordFrequencies
-from contstim.words.sentence import normalise_text
+from contstim.words.sentence import Sentence, normalise_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from contstim.files.arrays import BoolArray
     from contstim.files.tables import Reader
-    from contstim.words.sentence import Sentence
 
 START, END = "^", "$"
 """Tags before the first word and after the last word."""
@@ -272,18 +271,13 @@ class TagTable:
 
     def odd_sequences(self, sentence: Sentence) -> set[tuple[int, str]]:
         """Return each odd tag pair as the position, from 0, of its second word, and its names."""
-        total, tags = (
-            self._next_counts.get("", Counter()).total(),
-            [START, *self.tags(sentence), END],
-        )
+        total = self._next_counts.get("", Counter()).total()
+        tags = [START, *self.tags(sentence), END]
         odd = set()
         for position, (tag, following) in enumerate(pairwise(tags)):
             next_counts = self._next_counts.get(tag, Counter()) if tag else Counter()
-            by_chance = (
-                next_counts.total()
-                * self._next_counts.get("", next_counts)[following]
-                / max(total, 1)
-            )
+            n_following = self._next_counts.get("", next_counts)[following]
+            by_chance = next_counts.total() * n_following / max(total, 1)
             if max(next_counts[following], 1) * SELDOM < by_chance:
                 odd.add((position, f"{self.tag_name(tag)} before {self.tag_name(following)}"))
         return odd

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from contstim.errors import VocabularyError
 from contstim.files.files import write_text
 from contstim.words.corpus import read_lines
-from contstim.words.sentence import WORDS_ARE, is_word, normalise_text, special_sign
+from contstim.words.sentence import WORDS_ARE, Sentence, is_word, normalise_text, special_sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from contstim.files.arrays import BoolArray
-    from contstim.words.sentence import Sentence
 
 #: English articles and prepositions, which may occur twice in a sentence.
 REPEATABLE_ENGLISH = frozenset(
@@ -206,12 +205,8 @@ class Vocabulary:
             InputError: if the file cannot be written.
         """
         parts = (self.initial, self.inner, sorted(self.repeatable))
-        lines = [
-            line
-            for heading, words in zip(_HEADINGS, parts, strict=True)
-            for line in (heading, *words)
-        ]
-        write_text(path, "".join(f"{line}\n" for line in lines))
+        lists = [(heading, *words) for heading, words in zip(_HEADINGS, parts, strict=True)]
+        write_text(path, "".join(f"{line}\n" for words in lists for line in words))
 
 
 def count_words(sentences: Iterable[Sentence]) -> tuple[Counter[str], Counter[str]]:

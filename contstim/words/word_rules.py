@@ -28,23 +28,20 @@ from typing import TYPE_CHECKING
 from contstim.errors import VocabularyError
 from contstim.words.corpus import read_lines
 from contstim.words.frequencies import WordFrequencies
-from contstim.words.sentence import is_word, special_sign
+from contstim.words.sentence import Sentence, is_word, special_sign
 from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from contstim.words.sentence import Sentence
 
 APOSTROPHES = "'’ʼ׳״"
 _JOINERS = f"{APOSTROPHES}-‐·\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 _BETWEEN_PARTS = re.compile(f"[{re.escape(_JOINERS)}]")
 _WRITTEN_TOGETHER = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
-_OF_NO_SCRIPT = {
-    "MODIFIER",
-    "COMBINING",
-}  # first words of the names of signs for letters of any script
+# First words of the names of signs for letters of any script
+_OF_NO_SCRIPT = {"MODIFIER", "COMBINING"}
 NAMES_ARE_CAPITALISED = 0.95
 """Minimum share of capitalised occurrences inside sentences for a word to be a name."""
 MANY_NAMES = 0.12

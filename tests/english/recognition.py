@@ -7,13 +7,10 @@ recursion, so that this ends.) Symbols whose first words do not fit are not trie
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
 
 from contstim.english import Symbol, lexicon
 from contstim.english.grammar import START, grammar
-
-if TYPE_CHECKING:
-    from contstim.words.sentence import Sentence
+from contstim.words.sentence import Sentence
 
 
 @functools.cache

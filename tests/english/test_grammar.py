@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -43,6 +44,12 @@ def _licenses(production: Any, node: Derivation) -> bool:
     return True
 
 
+def nodes(tree: Derivation) -> Iterator[Derivation]:
+    yield tree
+    for child in tree.children:
+        yield from nodes(child)
+
+
 def test_every_branching_is_licensed_by_unification() -> None:
     """Outside witness: the unification algorithm of the Natural Language Toolkit."""
     by_shape: dict[tuple[str, ...], list[Any]] = {}
@@ -51,7 +58,7 @@ def test_every_branching_is_licensed_by_unification() -> None:
         by_shape.setdefault(shape, []).append(production)
     rng = random.Random(4)
     for _ in range(40):
-        for node in sample_tree(rng).nodes():
+        for node in nodes(sample_tree(rng)):
             if node.children:
                 shape = (node.category, *(child.category for child in node.children))
                 assert any(_licenses(production, node) for production in by_shape[shape]), node
@@ -60,7 +67,7 @@ def test_every_branching_is_licensed_by_unification() -> None:
 def test_words_have_the_features_of_their_place(derivations: list[Derivation]) -> None:
     """Outside witness: the rows of the lexicon, read value by value."""
     for derivation in derivations:
-        for node in derivation.nodes():
+        for node in nodes(derivation):
             if node.entry is not None:
                 assert node.entry.category == node.category
                 for name, value in node.symbol.features:
@@ -104,9 +111,9 @@ def _agrees(plural: bool, word: str, present: bool) -> bool:
 def test_subjects_agree_with_their_verbs(derivations: list[Derivation]) -> None:
     """Outside witness: number and ending read off the words, not off the features."""
     checked = 0
-    for node in (node for derivation in derivations for node in derivation.nodes()):
+    for node in (node for derivation in derivations for node in nodes(derivation)):
         for subject, verb in zip(node.children, node.children[1:], strict=False):
-            if subject.symbol.get("role") in SUBJECT_ROLES and node.category != "Q":
+            if dict(subject.symbol.features).get("role") in SUBJECT_ROLES and node.category != "Q":
                 plural, finite = _is_plural(subject), next(iter(verb.entries()))
                 if finite.category in ("FREQ", "MAYBE", "ADV"):
                     finite = list(verb.entries())[1]

@@ -37,12 +37,13 @@ DIFFERENCE = {
     "do_number": "(do|does)(n't)?",
     "ever_needs_a_licensor": "ever|never",
 }
+Pairs = dict[str, list[LabelledPair]]
 LICENSORS = {"not", "never", "only", "no", "nobody", "yet?"}
 
 
 @pytest.fixture(scope="module")
-def pairs() -> dict[str, list[LabelledPair]]:
-    found: dict[str, list[LabelledPair]] = defaultdict(list)
+def pairs() -> Pairs:
+    found: Pairs = defaultdict(list)
     for pair in generate_pairs(PER_PARADIGM, seed=3):
         found[pair.UID].append(pair)
     return found
@@ -60,9 +61,7 @@ def test_there_are_fifty_seven_of_eleven_phenomena() -> None:
     assert all(len(one.versions) >= 1 for one in shipped)
 
 
-def test_the_grammar_derives_the_good_sentences_and_never_a_bad_one(
-    pairs: dict[str, list[LabelledPair]],
-) -> None:
+def test_the_grammar_derives_the_good_sentences_and_never_a_bad_one(pairs: Pairs) -> None:
     """Outside witness: a recogniser of the grammar that shares nothing with sampling."""
     for uid, own in pairs.items():
         for pair in own:
@@ -72,9 +71,7 @@ def test_the_grammar_derives_the_good_sentences_and_never_a_bad_one(
 
 
 @pytest.mark.parametrize("name", DIFFERENCE)
-def test_only_the_words_of_the_paradigm_differ(
-    pairs: dict[str, list[LabelledPair]], name: str
-) -> None:
+def test_only_the_words_of_the_paradigm_differ(pairs: Pairs, name: str) -> None:
     """Outside witness: Python's difflib, and lists of English function words."""
     allowed = re.compile(DIFFERENCE[name])
     concerned = [p for own in pairs.values() for p in own if name in (p.UID, p.linguistics_term)]
@@ -87,7 +84,7 @@ def test_only_the_words_of_the_paradigm_differ(
                 assert all(map(allowed.fullmatch, good[i:j] + bad[k:m])), pair
 
 
-def test_moved_words_are_the_same_words(pairs: dict[str, list[LabelledPair]]) -> None:
+def test_moved_words_are_the_same_words(pairs: Pairs) -> None:
     """Outside witness: sorting."""
     for uid in ("adjunct_island", "complex_np_island", "left_branch_island", "ever_in_questions"):
         for pair in pairs[uid]:
@@ -97,9 +94,7 @@ def test_moved_words_are_the_same_words(pairs: dict[str, list[LabelledPair]]) ->
             assert pair.lexically_identical
 
 
-def test_ever_stands_without_a_licensor_in_bad_sentences_only(
-    pairs: dict[str, list[LabelledPair]],
-) -> None:
+def test_ever_stands_without_a_licensor_in_bad_sentences_only(pairs: Pairs) -> None:
     """Outside witness: a list of English licensors of negative polarity items."""
     for uid in ("ever_needs_a_licensor", "ever_under_only", "ever_under_no"):
         for pair in pairs[uid]:
@@ -111,9 +106,7 @@ def test_ever_stands_without_a_licensor_in_bad_sentences_only(
             assert not bad & LICENSORS
 
 
-def test_prefixes_and_words_are_the_beginnings_of_their_sentences(
-    pairs: dict[str, list[LabelledPair]],
-) -> None:
+def test_prefixes_and_words_are_the_beginnings_of_their_sentences(pairs: Pairs) -> None:
     """Outside witness: BLiMP's definition of its two prefix methods (section 4.2)."""
     methods = set()
     for pair in (pair for own in pairs.values() for pair in own):
@@ -132,18 +125,14 @@ def test_prefixes_and_words_are_the_beginnings_of_their_sentences(
     assert methods == {(True, False), (False, True), (False, False)}
 
 
-def test_pairs_are_distinct_numbered_and_of_two_sentences(
-    pairs: dict[str, list[LabelledPair]],
-) -> None:
+def test_pairs_are_distinct_numbered_and_of_two_sentences(pairs: Pairs) -> None:
     for own in pairs.values():
         assert [pair.pairID for pair in own] == [str(i) for i in range(PER_PARADIGM)]
         assert len({(pair.sentence_good, pair.sentence_bad) for pair in own}) == PER_PARADIGM
         assert all(pair.sentence_good != pair.sentence_bad for pair in own)
 
 
-def test_chance_is_the_seed_and_other_paradigms_change_nothing(
-    pairs: dict[str, list[LabelledPair]],
-) -> None:
+def test_chance_is_the_seed_and_other_paradigms_change_nothing(pairs: Pairs) -> None:
     (one,) = (p for p in shipped_paradigms() if p.uid == "adjunct_island")
     alone = generate_pairs(PER_PARADIGM, seed=3, paradigms=[one])
     assert alone == pairs["adjunct_island"]

@@ -114,10 +114,7 @@ def test_what_cannot_be_understood_is_named(tmp_path: Path, text: str, message: 
             "XYZ is not a category of the grammar; the categories are .*NP",
         ),
         ("good = 'N[sem=adult x]'\nbad = '\"a\"'", "cannot read .*Expected comma"),
-        (
-            "good = 'N[sem=unicorn]'\nbad = '\"a\"'",
-            r"no words match N.sem=unicorn.",
-        ),
+        ("good = 'N[sem=unicorn]'\nbad = '\"a\"'", r"no words match N.sem=unicorn."),
         (
             "good = 'NAME[sem=adult] V[form=past, frame=unicorn] REFL'\nbad = '\"a\"'",
             r"no words match NAME.sem=adult. V.form=past, frame=unicorn. REFL",

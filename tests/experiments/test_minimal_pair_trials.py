@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.errors import InputError
 from contstim.experiments.analysis.ratings import Scope, gather
 from contstim.experiments.analysis.run import analyze

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contstim.english.tags import english_tags
-from contstim.english.words import english_rules
+from contstim.english.words import english_rules, english_tags
 from contstim.experiments.design.building import triplet_trials
 from contstim.items.item_flags import Flag, FlagKind, FlagSettings, flag_items
 from contstim.items.scores import ScoreTable

@@ -5,7 +5,7 @@ from math import isclose, log10
 
 import pytest
 
-from contstim.english.tags import english_tags
+from contstim.english.words import english_tags
 from contstim.items.item_flags import Flag, FlaggedItems, FlagKind
 from contstim.items.matching import changes_of, figures_of, match
 from contstim.items.stimuli import Triplet

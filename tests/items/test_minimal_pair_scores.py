@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.errors import InputError
 from contstim.experiments.analysis.trivial_rivals import GRAMMAR, trivial_rivals
 from contstim.experiments.design.building import pair_trial

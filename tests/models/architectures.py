@@ -7,9 +7,11 @@ padding, no cache, nothing of contstim.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,18 +19,12 @@ import transformers
 from tokenizers import Tokenizer, decoders, pre_tokenizers, processors, trainers
 from tokenizers import models as tokenizer_models
 
-from contstim.models.base import Continuation
+from contstim.files.arrays import FloatArray
+from contstim.models.base import Continuation, LanguageModel
 from contstim.models.catalog import load_model
+from contstim.models.loading import Device, Precision
 from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from contstim.files.arrays import FloatArray
-    from contstim.models.base import LanguageModel
-    from contstim.models.loading import Device, Precision
 
 hf: Any = transformers
 
@@ -37,13 +33,8 @@ WIDTH = 32
 WINDOW = 4
 """Tokens that sliding windows and local attention span, fewer than most sentences here have."""
 
-_SIZES: dict[str, Any] = {
-    "hidden_size": WIDTH,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "max_position_embeddings": 64,
-}
+_SIZES: dict[str, Any] = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 4}
+_SIZES |= {"intermediate_size": 48, "max_position_embeddings": 64}
 _GROUPED = {**_SIZES, "num_key_value_heads": 2}
 _HEADS = {**_GROUPED, "head_dim": 8}
 _LAYERS = {"hidden_size": WIDTH, "n_layer": 2, "n_head": 4}
@@ -73,132 +64,92 @@ class Architecture:
     not_in: tuple[Precision, ...] = ()
 
 
-def _causal(stem: str, settings: dict[str, Any], config: str = "") -> Architecture:
-    return Architecture(f"{stem}ForCausalLM", config or f"{stem}Config", settings)
+def _settings(sizes: dict[str, Any], numbers: str) -> dict[str, Any]:
+    return sizes | {name: int(value) for name, value in (n.split("=") for n in numbers.split())}
 
 
-def _masked(stem: str, settings: dict[str, Any]) -> Architecture:
-    return Architecture(f"{stem}ForMaskedLM", f"{stem}Config", settings)
+def _causal(stem: str, sizes: dict[str, Any], numbers: str = "", config: str = "") -> Architecture:
+    return Architecture(f"{stem}ForCausalLM", config or f"{stem}Config", _settings(sizes, numbers))
+
+
+def _masked(
+    stem: str,
+    sizes: dict[str, Any],
+    numbers: str = "",
+    refused: str = "",
+    not_in: tuple[Precision, ...] = (),
+) -> Architecture:
+    settings = _settings(sizes, numbers)
+    return Architecture(f"{stem}ForMaskedLM", f"{stem}Config", settings, refused, not_in)
 
 
 _READS_ON = "not a causal language model: its predictions of a word depend on later words"
 _READS_FILLING = "reads the padding tokens of a batch"
 _NEITHER = "neither a causal nor a masked language model"
+_NO_HALVES: tuple[Precision, ...] = ("bfloat16", "float16")
+_SLIDING = f"sliding_window={WINDOW}"
+_TURNS = {"layer_types": ["sliding_attention", "full_attention"]}
+_RELATIVE = {**_SIZES, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
 
 ARCHITECTURES: dict[str, Architecture] = {
     "GPT-2": Architecture("GPT2LMHeadModel", "GPT2Config", _EMBEDDED),
     "GPT-NeoX (Pythia)": _causal("GPTNeoX", _SIZES),
     "GPT-Neo": _causal(
         "GPTNeo",
-        {
-            "hidden_size": WIDTH,
-            "num_layers": 2,
-            "num_heads": 4,
-            "attention_types": [[["global", "local"], 1]],
-            "window_size": WINDOW,
-            "max_position_embeddings": 64,
-        },
+        {"attention_types": [[["global", "local"], 1]], "hidden_size": WIDTH},
+        f"num_layers=2 num_heads=4 window_size={WINDOW} max_position_embeddings=64",
     ),
-    "GPT-J": _causal("GPTJ", {**_EMBEDDED, "rotary_dim": 4}),
-    "OPT": _causal("OPT", {**_SIZES, "ffn_dim": 48, "word_embed_proj_dim": WIDTH}),
+    "GPT-J": _causal("GPTJ", _EMBEDDED, "rotary_dim=4"),
+    "OPT": _causal("OPT", _SIZES, f"ffn_dim=48 word_embed_proj_dim={WIDTH}"),
     "BLOOM": _causal("Bloom", _LAYERS),
-    "Falcon": _causal("Falcon", {**_SIZES, "ffn_hidden_size": 48}),
-    "Falcon with ALiBi": _causal("Falcon", {**_SIZES, "ffn_hidden_size": 48, "alibi": True}),
-    "MPT": _causal("Mpt", {"d_model": WIDTH, "n_heads": 4, "n_layers": 2, "max_seq_len": 64}),
+    "Falcon": _causal("Falcon", _SIZES, "ffn_hidden_size=48"),
+    "Falcon with ALiBi": _causal("Falcon", {**_SIZES, "alibi": True}, "ffn_hidden_size=48"),
+    "MPT": _causal("Mpt", {}, f"d_model={WIDTH} n_heads=4 n_layers=2 max_seq_len=64"),
     "Phi": _causal("Phi", _SIZES),
-    "Phi 3": _causal("Phi3", {**_GROUPED, "sliding_window": WINDOW, "pad_token_id": 2}),
+    "Phi 3": _causal("Phi3", _GROUPED, f"{_SLIDING} pad_token_id=2"),
     "Llama": _causal("Llama", _GROUPED),
-    "Mistral": _causal("Mistral", {**_GROUPED, "sliding_window": WINDOW}),
+    "Mistral": _causal("Mistral", _GROUPED, _SLIDING),
     "Qwen 2": _causal("Qwen2", _GROUPED),
     "Qwen 3": _causal("Qwen3", _HEADS),
     "Gemma": _causal("Gemma", _HEADS),
-    "Gemma 2": _causal("Gemma2", {**_HEADS, "sliding_window": WINDOW}),
-    "Gemma 3": _causal(
-        "Gemma3",
-        {
-            **_HEADS,
-            "sliding_window": WINDOW,
-            "layer_types": ["sliding_attention", "full_attention"],
-        },
-        "Gemma3TextConfig",
-    ),
+    "Gemma 2": _causal("Gemma2", _HEADS, _SLIDING),
+    "Gemma 3": _causal("Gemma3", _HEADS | _TURNS, _SLIDING, "Gemma3TextConfig"),
     "OLMo 2": _causal("Olmo2", _GROUPED),
     "StableLM": _causal("StableLm", _GROUPED),
     "Granite": _causal("Granite", _GROUPED),
     "SmolLM 3": _causal("SmolLM3", _GROUPED),
     "Mixtral (experts)": _causal(
-        "Mixtral",
-        {**_GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": WINDOW},
+        "Mixtral", _GROUPED, f"num_local_experts=4 num_experts_per_tok=2 {_SLIDING}"
     ),
-    "Qwen 3 (experts)": _causal("Qwen3Moe", {**_HEADS, **_EXPERTS}),
-    "OLMoE (experts)": _causal("Olmoe", {**_GROUPED, **_EXPERTS}),
+    "Qwen 3 (experts)": _causal("Qwen3Moe", _HEADS | _EXPERTS),
+    "OLMoE (experts)": _causal("Olmoe", _GROUPED | _EXPERTS),
     "GPT-OSS (experts)": _causal(
-        "GptOss",
-        {
-            **_HEADS,
-            "num_local_experts": 4,
-            "num_experts_per_tok": 2,
-            "sliding_window": WINDOW,
-            "layer_types": ["sliding_attention", "full_attention"],
-        },
+        "GptOss", _HEADS | _TURNS, f"num_local_experts=4 num_experts_per_tok=2 {_SLIDING}"
     ),
-    "Moshi": _causal(
-        "Moshi", {**_GROUPED, "num_key_value_heads": 4, "ffn_dim": 48, "sliding_window": WINDOW}
-    ),
+    "Moshi": _causal("Moshi", _GROUPED, f"num_key_value_heads=4 ffn_dim=48 {_SLIDING}"),
     "DeepSeek 3 (experts)": _causal(
         "DeepseekV3",
-        {
-            **_SIZES,
-            "num_key_value_heads": 4,
-            "n_routed_experts": 4,
-            "num_experts_per_tok": 2,
-            "n_group": 1,
-            "topk_group": 1,
-            "moe_intermediate_size": 16,
-            "first_k_dense_replace": 1,
-            "q_lora_rank": 16,
-            "kv_lora_rank": 8,
-            "qk_nope_head_dim": 8,
-            "qk_rope_head_dim": 8,
-            "v_head_dim": 8,
-        },
+        _SIZES,
+        "num_key_value_heads=4 n_routed_experts=4 num_experts_per_tok=2 n_group=1 topk_group=1 "
+        "moe_intermediate_size=16 first_k_dense_replace=1 q_lora_rank=16 kv_lora_rank=8 "
+        "qk_nope_head_dim=8 qk_rope_head_dim=8 v_head_dim=8",
     ),
     "Mamba": _causal("Mamba", _STATES),
     "Mamba 2": _causal(
-        "Mamba2",
-        {
-            **_STATES,
-            "state_size": 8,
-            "num_heads": 4,
-            "head_dim": 16,
-            "n_groups": 1,
-            "chunk_size": 8,
-        },
+        "Mamba2", _STATES, "state_size=8 num_heads=4 head_dim=16 n_groups=1 chunk_size=8"
     ),
     "RWKV": _causal(
-        "Rwkv", {"hidden_size": WIDTH, "num_hidden_layers": 2, "attention_hidden_size": WIDTH}
+        "Rwkv", {}, f"hidden_size={WIDTH} num_hidden_layers=2 attention_hidden_size={WIDTH}"
     ),
     "Jamba (hybrid)": _causal(
         "Jamba",
-        {
-            **_GROUPED,
-            "num_experts": 2,
-            "attn_layer_period": 2,
-            "attn_layer_offset": 1,
-            "mamba_d_state": 4,
-            "mamba_dt_rank": 4,
-            "use_mamba_kernels": False,
-        },
+        {**_GROUPED, "use_mamba_kernels": False},
+        "num_experts=2 attn_layer_period=2 attn_layer_offset=1 mamba_d_state=4 mamba_dt_rank=4",
     ),
     "Qwen 3 Next (hybrid)": _causal(
         "Qwen3Next",
-        {
-            **_HEADS,
-            **_EXPERTS,
-            **_LINEAR,
-            "shared_expert_intermediate_size": 16,
-            "layer_types": ["linear_attention", "full_attention"],
-        },
+        _HEADS | _EXPERTS | _LINEAR | {"layer_types": ["linear_attention", "full_attention"]},
+        "shared_expert_intermediate_size=16",
     ),
     "BERT as a decoder": Architecture(
         "BertLMHeadModel", "BertConfig", {**_SIZES, "is_decoder": True}
@@ -208,55 +159,35 @@ ARCHITECTURES: dict[str, Architecture] = {
     "XLM-R": _masked("XLMRoberta", _SIZES),
     "DistilBERT": _masked(
         "DistilBert",
-        {
-            "dim": WIDTH,
-            "n_layers": 2,
-            "n_heads": 4,
-            "hidden_dim": 48,
-            "max_position_embeddings": 64,
-        },
+        {},
+        f"dim={WIDTH} n_layers=2 n_heads=4 hidden_dim=48 max_position_embeddings=64",
     ),
-    "ALBERT": _masked("Albert", {**_SIZES, "embedding_size": 16}),
-    "ELECTRA": _masked("Electra", {**_SIZES, "embedding_size": 16}),
-    "DeBERTa": Architecture(
-        "DebertaForMaskedLM",
-        "DebertaConfig",
-        {**_SIZES, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
-        not_in=("bfloat16", "float16"),
-    ),
+    "ALBERT": _masked("Albert", _SIZES, "embedding_size=16"),
+    "ELECTRA": _masked("Electra", _SIZES, "embedding_size=16"),
+    "DeBERTa": _masked("Deberta", _RELATIVE, not_in=_NO_HALVES),
     "DeBERTa 2 and 3": _masked(
         "DebertaV2",
-        {
-            **_SIZES,
-            "relative_attention": True,
-            "pos_att_type": ["c2p", "p2c"],
-            "position_buckets": 8,
-            "share_att_key": True,
-            "norm_rel_ebd": "layer_norm",
-            "position_biased_input": False,
-        },
+        _RELATIVE
+        | {"share_att_key": True, "norm_rel_ebd": "layer_norm", "position_biased_input": False},
+        "position_buckets=8",
     ),
     "ModernBERT": _masked(
-        "ModernBert",
-        {**_SIZES, "local_attention": WINDOW, "global_attn_every_n_layers": 2},
+        "ModernBert", _SIZES, f"local_attention={WINDOW} global_attn_every_n_layers=2"
     ),
     "MPNet": _masked("MPNet", _SIZES),
-    "FNet": Architecture(
-        "FNetForMaskedLM",
-        "FNetConfig",
+    "FNet": _masked(
+        "FNet",
         {**_SIZES, "use_tpu_fourier_optimizations": False},
-        _READS_FILLING,
-        not_in=("bfloat16", "float16"),
+        refused=_READS_FILLING,
+        not_in=_NO_HALVES,
     ),
-    "ConvBERT": Architecture(
-        "ConvBertForMaskedLM", "ConvBertConfig", {**_SIZES, "embedding_size": 16}, _READS_FILLING
-    ),
+    "ConvBERT": _masked("ConvBert", _SIZES, "embedding_size=16", _READS_FILLING),
     "XLNet": Architecture(
         "XLNetLMHeadModel",
         "XLNetConfig",
         {"d_model": WIDTH, "n_layer": 2, "n_head": 4, "d_inner": 48},
         _READS_ON,
-        not_in=("bfloat16", "float16"),
+        _NO_HALVES,
     ),
     "BERT with a causal head": Architecture("BertLMHeadModel", "BertConfig", _SIZES, _READS_ON),
     "T5 (encoder and decoder)": Architecture(
@@ -268,11 +199,11 @@ ARCHITECTURES: dict[str, Architecture] = {
     "BART (encoder and decoder)": Architecture(
         "BartForConditionalGeneration",
         "BartConfig",
-        {
-            "d_model": WIDTH,
-            **{f"{side}_layers": 2 for side in ("encoder", "decoder")},
-            **{f"{side}_attention_heads": 4 for side in ("encoder", "decoder")},
-            **{f"{side}_ffn_dim": 48 for side in ("encoder", "decoder")},
+        {"d_model": WIDTH}
+        | {
+            f"{side}_{what}": n
+            for side in ("encoder", "decoder")
+            for what, n in (("layers", 2), ("attention_heads", 4), ("ffn_dim", 48))
         },
         _NEITHER,
     ),
@@ -306,7 +237,7 @@ def save_tokenizer(folder: Path) -> Any:
     return tokenizer
 
 
-def save(name: str, folder: Path) -> Path:
+def save(name: str, folder: Path, *, sharpen: bool = True) -> Path:
     """Save a checkpoint of that name (one of `ARCHITECTURES`) into a folder."""
     architecture = ARCHITECTURES[name]
     tokenizer = save_tokenizer(folder)
@@ -316,7 +247,8 @@ def save(name: str, folder: Path) -> Path:
     )
     torch.manual_seed(0)
     model = getattr(hf, architecture.head)(config)
-    _sharpen(model)
+    if sharpen:
+        _sharpen(model)
     model.save_pretrained(folder)
     return folder
 
@@ -338,11 +270,7 @@ def _sharpen(model: torch.nn.Module) -> None:
 
 TRIED = tuple(
     Sentence(tuple(text.split()))
-    for text in (
-        "she was here",
-        "the old teacher often reads the letters",
-        "birds sing",
-    )
+    for text in ("she was here", "the old teacher often reads the letters", "birds sing")
 )
 """Of several lengths, so that rows are padded; most are longer than a sliding window."""
 

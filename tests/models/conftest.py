@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
+import transformers
 
+from contstim.models.checkpoints import load_checkpoint
+from contstim.models.loading import Loading
 from contstim.models.training import record
 from contstim.models.training.loop import Epoch
+from tests.models.tiny import Folder, Load, Tokenizers
 
 Draw = Callable[[Path, Sequence[Epoch]], None]
 
@@ -35,3 +40,14 @@ def draw_curve() -> Iterator[Draw]:
 def _one_thread() -> None:
     """Tiny networks are quicker without waiting for a second thread."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def load(tiny_checkpoint: Folder) -> Load:
+    """Load a tiny checkpoint, once for all tests."""
+    return cache(lambda name: load_checkpoint(str(tiny_checkpoint(name)), Loading(device="cpu")))
+
+
+@pytest.fixture(scope="session")
+def tokenizer_of(tiny_checkpoint: Folder) -> Tokenizers:
+    return lambda kind: transformers.AutoTokenizer.from_pretrained(tiny_checkpoint(kind))

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import random
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Damage = Callable[[Path], None]
+Damage = Callable[[Path], object]
 
 
 def _replaced(by: Callable[[bytes], bytes]) -> Damage:

@@ -12,9 +12,10 @@ they are right can be seen too; how fast a GPU is cannot.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -24,10 +25,7 @@ from torch.utils._mode_utils import no_dispatch
 from torch.utils._pytree import tree_leaves, tree_map
 
 from contstim.models import loading
-from contstim.models.recurrent import folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from contstim.models.recurrent import adapter
 
 DEVICE = "simulated"
 
@@ -256,7 +254,7 @@ def simulated_gpu() -> Iterator[SimulatedGPU]:
     torch._C._set_only_lift_cpu_tensors(True)  # else `torch.tensor` copies unseen
     try:
         with ExitStack() as stack:
-            for module in (loading, folder):
+            for module in (loading, adapter):
                 stack.enter_context(
                     mock.patch.object(module, "resolve_device", return_value=DEVICE)
                 )

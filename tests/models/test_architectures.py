@@ -5,7 +5,8 @@ The witness is a plain forward pass, see `architectures`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from contstim.errors import ModelError
 from contstim.models.base import Continuation
 from contstim.models.catalog import load_model
 from contstim.models.checkpoints import load_checkpoint
-from contstim.models.loading import Loading
+from contstim.models.loading import Loading, Precision
 from tests.models.architectures import (
     ARCHITECTURES,
     TOLERANCES,
@@ -25,11 +26,6 @@ from tests.models.architectures import (
     save,
     save_tokenizer,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from contstim.models.loading import Precision
 
 hf: Any = transformers
 

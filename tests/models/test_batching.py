@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 import torch
 
 from contstim.errors import ModelError
+from contstim.files.arrays import IntArray
 from contstim.models.batching import (
     Budget,
     SmallerBatches,
@@ -21,11 +22,6 @@ from contstim.models.batching import (
     single_input,
     to_device,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from contstim.files.arrays import IntArray
 
 ROWS = [[1, 2, 3], [4], [5, 6, 7, 8, 9], [1, 2], [3, 3, 3], [7]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,21 +14,10 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from contstim.errors import ModelError
 from contstim.models.boundaries import BOUNDARY, NO_CLASS, WITHIN, Normaliser, token_classes
-from contstim.models.checkpoints import load_checkpoint
-from contstim.models.loading import Loading
 from contstim.models.masked.network import MaskedNetwork
 from contstim.models.masked.rules import orders_plan
 from contstim.models.words import END_MARK, SPECIAL, Encoding
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-
-@pytest.fixture(scope="module")
-def tokenizer_of(tiny_checkpoint: Callable[[str], Path]) -> Callable[[str], Any]:
-    return lambda kind: transformers.AutoTokenizer.from_pretrained(tiny_checkpoint(kind))
-
+from tests.models.tiny import Load, Tokenizers
 
 BELONGS = {
     "bert": {"the": BOUNDARY, ".": BOUNDARY, "-": BOUNDARY, "##a": WITHIN, "[UNK]": NO_CLASS},
@@ -41,9 +30,7 @@ BELONGS = {
 
 
 @pytest.mark.parametrize("kind", BELONGS)
-def test_tokens_are_in_the_class_that_their_marks_tell(
-    tokenizer_of: Callable[[str], Any], kind: str
-) -> None:
+def test_tokens_are_in_the_class_that_their_marks_tell(tokenizer_of: Tokenizers, kind: str) -> None:
     tokenizer = tokenizer_of(kind)
     classes = token_classes(tokenizer, len(tokenizer))
     vocabulary = tokenizer.get_vocab()
@@ -92,10 +79,10 @@ def test_probabilities_are_those_within_the_token_s_class() -> None:
 @pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "xlm"])
 @pytest.mark.parametrize("words", [(0, 1), (0, 0)], ids=["two words", "a word of two tokens"])
 def test_sentences_of_one_pattern_have_probabilities_that_sum_to_one(
-    tiny_checkpoint: Callable[[str], Path], kind: str, words: tuple[int, int]
+    load: Load, kind: str, words: tuple[int, int]
 ) -> None:
     """One order of uncovering is a distribution over the sentences with as many tokens per word."""
-    checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
+    checkpoint = load(kind)
     network = MaskedNetwork(checkpoint, by_words=True)
     classes = network.normaliser.classes
     marks_ends = kind == "xlm"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.models import subwords
+from contstim.models.base import LanguageModel
 from contstim.models.batching import SmallerBatches
 from contstim.models.caching import SizedCache
 from contstim.models.causal.adapter import CausalModel
@@ -18,13 +20,7 @@ from contstim.models.masked import adapter
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.words import Encoding, encode_batch
 from contstim.words.sentence import Sentence
-from tests.models.tiny import TEXTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.models.base import LanguageModel
+from tests.models.tiny import TEXTS, Folder, Load
 
 SENTENCE = Sentence.parse("She sleeps in the house.")
 EVERY = tuple(sorted({word for text in TEXTS for word in Sentence.parse(text).words}))
@@ -76,7 +72,7 @@ def network(kind: str, folder: Path) -> LanguageModel:
     [("spaced", 0), ("spaced", 2), ("gpt2", 4), ("roberta", 2), ("roberta", 4)],
 )
 def test_a_vocabulary_is_tokenised_once(
-    tiny_checkpoint: Callable[[str], Path], tokenised: list[str], kind: str, position: int
+    tiny_checkpoint: Folder, tokenised: list[str], kind: str, position: int
 ) -> None:
     model = network(kind, tiny_checkpoint(kind))
     first = model.replacements(SENTENCE, position, EVERY)
@@ -92,13 +88,13 @@ def test_a_vocabulary_is_tokenised_once(
 
 @pytest.mark.parametrize(("kind", "n"), [("spaced", 6), ("roberta", 3)])
 def test_a_model_remembers_what_did_not_fit_into_memory(
-    tiny_checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, kind: str, n: int
+    tiny_checkpoint: Folder, load: Load, monkeypatch: pytest.MonkeyPatch, kind: str, n: int
 ) -> None:
     """Witness: the scores of the same sentences where memory suffices."""
     model = network(kind, tiny_checkpoint(kind))
     sentences = [Sentence.parse(text) for text in sorted(TEXTS, key=len)[:n]]
     expected = model.log_probs(sentences)
-    checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
+    checkpoint = load(kind)
     forward, failed = checkpoint.model.forward, []
 
     def in_little_memory(*arguments: Any, input_ids: Any, **options: Any) -> Any:

@@ -1,52 +1,43 @@
-"""Causal transformers against the networks' own losses and brute force."""
+"""Causal transformers against the networks' own losses and brute force.
+
+Surprisal of whole words: that a word ends counts to it, and a sentence's sum stays.
+"""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import transformers
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from contstim.errors import ModelError
 from contstim.models.base import Continuation, LanguageModel
-from contstim.models.boundaries import BOUNDARY, WITHIN, token_classes
+from contstim.models.boundaries import BOUNDARY, WITHIN, token_classes, word_completing
 from contstim.models.causal.adapter import CausalModel
 from contstim.models.causal.network import CausalNetwork, shared_paths
-from contstim.models.checkpoints import Checkpoint, load_checkpoint
-from contstim.models.loading import Loading
+from contstim.models.checkpoints import Checkpoint
+from contstim.models.scoring import term_table
 from contstim.models.words import words_are_independent
 from contstim.testing.contract import SENTENCES, LanguageModelContract, tolerance
+from contstim.testing.models import ToyModel
 from contstim.words.sentence import Sentence
-from tests.models.tiny import CONTEXT, TEXTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Load = Callable[[str], Checkpoint]
+from tests.models.tiny import CONTEXT, TEXTS, Folder, Load, small_gpt2
 
 NAMES = ("gpt2", "pythia", "llama")
 PARSED = [Sentence.parse(text) for text in TEXTS]
 ALL_WORDS = sorted({word for sentence in PARSED for word in sentence.words})
 ODD_WORDS = ("U.S.", "well-known", "don't", "naïve", "3rd", "'s", "wait...", "WALKING", "猫")
-
-
-@pytest.fixture(scope="session")
-def load(tiny_checkpoint: Callable[[str], Path]) -> Load:
-    loaded: dict[str, Checkpoint] = {}
-
-    def load(name: str) -> Checkpoint:
-        if name not in loaded:
-            loaded[name] = load_checkpoint(str(tiny_checkpoint(name)), Loading(device="cpu"))
-        return loaded[name]
-
-    return load
+READ = [Sentence.parse(text) for text in (*TEXTS[:6], TEXTS[9], "Yes.")]
+hf: Any = transformers
 
 
 class TestContract(LanguageModelContract):
@@ -131,28 +122,20 @@ def test_for_one_pattern_of_tokens_chain_probabilities_add_up_to_one(load: Load,
 
 @pytest.mark.parametrize("rule", ["log-likelihood", "chain"])
 @pytest.mark.parametrize("name", NAMES)
-def test_bounds_hold_for_every_word(load: Load, name: str, rule: str) -> None:
-    model = CausalModel(load(name), rule=rule)
-    sentence = Sentence.parse("The old doctor reads a book!")
-    words = [*ALL_WORDS[::2], *ODD_WORDS]
-    for position in (0, 2, 5):
-        known = model.replacements(sentence, position, words)
-        exact = model.log_probs([sentence.replace(position, word) for word in words])
-        assert (known.upper_bound >= exact - tolerance(exact)).all()
-        assert (known.upper_bound < 0).all()
-        assert np.corrcoef(known.estimate, exact)[0, 1] > 0.5
-
-
-@pytest.mark.parametrize("rule", ["log-likelihood", "chain"])
-@pytest.mark.parametrize("name", NAMES)
-def test_replacements_equal_rewritten_sentences(load: Load, name: str, rule: str) -> None:
+def test_replacements_equal_rewritten_sentences_and_bounds_hold(
+    load: Load, name: str, rule: str
+) -> None:
     model = CausalModel(load(name), rule=rule, context="Once upon a time, ")
-    words = [*ALL_WORDS[::5], *ODD_WORDS]
+    words = [*ALL_WORDS[::2], *ODD_WORDS]
     for sentence in (PARSED[0], Sentence.parse("Stop!")):
         for position in {0, len(sentence) // 2, len(sentence) - 1}:
+            exact = model.log_probs([sentence.replace(position, word) for word in words])
             ours = model.replacement_log_probs(sentence, position, words)
-            fresh = model.log_probs([sentence.replace(position, word) for word in words])
-            np.testing.assert_allclose(ours, fresh, rtol=0, atol=tolerance(fresh))
+            np.testing.assert_allclose(ours, exact, rtol=0, atol=tolerance(exact))
+            known = model.replacements(sentence, position, words)
+            assert (known.upper_bound >= exact - tolerance(exact)).all()
+            assert (known.upper_bound < 0).all()
+            assert np.corrcoef(known.estimate, exact)[0, 1] > 0.5
 
 
 @pytest.mark.parametrize("rule", ["log-likelihood", "chain"])
@@ -198,10 +181,7 @@ def test_the_window_is_used_to_its_end_and_not_beyond(load: Load) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"rule": "pll-original"},
-            "causal model, .* no rule 'pll-original'; it has log-lik",
-        ),
+        ({"rule": "pll-original"}, "causal model, .* no rule 'pll-original'; it has log-lik"),
         ({"context": ""}, "must be a text"),
         ({"context": "long " * CONTEXT}, "must be shorter"),
     ],
@@ -252,3 +232,122 @@ def test_shared_paths_are_the_leaves_of_the_trie(rows: list[tuple[int, ...]]) ->
         assert leaves[leaf][: len(row)] == row
     longest = [r for r in set(rows) if not any(o != r and o[: len(r)] == r for o in rows)]
     assert sorted(leaves) == sorted(longest)
+
+
+@pytest.fixture(scope="module")
+def model_of(load: Load) -> Callable[[str], CausalModel]:
+    return lambda name: CausalModel(load(name))
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "pythia"])
+def test_words_add_up_to_the_sentence(model_of: Callable[[str], CausalModel], name: str) -> None:
+    """Property: what one word gives, its neighbour takes."""
+    model = model_of(name)
+    plain, corrected = model.token_log_probs(READ), model.completed_word_log_probs(READ)
+    sums = [sum(term.log_prob for term in terms) for terms in corrected]
+    np.testing.assert_allclose(sums, model.log_probs(READ), rtol=0, atol=1e-9)
+    for before, after in zip(plain, corrected, strict=True):
+        assert [term[:2] for term in before] == [term[:2] for term in after]
+        assert [term.log_prob for term in before] != [term.log_prob for term in after]
+
+
+def test_a_word_is_its_tokens_times_its_end_over_its_beginning(
+    model_of: Callable[[str], CausalModel],
+) -> None:
+    """Witness: the formula of Pimentel & Meister (2024), with transformers alone."""
+    model, sentence = model_of("gpt2"), READ[0]
+    checkpoint = model.checkpoint
+    tokenizer = checkpoint.tokenizer
+    ids = tokenizer(sentence.text)["input_ids"]
+    with torch.inference_mode():
+        logits = checkpoint.model(torch.tensor([[tokenizer.bos_token_id, *ids]])).logits[0]
+    p = torch.softmax(logits.double(), dim=-1).numpy()  # p[t] is of token t
+    spelled = tokenizer.convert_ids_to_tokens(list(range(p.shape[1])))
+    ends = [
+        token is None
+        or token.startswith(("Ġ", "Ċ", "ĉ", "č"))
+        or token in ".?!"
+        or token in tokenizer.all_special_tokens
+        for token in spelled
+    ]
+    words = sentence.text.removesuffix(".").split()
+    starts = [place for place, i in enumerate(ids) if place == 0 or ends[i]]
+    assert len(starts) == len(words) + 1
+    expected = []
+    for start, stop in zip(starts, [*starts[1:], None], strict=True):
+        tokens = np.prod([p[place, ids[place]] for place in range(start, stop or len(ids))])
+        begins = 1.0 if start == 0 else p[start, ends].sum()
+        finishes = 1.0 if stop is None else p[stop, ends].sum()
+        expected.append(np.log(tokens * finishes / begins))
+    (terms,) = model.completed_word_log_probs([sentence])
+    table = term_table({"m": {sentence: terms}}, [sentence], by_word=True)
+    assert table["word"] == [*words, "."]
+    assert table["position"] == list(range(len(words) + 1))
+    assert sum(table["tokens"]) == len(ids)
+    np.testing.assert_allclose(table["log_prob"], expected, rtol=0, atol=1e-4)
+    assert table["surprisal"] == [-value for value in table["log_prob"]]
+
+
+LONGEST = 7  # letters of a word
+
+
+@pytest.fixture(scope="module")
+def letters() -> CausalModel:
+    """A causal model of seven tokens, which spell all words of the letters a and b."""
+    vocabulary = {"<s>": 0, "[UNK]": 1, "a": 2, "b": 3, "##a": 4, "##b": 5, ".": 6}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    fast = hf.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", bos_token="<s>", eos_token="<s>"
+    )
+    torch.manual_seed(4)
+    network = small_gpt2(len(vocabulary), width=16, layers=1, heads=2, mark=0)
+    with torch.no_grad():
+        for weights in network.parameters():
+            weights.mul_(3)
+    return CausalModel(Checkpoint(network, fast, "letters", "cpu", "causal"))
+
+
+def test_words_share_all_probability_between_them(letters: CausalModel) -> None:
+    """Witness: enumeration of every word after `b`. Uncorrected the sum is another."""
+    words = ["".join(w) for n in range(1, LONGEST + 1) for w in product("ab", repeat=n)]
+    sentences = [Sentence.parse(f"b {word} a.") for word in words]
+    sums = {}
+    for what, score in (
+        ("plain", letters.token_log_probs),
+        ("corrected", letters.completed_word_log_probs),
+    ):
+        of_words = [
+            sum(term.log_prob for term in terms if term.word == 1) for terms in score(sentences)
+        ]
+        sums[what] = np.exp(of_words).sum()
+    # What is no word: an end mark or a special token, and words of more letters
+    with torch.inference_mode():
+        after = letters.checkpoint.model(torch.tensor([[0, 3]])).logits[0, -1].double()
+    p = torch.softmax(after, dim=-1).numpy()
+    begins = p[[0, 1, 2, 3, 6]].sum()
+    others = p[[0, 1, 6]].sum() / begins
+    longest = sentences[-(2**LONGEST) :]
+    unfinished = sum(
+        np.exp(sum(term.log_prob for term in plain if term.word == 1)) / begins
+        - np.exp(sum(term.log_prob for term in corrected if term.word == 1))
+        for plain, corrected in zip(
+            letters.token_log_probs(longest), letters.completed_word_log_probs(longest), strict=True
+        )
+    )
+    assert sums["corrected"] + others + unfinished == pytest.approx(1, abs=1e-5)
+    assert abs(sums["plain"] - sums["corrected"]) > 0.05
+
+
+def test_models_of_words_need_no_correction_and_others_are_refused_by_name(
+    tiny_checkpoint: Folder, load: Load
+) -> None:
+    checkpoint = load("gpt2")
+    with pytest.raises(ModelError, match="already preserves word boundaries"):
+        CausalModel(checkpoint, rule="chain").completed_word_log_probs(READ)
+    toy = ToyModel()
+    with pytest.raises(ModelError, match="no word boundaries to correct"):
+        toy.completed_word_log_probs(READ[:1])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_checkpoint("xlm"))
+    with pytest.raises(ModelError, match="needs no correction"):
+        word_completing(tokenizer, len(tokenizer))

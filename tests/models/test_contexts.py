@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import transformers
@@ -12,9 +13,6 @@ from tokenizers import models as tokenizer_models
 
 from contstim.errors import ModelError
 from contstim.models.contexts import candidate_contexts, context_of, is_chat_mark
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 hf: Any = transformers
 _WORDS = ["Non", "The", "dog", "barks", "a"]
@@ -80,86 +78,68 @@ def _config(bos: int | None = None, eos: int | list[int] | None = None) -> Any:
 _CHAT = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
 
-@pytest.mark.parametrize(
-    ("special", "options", "expected"),
-    [
-        pytest.param(_CHAT, {"eos": "<|im_end|>", "template": _CHATML}, "<|endoftext|>", id="qwen"),
-        pytest.param(
-            ["<|endoftext|>"],
-            {"bos": "<|endoftext|>", "eos": "<|endoftext|>"},
-            "<|endoftext|>",
-            id="gpt2",
-        ),
-        pytest.param(
-            ["<s>", "</s>"],
-            {"bos": "<s>", "eos": "</s>", "adds": ["<s>"], "template": _LLAMA_2},
-            "<s>",
-            id="llama-2",
-        ),
-        pytest.param(
-            [
-                "<|begin_of_text|>",
-                "<|end_of_text|>",
-                "<|start_header_id|>",
-                "<|end_header_id|>",
-                "<|eot_id|>",
-            ],
-            {"bos": "<|begin_of_text|>", "eos": "<|eot_id|>", "template": _LLAMA_3},
-            "<|begin_of_text|>",
-            id="llama-3",
-        ),
-        pytest.param(
-            ["<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>"],
-            {"bos": "<bos>", "eos": "<end_of_turn>", "template": _GEMMA},
-            "<bos>",
-            id="gemma",
-        ),
-        pytest.param(
-            ["<s>", "<|endoftext|>", "<|user|>", "<|assistant|>", "<|end|>"],
-            {"bos": "<s>", "eos": "<|endoftext|>", "template": _PHI},
-            "<s>",
-            id="phi-3",
-        ),
-        pytest.param(
-            ["[gMASK]", "<sop>", "<|user|>", "<|assistant|>", "<|endoftext|>"],
-            {"eos": "<|user|>", "adds": ["[gMASK]", "<sop>"], "template": _GLM},
-            "[gMASK] <sop>",
-            id="glm",
-        ),
-        pytest.param(
-            ["<｜end▁of▁sentence｜>", "<｜User｜>"],
-            {"bos": "<｜User｜>"},
-            "<｜end▁of▁sentence｜>",
-            id="deepseek without bos",
-        ),
-        pytest.param(
-            ["<|im_start|>", "<|endoftext|>"],
-            {"adds": ["<|im_start|>"]},
-            "<|endoftext|>",
-            id="adds a chat mark",
-        ),
-        pytest.param(
-            ["<X>", "<Q>", "<A>"],
-            {"bos": "<X>", "template": _UNKNOWN_MARKS},
-            "<X>",
-            id="template begins with bos",
-        ),
-        pytest.param(
-            ["<Q>", "<A>", "<eos>"],
-            {"bos": "<Q>", "eos": "<A>", "template": _UNKNOWN_MARKS},
-            "<eos>",
-            id="marks of the template alone",
-        ),
-        pytest.param(
-            ["<Q>", "<eos>"], {"bos": "<Q>", "template": _BROKEN}, "<eos>", id="template that fails"
-        ),
-        pytest.param(["<|endoftext|>"], {"bos": "Non"}, "<|endoftext|>", id="bos is a word"),
-    ],
-)
-def test_default_context(
-    tmp_path: Path, special: list[str], options: dict[str, Any], expected: str
-) -> None:
-    tokenizer = _saved(tmp_path, special, **options)
+# Special tokens of a tokenizer, its options, its template, and the default context
+DEFAULTS: dict[str, tuple[str, dict[str, Any], str | None, str]] = {
+    "qwen": (" ".join(_CHAT), {"eos": "<|im_end|>"}, _CHATML, "<|endoftext|>"),
+    "gpt2": (
+        "<|endoftext|>",
+        dict.fromkeys(("bos", "eos"), "<|endoftext|>"),
+        None,
+        "<|endoftext|>",
+    ),
+    "llama-2": ("<s> </s>", {"bos": "<s>", "eos": "</s>", "adds": ["<s>"]}, _LLAMA_2, "<s>"),
+    "llama-3": (
+        "<|begin_of_text|> <|end_of_text|> <|start_header_id|> <|end_header_id|> <|eot_id|>",
+        {"bos": "<|begin_of_text|>", "eos": "<|eot_id|>"},
+        _LLAMA_3,
+        "<|begin_of_text|>",
+    ),
+    "gemma": (
+        "<bos> <eos> <start_of_turn> <end_of_turn>",
+        {"bos": "<bos>", "eos": "<end_of_turn>"},
+        _GEMMA,
+        "<bos>",
+    ),
+    "phi-3": (
+        "<s> <|endoftext|> <|user|> <|assistant|> <|end|>",
+        {"bos": "<s>", "eos": "<|endoftext|>"},
+        _PHI,
+        "<s>",
+    ),
+    "glm": (
+        "[gMASK] <sop> <|user|> <|assistant|> <|endoftext|>",
+        {"eos": "<|user|>", "adds": ["[gMASK]", "<sop>"]},
+        _GLM,
+        "[gMASK] <sop>",
+    ),
+    "deepseek without bos": (
+        "<｜end▁of▁sentence｜> <｜User｜>",
+        {"bos": "<｜User｜>"},
+        None,
+        "<｜end▁of▁sentence｜>",
+    ),
+    "adds a chat mark": (
+        "<|im_start|> <|endoftext|>",
+        {"adds": ["<|im_start|>"]},
+        None,
+        "<|endoftext|>",
+    ),
+    "template begins with bos": ("<X> <Q> <A>", {"bos": "<X>"}, _UNKNOWN_MARKS, "<X>"),
+    "marks of the template alone": (
+        "<Q> <A> <eos>",
+        {"bos": "<Q>", "eos": "<A>"},
+        _UNKNOWN_MARKS,
+        "<eos>",
+    ),
+    "template that fails": ("<Q> <eos>", {"bos": "<Q>"}, _BROKEN, "<eos>"),
+    "bos is a word": ("<|endoftext|>", {"bos": "Non"}, None, "<|endoftext|>"),
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_default_context(tmp_path: Path, name: str) -> None:
+    special, options, template, expected = DEFAULTS[name]
+    tokenizer = _saved(tmp_path, special.split(), template=template, **options)
     tokens = context_of(tokenizer, _config(), None, "here")
     assert " ".join(tokenizer.convert_ids_to_tokens(tokens)) == expected
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,11 +10,10 @@ import torch
 
 from contstim.models.batching import computing
 from contstim.models.causal.adapter import CausalModel
-from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Cost, Tally, count, counting
-from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
 from contstim.words.sentence import Sentence
+from tests.models.tiny import Load
 
 SENTENCE = Sentence.parse("The old teacher reads")
 WORDS = ("dog", "small", "neighbours")
@@ -41,11 +39,9 @@ def watched(model: torch.nn.Module, task: Callable[[], object]) -> Cost:
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "pythia"])
-def test_what_is_counted_is_what_passed_through_the_network(
-    tiny_checkpoint: Callable[[str], Path], kind: str
-) -> None:
+def test_what_is_counted_is_what_passed_through_the_network(load: Load, kind: str) -> None:
     """Witness: a hook on the network itself."""
-    checkpoint = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
+    checkpoint = load(kind)
     model: Any = CausalModel(checkpoint) if checkpoint.kind == "causal" else MaskedModel(checkpoint)
     drafts = [] if model.draft() is None else [model.draft(effort) for effort in range(3)]
     for asked in (model, *drafts):

@@ -5,7 +5,8 @@ Witness: PyTorch's own settings, which it tells by `fp32_precision` for each kin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -13,10 +14,7 @@ import torch
 from contstim.models.batching import float32_products
 from contstim.models.catalog import load_model
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+from tests.models.tiny import Folder
 
 backends: Any = torch.backends
 if not hasattr(backends.cudnn, "conv"):
@@ -102,9 +100,7 @@ def test_the_last_of_several_threads_restores_the_settings(wish: str) -> None:
     assert told() == before
 
 
-def test_networks_compute_products_as_float32(
-    wish: str, tiny_checkpoint: Callable[[str], Path]
-) -> None:
+def test_networks_compute_products_as_float32(wish: str, tiny_checkpoint: Folder) -> None:
     """After the newer settings PyTorch refuses to tell the older ones."""
     del wish
     before = told()

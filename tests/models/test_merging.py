@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,7 @@ import torch
 from contstim.models.batching import Budget, SmallerBatches
 from contstim.models.catalog import load_model
 from contstim.models.causal.network import CausalNetwork, Prefix
-from contstim.models.checkpoints import load_checkpoint
 from contstim.models.costs import Tally, counting, timed
-from contstim.models.loading import Loading
 from contstim.models.masked.network import MaskedNetwork
 from contstim.models.merging import (
     Answer,
@@ -27,10 +26,7 @@ from contstim.models.merging import (
     runner,
 )
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+from tests.models.tiny import Folder, Load
 
 
 def doubling(
@@ -145,11 +141,9 @@ def test_the_time_of_others_is_not_counted() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "xlm", "modernbert"])
-def test_masked_networks_compute_together_what_they_compute_alone(
-    tiny_checkpoint: Callable[[str], Path], kind: str
-) -> None:
+def test_masked_networks_compute_together_what_they_compute_alone(load: Load, kind: str) -> None:
     """Witness: the plain network, call by call, with the attention mask that padding has."""
-    checkpoint: Any = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
+    checkpoint: Any = load(kind)
     network = MaskedNetwork(checkpoint)
     generator = torch.Generator().manual_seed(1)
     calls = []
@@ -171,11 +165,9 @@ def test_masked_networks_compute_together_what_they_compute_alone(
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "pythia", "llama"])
-def test_causal_networks_compute_together_what_they_compute_alone(
-    tiny_checkpoint: Callable[[str], Path], kind: str
-) -> None:
+def test_causal_networks_compute_together_what_they_compute_alone(load: Load, kind: str) -> None:
     """Witness: the plain network, row by row, with nothing padded and nothing remembered."""
-    checkpoint: Any = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
+    checkpoint: Any = load(kind)
     network = CausalNetwork(checkpoint, by_words=False)
     assert network.merges_prefixes
     context = network.begin((5,))
@@ -218,8 +210,8 @@ def test_causal_networks_compute_together_what_they_compute_alone(
             torch.testing.assert_close(after, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_large_causal_calls_go_by_themselves(tiny_checkpoint: Callable[[str], Path]) -> None:
-    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
+def test_large_causal_calls_go_by_themselves(load: Load) -> None:
+    checkpoint: Any = load("gpt2")
     network = CausalNetwork(checkpoint, by_words=False)
     prefix = network.begin((5,))
     few, many = (network.call(prefix, torch.full((n_rows, 3), 7), None) for n_rows in (32, 33))
@@ -227,10 +219,8 @@ def test_large_causal_calls_go_by_themselves(tiny_checkpoint: Callable[[str], Pa
     assert not network.merges(many)
 
 
-def test_a_trial_for_which_there_is_no_memory_decides_nothing(
-    tiny_checkpoint: Callable[[str], Path],
-) -> None:
-    checkpoint: Any = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
+def test_a_trial_for_which_there_is_no_memory_decides_nothing(load: Load) -> None:
+    checkpoint: Any = load("gpt2")
     network = CausalNetwork(checkpoint, by_words=False)
 
     def run_out(_network: Any, _inputs: Any, _output: Any) -> Any:
@@ -243,7 +233,7 @@ def test_a_trial_for_which_there_is_no_memory_decides_nothing(
     assert network.merges_prefixes
 
 
-def test_what_a_model_is_asks_nobody_beside(tiny_checkpoint: Callable[[str], Path]) -> None:
+def test_what_a_model_is_asks_nobody_beside(tiny_checkpoint: Folder) -> None:
     """A tolerance is scored once for all searches; two that waited for each other would hang."""
     model = load_model(f"hf:{tiny_checkpoint('bert')}", device="cpu", dtype="bfloat16")
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from contstim.models.base import Continuation
+from contstim.models.base import Continuation, LanguageModel
 from contstim.models.catalog import load_model, load_scorer
-from contstim.models.merging import compute_all, merged, runner
-from contstim.models.recurrent.folder import write_folder
+from contstim.models.merging import Answer, NetworkCall, compute_all, merged, runner
+from contstim.models.recurrent.network import Kind, write_folder
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE
 from contstim.optimization.search.synthesize import synthesize
@@ -30,16 +30,7 @@ from tests.models.classifier.test_adapter import build as build_classifier
 from tests.models.recurrent.conftest import KINDS
 from tests.models.recurrent.conftest import build as build_recurrent
 from tests.models.simulated_gpu import simulated_gpu
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.models.base import LanguageModel
-    from contstim.models.merging import Answer, NetworkCall
-    from contstim.models.recurrent.network import Kind
-
-    Folder = Callable[[str], Path]
+from tests.models.tiny import Folder
 
 TEXTS = [Sentence.parse(text) for text in tiny.TEXTS]
 FEW = [Sentence.parse(text) for text in ("She sleeps there.", "Birds were singing!", "Stay.")]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from copy import deepcopy
-from pathlib import Path
 
 import pytest
 import torch
@@ -17,6 +15,7 @@ from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
 from contstim.models.onednn import use_onednn
 from tests.examples import examples
+from tests.models.tiny import Folder
 
 pytestmark = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(),  # type: ignore[no-untyped-call]
@@ -84,9 +83,7 @@ def test_other_precisions_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "bert"])
-def test_loaded_networks_use_it_and_keep_their_weights(
-    tiny_checkpoint: Callable[[str], Path], name: str
-) -> None:
+def test_loaded_networks_use_it_and_keep_their_weights(tiny_checkpoint: Folder, name: str) -> None:
     """Against the same folder opened by transformers alone."""
     from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 

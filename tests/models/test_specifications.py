@@ -82,17 +82,8 @@ def test_families_that_read_no_context(text: str) -> None:
         (f"org/name:{'0af' * 13}0", "org/name", f"{'0af' * 13}0"),
         *(
             (path, path, "")
-            for path in (
-                *(
-                    r"C:\models\gpt2",
-                    "C:/models/gpt2",
-                    "C:gpt2",
-                    r"\\host\share:v1",
-                    "/a/b:c",
-                    "./b:c",
-                ),
-                *("~/b:c", "a/b/c:d", "small:quantized.gguf", "http://host:8000/v1", "a:b:c", "a:"),
-            )
+            for path in r"C:\models\gpt2 C:/models/gpt2 C:gpt2 \\host\share:v1 /a/b:c ./b:c ~/b:c "
+            "a/b/c:d small:quantized.gguf http://host:8000/v1 a:b:c a:".split()
         ),
     ],
 )

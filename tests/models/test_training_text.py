@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from contstim.models.training_text import (
 )
 from contstim.words.sentence import Sentence
 from tests.models.damages import DAMAGES
+from tests.models.tiny import Folder
 from tests.models.training.runs import ALL_KINDS, SENTENCES, train
 
 
@@ -70,7 +70,7 @@ def test_a_trained_network_knows_its_sentences_those_kept_apart_included(
     assert load_model(str(out), device="cpu").training_text is None
 
 
-def test_of_other_models_nothing_is_known(tiny_checkpoint: Callable[[str], Path]) -> None:
+def test_of_other_models_nothing_is_known(tiny_checkpoint: Folder) -> None:
     for name in ("bert", "gpt2"):
         assert load_model(f"hf:{tiny_checkpoint(name)}", device="cpu").training_text is None
 

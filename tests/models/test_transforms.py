@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from contstim.errors import ModelError
-from contstim.models.base import Scorer
+from contstim.models.base import LanguageModel, Scorer
 from contstim.models.catalog import load_model, load_models, load_scorer
 from contstim.models.ngram.training import train_ngram
 from contstim.models.specifications import Specification, parse_model
@@ -22,13 +23,7 @@ from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.models import tiny
 from tests.models.recurrent.conftest import build
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.models.base import LanguageModel
-
+from tests.models.tiny import Folder
 
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS]
 
@@ -41,7 +36,7 @@ def arpa(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
     return lambda order: folder / f"{order}gram.arpa"
 
 
-def test_slor_by_hand(arpa: Callable[[int], Path], tiny_checkpoint: Callable[[str], Path]) -> None:
+def test_slor_by_hand(arpa: Callable[[int], Path], tiny_checkpoint: Folder) -> None:
     location = tiny_checkpoint("gpt2")
     plain = load_model(f"hf:{location}", device="cpu")
     model = load_scorer(f"hf:{location}+slor:{arpa(1)}", device="cpu")
@@ -62,7 +57,7 @@ def _unigrams(path: Path) -> dict[str, float]:
     return {cell[1]: float(cell[0]) * np.log(10) for cell in cells}
 
 
-def test_mean_by_hand(tiny_checkpoint: Callable[[str], Path]) -> None:
+def test_mean_by_hand(tiny_checkpoint: Folder) -> None:
     location = tiny_checkpoint("gpt2")
     plain = load_model(f"hf:{location}@chain", device="cpu")
     model = load_scorer(f"hf:{location}@chain+mean", device="cpu")

@@ -6,7 +6,7 @@ Questions must not grow with the batches, and results must be copied when all ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,15 +20,8 @@ from contstim.models.costs import Tally, counting
 from contstim.models.loading import Loading
 from contstim.words.sentence import Sentence
 from tests.models import tiny
-from tests.models.simulated_gpu import simulated_gpu
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.models.simulated_gpu import SimulatedGPU
-
-    Folder = Callable[[str], Path]
+from tests.models.simulated_gpu import SimulatedGPU, simulated_gpu
+from tests.models.tiny import Folder
 
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import transformers
@@ -14,19 +15,10 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from contstim.errors import ModelError
-from contstim.models.words import (
-    END_MARK,
-    SPECIAL,
-    Encoding,
-    encode_batch,
-    words_are_independent,
-)
+from contstim.models.words import END_MARK, SPECIAL, Encoding, encode_batch, words_are_independent
 from contstim.words.sentence import Sentence, is_word
 from tests.examples import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from tests.models.tiny import Folder, Tokenizers
 
 fast_tokenizer: Any = transformers.PreTrainedTokenizerFast
 KINDS = ("bert", "roberta", "albert", "modernbert", "xlm", "gpt2", "spaced", "llama")
@@ -43,15 +35,10 @@ def encode(tokenizer: Any, sentence: Sentence, **options: Any) -> Encoding:
     return encode_batch(tokenizer, [sentence], **options)[0]
 
 
-@pytest.fixture(scope="module")
-def tokenizer_of(tiny_checkpoint: Callable[[str], Path]) -> Callable[[str], Any]:
-    return lambda kind: transformers.AutoTokenizer.from_pretrained(tiny_checkpoint(kind))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", TEXTS)
 def test_each_word_has_the_tokens_of_its_characters(
-    tokenizer_of: Callable[[str], Any], kind: str, text: str
+    tokenizer_of: Tokenizers, kind: str, text: str
 ) -> None:
     tokenizer, sentence = tokenizer_of(kind), Sentence.parse(text)
     encoding = encode(tokenizer, sentence)
@@ -69,9 +56,7 @@ def test_each_word_has_the_tokens_of_its_characters(
             assert spelled in (word, word.replace("ï", "i").replace("ü", "u"))
 
 
-def test_a_leading_space_makes_the_first_word_like_any_other(
-    tokenizer_of: Callable[[str], Any],
-) -> None:
+def test_a_leading_space_makes_the_first_word_like_any_other(tokenizer_of: Tokenizers) -> None:
     tokenizer = tokenizer_of("gpt2")
     twice = encode(tokenizer, Sentence.parse("the the"), leading_space=True)
     own = [
@@ -103,7 +88,7 @@ def test_an_end_mark_glued_to_a_word_is_taken_apart(gluing: Any) -> None:
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "llama"])
 @pytest.mark.parametrize("end_apart", [True, False])
 def test_tokens_of_the_end_belong_to_no_word(
-    tokenizer_of: Callable[[str], Any], kind: str, text: str, end_apart: bool
+    tokenizer_of: Tokenizers, kind: str, text: str, end_apart: bool
 ) -> None:
     """Witness: the tokens spell the same text as the tokenizer's own; the end's come last."""
     tokenizer, sentence = tokenizer_of(kind), Sentence.parse(text)
@@ -165,20 +150,14 @@ def test_tokenizers_without_offsets_are_matched_by_characters(slow_xlm: Any, tex
 
 
 @pytest.mark.parametrize(("kind", "word"), [("bert", "[MASK]"), ("gpt2", "<|endoftext|>")])
-def test_special_tokens_are_no_words(
-    tokenizer_of: Callable[[str], Any], kind: str, word: str
-) -> None:
+def test_special_tokens_are_no_words(tokenizer_of: Tokenizers, kind: str, word: str) -> None:
     with pytest.raises(ModelError, match="reads as a special token"):
         encode(tokenizer_of(kind), Sentence(("The", word, "ran")))
 
 
 def of_word(tokenizer: Any, words: tuple[str, ...], position: int, space: bool) -> list[int]:
     encoding = encode(
-        tokenizer,
-        Sentence(words),
-        leading_space=space,
-        special_tokens=False,
-        end_apart=True,
+        tokenizer, Sentence(words), leading_space=space, special_tokens=False, end_apart=True
     )
     return [i for i, w in zip(encoding.ids, encoding.word_of, strict=True) if w == position]
 
@@ -198,7 +177,7 @@ def of_word(tokenizer: Any, words: tuple[str, ...], position: int, space: bool) 
 )
 @settings(max_examples=examples(15))
 def test_words_that_are_independent_are_cut_as_beside_any_others(
-    tokenizer_of: Callable[[str], Any], kind: str, words: tuple[str, ...], space: bool
+    tokenizer_of: Tokenizers, kind: str, words: tuple[str, ...], space: bool
 ) -> None:
     """Witness: the tokenizer itself, on the whole sentence and on each word beside `a`."""
     tokenizer = tokenizer_of(kind)
@@ -225,7 +204,7 @@ def test_words_that_are_independent_are_cut_as_beside_any_others(
 )
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "llama"])
 def test_words_depend_on_each_other_where_a_token_of_a_sentence_joins_them(
-    tokenizer_of: Callable[[str], Any], kind: str, token: str, joins: bool
+    tokenizer_of: Tokenizers, kind: str, token: str, joins: bool
 ) -> None:
     tokenizer = copy.deepcopy(tokenizer_of(kind))
     tokenizer.add_tokens(token)
@@ -262,7 +241,7 @@ ADDED = "<tool_call>", "covid", " <think>"
 
 
 @pytest.fixture(scope="module")
-def with_added_tokens(tiny_checkpoint: Callable[[str], Path]) -> Callable[[str], Any]:
+def with_added_tokens(tiny_checkpoint: Folder) -> Callable[[str], Any]:
     """Tokenizers to which tokens were added that are not called special, in lower case."""
 
     def load(name: str) -> Any:

@@ -9,22 +9,27 @@ from __future__ import annotations
 import json
 import string
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import models as tokenizer_models
 
+from contstim.models.checkpoints import Checkpoint
 from contstim.models.ngram.training import DiscountWarning, train_ngram
 from contstim.models.training.transformers import train_tokenizer
 from contstim.words.sentence import Sentence
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 hf: Any = transformers
+Folder = Callable[[str], Path]
+"""The folder of the tiny checkpoint of a name, see the fixture `tiny_checkpoint`."""
+Load = Callable[[str], Checkpoint]
+"""The tiny checkpoint of a name, loaded on the CPU."""
+Tokenizers = Callable[[str], Any]
+"""The tokenizer of the tiny checkpoint of a name."""
 
 CONTEXT = 64
 """How many tokens each model can read, special ones included."""
@@ -85,6 +90,22 @@ def train_ngrams(order: int, path: Path) -> Path:
         warnings.simplefilter("ignore", DiscountWarning)
         train_ngram(sentences, order, path)
     return path
+
+
+def small_bert(n_tokens: int, width: int = 16, layers: int = 1, heads: int = 2, **more: Any) -> Any:
+    """A BERT with weights as they are drawn."""
+    sizes = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads}
+    sizes |= {"intermediate_size": width, "max_position_embeddings": CONTEXT}
+    return hf.BertForMaskedLM(hf.BertConfig(vocab_size=n_tokens, **sizes | more))
+
+
+def small_gpt2(
+    n_tokens: int, width: int = _WIDTH, layers: int = 2, heads: int = 4, mark: int | None = None
+) -> Any:
+    """A GPT-2 with weights as they are drawn; `mark` begins and ends texts."""
+    sizes = {"n_positions": CONTEXT, "n_embd": width, "n_layer": layers, "n_head": heads}
+    marks = {"bos_token_id": mark, "eos_token_id": mark}
+    return hf.GPT2LMHeadModel(hf.GPT2Config(vocab_size=n_tokens, **sizes, **marks))
 
 
 def _bert() -> tuple[Any, Any]:
@@ -170,31 +191,13 @@ def _xlm() -> tuple[Any, Any]:
 
 def _gpt2() -> tuple[Any, Any]:
     tokenizer = hf.GPT2Tokenizer().train_new_from_iterator(_TRAINING, 400)
-    config = hf.GPT2Config(
-        vocab_size=len(tokenizer),
-        n_positions=CONTEXT,
-        n_embd=_WIDTH,
-        n_layer=2,
-        n_head=4,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    return hf.GPT2LMHeadModel(config), tokenizer
+    return small_gpt2(len(tokenizer), mark=tokenizer.bos_token_id), tokenizer
 
 
 def _spaced() -> tuple[Any, Any]:
     """GPT-2 with tokens of several no-break and ideographic spaces, as the published one has."""
     tokenizer = hf.GPT2Tokenizer().train_new_from_iterator((*_TRAINING, *_RUNS_OF_SPACES), 400)
-    config = hf.GPT2Config(
-        vocab_size=len(tokenizer),
-        n_positions=CONTEXT,
-        n_embd=_WIDTH,
-        n_layer=1,
-        n_head=4,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    return hf.GPT2LMHeadModel(config), tokenizer
+    return small_gpt2(len(tokenizer), layers=1, mark=tokenizer.bos_token_id), tokenizer
 
 
 def _pythia() -> tuple[Any, Any]:

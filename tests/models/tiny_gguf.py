@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import transformers
+from numpy.typing import NDArray
 
 from tests.models.tiny import CONTEXT
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Weights = NDArray[np.float32]
+Weights = NDArray[np.float32]
 
 hf: Any = transformers
 _HEADS, _WIDTH = 2, 64

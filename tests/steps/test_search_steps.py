@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from contstim.english.frames import verb_uses
-from contstim.english.tags import english_tags
+from contstim.english.words import english_tags, verb_uses
 from contstim.errors import InputError
 from contstim.files.tables import read_table
 from contstim.items.matching import match

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, wilcoxon
 
-from contstim.english.tags import english_tags
+from contstim.english.words import english_tags
 from contstim.errors import InfeasibleError
 from contstim.files.files import checksum
 from contstim.items.scores import ScoreTable

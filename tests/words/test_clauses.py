@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from contstim.english.tags import english_tags
+from contstim.english.words import english_tags
 from contstim.words.filters import finite_verb, whole_statement
 from contstim.words.sentence import Sentence
 

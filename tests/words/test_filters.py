@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contstim.english.tags import english_tags
-from contstim.english.words import english_rules
+from contstim.english.words import english_rules, english_tags
 from contstim.errors import InputError
 from contstim.words.filters import (
     SentenceRule,

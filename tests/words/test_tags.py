@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contstim.english.tags import english_tags
+from contstim.english.words import english_tags
 from contstim.errors import InputError
 from contstim.words.sentence import Sentence
 from contstim.words.tags import END, START, TaggedWord, TagPair, TagTable, read_tags

@@ -75,10 +75,7 @@ def test_restricting_names_what_was_dropped() -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [
-        ("dog\ntwo words\n", "not a single word"),
-        ("[initial]\n[inner]\n", "at least one word"),
-    ],
+    [("dog\ntwo words\n", "not a single word"), ("[initial]\n[inner]\n", "at least one word")],
 )
 def test_unusable_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "vocab.txt").write_text(content)

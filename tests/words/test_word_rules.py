@@ -21,11 +21,8 @@ ANY = WordRules()
 @pytest.mark.parametrize(
     ("word", "reason"),
     [
-        *((word, None) for word in ["dog", "I", "a", "A", "I'm", "well-known", "naïve", "O'Neill"]),
-        *(
-            (word, None)
-            for word in ["McDonald", "MacArthur", "she", "Wu", "rhythm", "Parisians'"[:-1]]
-        ),
+        *((word, None) for word in "dog I a A I'm well-known naïve O'Neill McDonald".split()),
+        *((word, None) for word in "MacArthur she Wu rhythm Parisians".split()),
         ("<unk>", Reason.SIGN),
         ("4th", Reason.DIGIT),
         ("x²", Reason.DIGIT),
@@ -36,10 +33,7 @@ ANY = WordRules()
         ("https", Reason.ADDRESS),
         ("www.bbc.co.uk", Reason.ADDRESS),
         *((word, Reason.SINGLE_LETTER) for word in ["U", "S", "s", "i", "é"]),
-        *(
-            (word, Reason.ABBREVIATION)
-            for word in ["al", "et", "th", "pp", "vs", "USA", "Jr", "nih"]
-        ),
+        *((word, Reason.ABBREVIATION) for word in "al et th pp vs USA Jr nih".split()),
         ("ndez", Reason.ABBREVIATION),  # of Hernández, cut at the accent
         *((word, Reason.CAPITALS) for word in ["OpenStax", "fMRI", "vi-Strauss"]),
     ],
@@ -52,20 +46,7 @@ def test_english_words_sorted_by_hand(word: str, reason: Reason | None) -> None:
 @pytest.mark.parametrize(
     "word",
     [
-        *(
-            "я",
-            "и",
-            "čtvrt",
-            "vlk",
-            "è",
-            "日本",
-            "一",
-            "ありがとう",
-            "カフェ",
-            "한국어",
-            "שלום",
-            "ג׳ירפה",
-        ),
+        *"я и čtvrt vlk è 日本 一 ありがとう カフェ 한국어 שלום ג׳ירפה".split(),
         *("مرحبا", "می\N{ZERO WIDTH NON-JOINER}روم", "नमस्ते", "สวัสดี", "l'été", "col·lega", "Straße"),
     ],
 )
@@ -89,22 +70,8 @@ def test_case_and_use_tell_names_from_common_words() -> None:
     )
     words = sort_words(text, english_rules())
     assert set(words.vocabulary.initial) == {"The", "Those"}
-    assert set(words.vocabulary.inner) == {
-        *(
-            "senate",
-            "of",
-            "met",
-            "in",
-            "was",
-            "old",
-            "and",
-            "the",
-            "house",
-            "march",
-            "where",
-            "there",
-        ),
-    }
+    inner = "senate of met in was old and the house march where there"
+    assert set(words.vocabulary.inner) == set(inner.split())
     assert words.names == ("Rome", "Marcus")  # which no sentence has in small letters
     assert words.with_address == 1
     reasons = {(each.word, each.place): each.reason for each in words.dropped}
@@ -147,9 +114,8 @@ def test_lists_and_frequencies_leave_words_out() -> None:
     assert words.counts() == {Reason.BLOCKED: 1, Reason.EXCLUDED: 1}
     rare = sort_words(text, english_rules(), min_count=2)
     assert {each.reason for each in rare.dropped} == {Reason.BLOCKED, Reason.RARE}
-    frequent = sort_words(
-        text, english_rules(zipf=(8.4, 9))
-    )  # the: log10(21 of 57) + 9 = 8.57, cat: 8.29
+    # the: log10(21 of 57) + 9 = 8.57, cat: 8.29
+    frequent = sort_words(text, english_rules(zipf=(8.4, 9)))
     assert set(frequent.vocabulary.words) == {"The", "the"}
 
 

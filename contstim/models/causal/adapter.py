@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, Replacements, short_hash
+from contstim.models.base import Continuation, Convention, Replacements, TokenScore, short_hash
 from contstim.models.batching import Budget
 from contstim.models.boundaries import CLASSES_VERSION, word_completing
 from contstim.models.causal.network import CausalNetwork, Prefix
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.files.arrays import FloatArray
-    from contstim.models.base import Continuation, TokenScore
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.words import Encoding, Tokens
     from contstim.words.sentence import Sentence
@@ -155,9 +154,8 @@ class CausalModel(SubwordModel):
         prefix = self._prefix_of(tokens_before)
         rows = [encoding.ids for encoding in self._rewritten(sentence, position, words)]
         # A word may change the tokens before it; such rows start from the context
-        has_prefix = np.array(
-            [row[: len(tokens_before)] == tokens_before for row in rows], np.bool_
-        )
+        n_before = len(tokens_before)
+        has_prefix = np.array([row[:n_before] == tokens_before for row in rows], np.bool_)
         scores = np.empty(len(rows))
         for chosen, start in ((has_prefix, prefix), (~has_prefix, self._prefix_of(()))):
             n_read = len(start.ids) - len(self._context)
@@ -252,9 +250,8 @@ def bounds(
     room = int(lengths.max(initial=0)) if window is None else window - len(prefix.ids) + 1
     # Choose the multi-token words with the highest bounds among those that fit the window
     longer = np.flatnonzero((lengths > 1) & (lengths <= room))
-    if (
-        len(longer) > read > 0
-    ):  # each word has at least one further token, so at most `read` words can be scored
+    # Each word has at least one further token, so at most `read` words can be scored
+    if len(longer) > read > 0:
         highest = upper[longer]
         longer = longer[highest >= np.partition(highest, -read)[-read]]
     longer = longer[np.argsort(-upper[longer], kind="stable")]

@@ -197,10 +197,8 @@ class CausalNetwork:
 
         The cache is valid only if `keeps` is true. The counted cost is that of a separate call.
         """
-        if prefix.cache is None:
-            count(
-                0, len(ids) * len(prefix.ids), calls=0
-            )  # the prefix is processed again for each row
+        if prefix.cache is None:  # the prefix is processed again for each row
+            count(0, len(ids) * len(prefix.ids), calls=0)
         call = self.call(prefix, ids, attention, keeps=keeps)
         merges = is_merged() and self.merges(call)
         result: tuple[Tensor, Any] = answer(call) if merges else call.compute()

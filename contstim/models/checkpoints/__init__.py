@@ -1,8 +1,7 @@
 """Transformer checkpoints from a folder or the hub, checked for completeness and consistency.
 
 loading   load_checkpoint, load_tokenizer
-source    a folder, the local cache or the hub; permission to run its code; errors of libraries
-gguf      files with quantized weights
+source    a folder, a GGUF file, the local cache or the hub; permission to run its code; errors
 checks    consistency of configuration, weights and tokenizer; behaviour of the network
 """
 

@@ -126,8 +126,7 @@ def check_weights(
     if spare:
         raise ModelError(
             f"{location} holds {len(spare)} weights that do not belong to the {kind} of its "
-            f"config.json, such as {spare[0]}. Use the config.json with which they were "
-            "saved."
+            f"config.json, such as {spare[0]}. Use the config.json with which they were saved."
         )
     _check_finite(location, model)
 
@@ -213,9 +212,8 @@ def _check_size(location: str, tokenizer: Any, tokens: dict[str, int], n_rows: i
     sizes = f"{location} has a tokenizer of {len(tokens):,} tokens for a network of {n_rows:,}"
     if missing > max(rounded_up, n_rows * _SPARE_SHARE):
         raise ModelError(f"{sizes}. Check that its files exist, such as tokenizer.json. {_OWN}")
-    special = set(tokenizer.all_special_ids) - set(
-        tokenizer("a")["input_ids"]
-    )  # never in the encoded text
+    # Special tokens that are never in the encoded text
+    special = set(tokenizer.all_special_ids) - set(tokenizer("a")["input_ids"])
     beyond = {i: token for token, i in tokens.items() if i >= n_rows and i not in special}
     if beyond:
         raise ModelError(f"{sizes}: {beyond[min(beyond)]!r} is number {min(beyond):,}. {_OWN}")
@@ -235,8 +233,7 @@ def check_words(location: str, tokenizer: Any) -> None:
     if 2 * len(unread) > len(_WORDS) or has_few_distinct:
         raise ModelError(
             f"{location} has a tokenizer that cannot read ordinary English words, such as "
-            f"{', '.join(unread[:3] or _WORDS[:3])}. Check that its files are complete. "
-            f"{_OWN}"
+            f"{', '.join(unread[:3] or _WORDS[:3])}. Check that its files are complete. {_OWN}"
         )
 
 
@@ -355,10 +352,9 @@ def check_behaviour(checkpoint: Checkpoint) -> None:
         return
     if float(changes_before.max()) > allowed:
         raise ModelError(
-            f"{checkpoint.location} is not a causal language model: its predictions of a "
-            "word depend on later words. Networks that read both sides (XLNet, BERT without "
-            "is_decoder) have no probability of the next word. Save BERT and similar models "
-            "as masked models."
+            f"{checkpoint.location} is not a causal language model: its predictions of a word "
+            "depend on later words. Networks that read both sides (XLNet, BERT without is_decoder) "
+            "have no probability of the next word. Save BERT and similar models as masked models."
         )
 
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import shutil
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from weakref import WeakValueDictionary
 
 from contstim.errors import ModelError
 from contstim.models import tensors
-from contstim.models.checkpoints import checks, gguf
+from contstim.models.checkpoints import checks
 from contstim.models.checkpoints.source import Source, check_location, from_anywhere, stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from contstim.models.loading import Loading
 
 
@@ -27,15 +26,11 @@ Kind: TypeAlias = Literal["causal", "masked", "classifier"]
 """Task of a network."""
 
 _LIMITS = (
-    "max_position_embeddings",
-    "n_positions",
-    "max_seq_len",  # MPT
-    "max_seq_length",
-    "max_sequence_length",
-    "seq_length",  # ChatGLM
-    "n_ctx",
+    *("max_position_embeddings", "n_positions", "max_seq_len", "max_seq_length"),
+    *("max_sequence_length", "seq_length", "n_ctx"),
 )
-"""Names of the window in configurations, the most reliable first: `n_ctx` may be stale."""
+"""Names of the window in configurations, the most reliable first: `n_ctx` may be stale. MPT has
+`max_seq_len`, ChatGLM `seq_length`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +192,8 @@ def load_checkpoint(
         return in_use
     source.check()
     if source.gguf:
-        gguf.check_use(location, classifier=classifier, quantize=loading.quantize)
-        gguf.hide_progress_bar()
+        _check_use_of_gguf(location, classifier=classifier, quantize=loading.quantize)
+        _hide_progress_bar()
     label_names = {"id2label": dict(enumerate(labels))} if labels else {}
     config = transformers.AutoConfig.from_pretrained(source.path, **source.options, **label_names)
     kind: Kind = "classifier" if classifier else kind_of(location, config)
@@ -232,7 +227,7 @@ def _load_network(
     if isinstance(loading.device_map, Mapping):
         shape = checks.without_weights(auto, config, trust_remote_code=trusted)
         tensors.check_map(source.location, shape, loading.device_map)
-    quantization = gguf.dequantization() if source.gguf else {}
+    quantization = _dequantization() if source.gguf else {}
     offload = mkdtemp(prefix="contstim-") if loading.device_map is not None else ""
     try:
         model, report = auto.from_pretrained(
@@ -256,6 +251,46 @@ def _load_network(
 
         use_onednn(model)
     return model.to(loading.device), loading.device
+
+
+def _check_use_of_gguf(location: str, *, classifier: bool, quantize: str | None) -> None:
+    """Refuse to use a GGUF file as a classifier, or to quantize it again.
+
+    Raises:
+        ModelError: if `classifier` is true or `quantize` is given.
+    """
+    if classifier:
+        raise ModelError(
+            f"{location} is a GGUF file, which is a causal model. For a classifier or its "
+            "training, use a folder or a name on the Hub."
+        )
+    if quantize is not None:
+        raise ModelError(
+            f"quantize must be empty for {location}, whose weights are quantized already, "
+            f"got {quantize}. Remove --quantize."
+        )
+
+
+def _hide_progress_bar() -> None:
+    """Replace the progress bar of GGUF files by one that `transformers` can hide."""
+    from transformers.utils import logging
+
+    with suppress(ImportError):  # newer versions read most files without this module
+        from transformers import modeling_gguf_pytorch_utils as reader
+
+        cast("Any", reader).tqdm = logging.tqdm
+
+
+def _dequantization() -> dict[str, Any]:
+    """Return options of `from_pretrained` that dequantize the weights on all devices.
+
+    Without them, a GPU with the package `kernels` computes with quantized weights. Also, the file
+    name becomes part of the configuration and changes the fingerprint.
+    """
+    import transformers
+
+    config: Any = transformers.GgufConfig
+    return {"quantization_config": config(dequantize=True)}
 
 
 @from_anywhere

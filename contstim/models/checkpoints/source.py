@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from contstim.errors import ContstimError, ModelError
-from contstim.models.checkpoints.gguf import ENDING, check_gguf, gguf_file
+from contstim.models.loading import require_packages
 from contstim.models.specifications import hub_commit, split_revision
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
     from contstim.models.loading import Loading
 
+_GGUF = ".gguf"
+_GGUF_MAGIC = b"GGUF"
+_GGUF_PART = re.compile(r"-\d{5}-of-(?!00001)\d{5}$")
+_OTHER_WEIGHTS = ("*.safetensors", "*.bin")
 _COUNT = re.compile(r"(^|_)(layers?|blocks?|groups?|experts?)(_num)?$")
 _MAX_PARTS = 4_096  # far more than any network has; building one takes a millisecond
 _HUB_TIMEOUT = 5  # seconds; the library's own timeout is longer
@@ -185,9 +189,7 @@ def check_hub(location: str) -> None:
 
     try:
         huggingface_hub.get_session().head(constants.ENDPOINT, timeout=_HUB_TIMEOUT)
-    except (
-        Exception
-    ) as error:  # errors of httpx, requests and offline mode have no common base class
+    except Exception as error:  # httpx, requests and offline mode have no common base class
         name, revision = split_revision(location)
         absent, option = f"{location} is not a local folder,", ""
         if revision:
@@ -287,9 +289,8 @@ def foreign_errors(location: str) -> Iterator[None]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # about formats and empty layers; other problems are checked
+            # About formats and empty layers; other problems are checked
+            warnings.simplefilter("ignore")
             yield
     except ContstimError:
         raise
@@ -316,7 +317,7 @@ def foreign_errors(location: str) -> Iterator[None]:
                 f"{name} has no revision {revision!r} on the Hub. Name a branch, a tag, or a "
                 "commit with all 40 characters."
             ) from error
-        remedy = " Download the file again." if location.lower().endswith(ENDING) else ""
+        remedy = " Download the file again." if location.lower().endswith(_GGUF) else ""
         raise UnavailableError(f"Cannot load {location}: {first_line(error)}{remedy}") from error
 
 
@@ -352,7 +353,54 @@ def first_line(error: BaseException) -> str:
     if " " not in text:  # for example the missing key of a KeyError
         text = f"{type(error).__name__}: {text}"
     printable = text.encode("utf-8", "backslashreplace").decode()
-    shortened_text = (
-        f"{printable[:_MAX_MESSAGE_LENGTH]}…" if len(printable) > _MAX_MESSAGE_LENGTH else printable
-    )
-    return shortened_text.rstrip(": .") + "."
+    if len(printable) > _MAX_MESSAGE_LENGTH:
+        printable = f"{printable[:_MAX_MESSAGE_LENGTH]}…"
+    return printable.rstrip(": .") + "."
+
+
+def gguf_file(location: str) -> Path | None:
+    """Return the GGUF file at a location; None if there is none.
+
+    Args:
+        location: path of the file, or of a folder with one GGUF file and no other weights.
+
+    Raises:
+        ModelError: if a folder without other weights has several GGUF files.
+    """
+    path = Path(location)
+    if path.suffix.lower() == _GGUF and not path.is_dir():
+        return path
+    files = sorted(file for file in path.glob("*") if file.suffix.lower() == _GGUF)
+    if not files or any(any(path.glob(pattern)) for pattern in _OTHER_WEIGHTS):
+        return None
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
+        raise ModelError(
+            f"{location} has several GGUF files: {names}. Name one of them, such as "
+            f"hf:{path / files[0].name}."
+        )
+    return files[0]
+
+
+def check_gguf(path: Path) -> None:
+    """Check that a GGUF file exists, is complete and has its required packages.
+
+    Only the first bytes are read.
+
+    Raises:
+        ModelError: if a check fails.
+    """
+    if not path.is_file():
+        raise ModelError(f"{path} does not exist. Name a GGUF file, or a folder that contains one.")
+    if _GGUF_PART.search(path.stem):
+        raise ModelError(
+            f"{path} is one part of a GGUF model. Merge the parts with 'llama-gguf-split --merge'."
+        )
+    with path.open("rb") as file:
+        magic = file.read(len(_GGUF_MAGIC))
+    if magic != _GGUF_MAGIC:
+        raise ModelError(
+            f"{path} is not a GGUF file: it is {'damaged' if magic else 'empty'}. Download "
+            "it again."
+        )
+    require_packages(str(path), "gguf", "gguf", "accelerate")

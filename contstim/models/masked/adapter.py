@@ -21,6 +21,7 @@ from contstim.models.subwords import SubwordModel, check_rule
 from contstim.models.words import (
     END_MARK,
     SPECIAL,
+    Encoding,
     encode_batch,
     kind_of_place,
     place_of,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from contstim.files.arrays import BoolArray, FloatArray
     from contstim.models.checkpoints import Checkpoint
     from contstim.models.masked.plan import Pattern, Plan
-    from contstim.models.words import Encoding
 
 _PLAN_CACHE_BYTES = 2**26
 

@@ -218,12 +218,9 @@ def _sums(
         # Spots are numbered frame by frame, so that those of a frame are mostly a slice (no copy)
         is_slice = last - first + 1 == len(used)
         device = log_probs.device
-        log_probs_at_spots = (
-            log_probs[first : last + 1] if is_slice else log_probs[to_device(used, device)]
-        )
-        sums = (
-            to_device(torch.from_numpy(weights), device).to(log_probs) @ log_probs_at_spots
-        )  # (2k, n_outputs)
+        at_spots = log_probs[slice(first, last + 1) if is_slice else to_device(used, device)]
+        # (2k, n_outputs)
+        sums = to_device(torch.from_numpy(weights), device).to(log_probs) @ at_spots
         # Group g is about mask g modulo k; select its sums at the words' tokens
         return sums.gather(1, to_device(np.tile(tokens[i].T, (2, 1)), device))
 

@@ -103,9 +103,9 @@ class MaskedNetwork:
         with nullcontext() if narrow is None else _only(narrow, positions):
             logits: Tensor = self.model(input_ids=ids, attention_mask=attention).logits
         # Narrowed logits are (1, k, n_outputs), others (b, l, n_outputs)
-        return (
-            logits[0] if narrow is not None else logits.flatten(0, 1)[positions.to(logits.device)]
-        )
+        if narrow is not None:
+            return logits[0]
+        return logits.flatten(0, 1)[positions.to(logits.device)]
 
     def _logits_of_trial(self) -> Tensor:
         """Compute logits of two short rows, to check the narrowed output."""

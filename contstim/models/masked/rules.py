@@ -45,6 +45,7 @@ import numpy as np
 from contstim.errors import ModelError
 from contstim.models.masked.plan import (
     EVERY_SAMPLE,
+    Pattern,
     Plan,
     mixed,
     n_passes,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.masked.plan import Pattern
 
 
 N_ORDERS = 100
@@ -316,9 +316,8 @@ def _plan(pattern: Pattern, samples: list[list[Pass]], common: Sequence[Pass] = 
     rows: dict[bytes, int] = {}
     row = [rows.setdefault(hidden.tobytes(), len(rows)) for hidden in passes]
     hidden = np.frombuffer(b"".join(rows), np.bool_).reshape(len(rows), -1)
-    sample = np.repeat(
-        [EVERY_SAMPLE, *range(len(samples))], [len(common), *map(len, samples)]
-    )  # (n_passes,)
+    # (n_passes,)
+    sample = np.repeat([EVERY_SAMPLE, *range(len(samples))], [len(common), *map(len, samples)])
     of_text = np.zeros((len(hidden), len(pattern)), np.bool_)  # other tokens are visible
     of_text[:, positions] = hidden
     # Repeat the values of passes for their questions

@@ -1,7 +1,6 @@
 """N-gram models: trained here, stored as ARPA files, scored from tables or by KenLM.
 
-adapter      NgramModel, an implementation of LanguageModel
-kenlm        scores by the kenlm package, and checks of its binary files
+adapter      NgramModel, an implementation of LanguageModel, from tables or by the kenlm package
 tables       the model as sorted arrays, and their conditional probabilities
 arpa         reading and writing of ARPA files
 replace      scores of a sentence with each word of the vocabulary at one position

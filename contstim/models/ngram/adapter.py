@@ -4,36 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import math
+import struct
 from functools import cached_property, lru_cache
-from itertools import repeat
+from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from contstim.errors import ModelError
 from contstim.files.files import checksum, is_file, reading
-from contstim.models.base import Convention, LanguageModel, Replacements
+from contstim.models.base import Continuation, Convention, LanguageModel, Replacements, TokenScore
 from contstim.models.caching import WORDS, SizedCache, as_tuple
-from contstim.models.end_marks import EndMarks
 from contstim.models.ngram.arpa import parse_arpa
-from contstim.models.ngram.kenlm import KenlmQuery, is_binary
 from contstim.models.ngram.replace import ReplacementScores
-from contstim.models.ngram.tables import BEGIN, END, SPECIAL_WORDS, UNKNOWN
+from contstim.models.ngram.tables import BEGIN, END, MAX_ORDER, SPECIAL_WORDS, UNKNOWN, NgramTables
 from contstim.models.training_text import training_text_beside
-from contstim.models.vocabularies import WordList, counts_path
+from contstim.models.vocabularies import EndMarks, WordList, counts_path, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from contstim.files.arrays import BoolArray, FloatArray
-    from contstim.models.base import Continuation, TokenScore
-    from contstim.models.ngram.tables import NgramTables
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
 _NATS = math.log(10.0)
 _CACHED_SENTENCES = 4_096  # sentences whose word ids are cached
+_BINARY = b"mmap lm http://kheafield.com/code"
+_HEADER_BYTES = 1 << 16  # a header is much shorter
+_SANITY = 88  # bytes by which KenLM checks that a binary file fits this machine
+_LONGEST_MESSAGE = 300  # characters of KenLM's message
+_FIXED = struct.Struct("<B3xfiB3xI")  # order, multiplier, kind, has words, version
 
 
 class NgramModel(LanguageModel):
@@ -79,12 +81,8 @@ class NgramModel(LanguageModel):
     @property
     def convention(self) -> Convention:
         """The rule: the sum of log-probabilities from `<s>` to `</s>`."""
-        plain = Convention(
-            rule="log-likelihood",
-            context="<s>",
-            end_scored=True,
-            fingerprint=f"kenlm-{self._digest[:24]}",
-        )
+        fingerprint = f"kenlm-{self._digest[:24]}"
+        plain = Convention("log-likelihood", "<s>", end_scored=True, fingerprint=fingerprint)
         return self._end_marks.convention(plain)
 
     def for_another_search(self) -> Self:
@@ -111,13 +109,9 @@ class NgramModel(LanguageModel):
 
     def token_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.token_log_probs`: one term for each word and for `</s>`."""
-        marks, log10_probs = self._end_marks, self._query.log10_probs
-        return [
-            marks.terms(
-                sentence, (value * _NATS for value in log10_probs(marks.with_mark(sentence)))
-            )
-            for sentence in sentences
-        ]
+        marked = map(self._end_marks.with_mark, sentences)
+        rows = ([value * _NATS for value in self._query.log10_probs(s)] for s in marked)
+        return [*map(self._end_marks.terms, sentences, rows)]
 
     def completed_word_log_probs(self, sentences: Sequence[Sentence]) -> list[list[TokenScore]]:
         """See `LanguageModel.completed_word_log_probs`: each term is a whole word already."""
@@ -176,6 +170,122 @@ class NgramModel(LanguageModel):
                 "that 'contstim vocabulary' wrote."
             )
         return WordList.from_file(path).vocabulary(min_count)
+
+
+def is_binary(path: Path) -> bool:
+    """Return True if a file is a KenLM binary file."""
+    with path.open("rb") as file:
+        return file.read(len(_BINARY)) == _BINARY
+
+
+def _check_header(path: Path) -> None:
+    """Refuse a binary file that could kill the process when KenLM reads it.
+
+    KenLM does not check the numbers in a file before it allocates memory. For example, a binary
+    file of order 0 kills the process. So the counts in the header are first compared with the size
+    of the file. The content of a binary file has no checksum, so damage inside it is not detected.
+
+    Raises:
+        ModelError: if the file is damaged.
+    """
+    with path.open("rb") as file:
+        counts = _header_counts(path, file.read(_HEADER_BYTES))
+    if not 1 <= len(counts) <= MAX_ORDER:
+        raise ModelError(
+            f"{path} has n-grams of {len(counts)} lengths, but the maximum order is {MAX_ORDER}."
+        )
+    if not counts[0] or max(counts) > path.stat().st_size:
+        numbers = ", ".join(f"{count:,}" for count in counts)
+        raise ModelError(
+            f"{path} is damaged: its header has impossible numbers of n-grams, {numbers}."
+        )
+
+
+def _header_counts(path: Path, start: bytes) -> list[int]:
+    """Return the number of n-grams of each order from the header of a binary file."""
+    end = _SANITY + _FIXED.size
+    order, multiplier, *_ = _FIXED.unpack_from(start.ljust(end, b"\0"), _SANITY)
+    if len(start) < end + 8 * order:
+        raise ModelError(f"{path} is truncated: the header of the binary file is incomplete.")
+    if not 1.0 <= multiplier <= 100.0:  # also refuses nan
+        raise ModelError(f"{path} is damaged: its hash tables would be {multiplier:g} times full.")
+    return list(struct.unpack_from(f"<{order}Q", start, end))
+
+
+class KenlmQuery:
+    """Conditional probabilities from KenLM.
+
+    Args:
+        path: a KenLM binary file, or an ARPA file that KenLM can read.
+
+    Raises:
+        ModelError: if the kenlm package is not installed or cannot read the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._model = _load(path)
+        self.order = int(self._model.order)  # 2 for a unigram model
+
+    def log10_probs(self, sentence: Sentence) -> list[float]:
+        """See `NgramTables.log10_probs`."""
+        # KenLM returns (log10 probability, n-gram length, is unknown) for each word and for </s>
+        return [term[0] for term in self._model.full_scores(self._words_for_kenlm(sentence))]
+
+    def totals(
+        self, sentences: Sequence[Sentence], starts: Sequence[int] | None = None, *, end: bool
+    ) -> FloatArray:
+        """See `NgramTables.totals`."""
+        full_scores = self._model.full_scores
+        totals = np.zeros(len(sentences))
+        for i, sentence in enumerate(sentences):
+            start = 0 if starts is None else starts[i]
+            # Not `sum`, whose partial sums are more precise than float64 since Python 3.12
+            total = 0.0
+            for term in islice(full_scores(self._words_for_kenlm(sentence), eos=end), start, None):
+                total += term[0]
+            totals[i] = total
+        return totals
+
+    def holds(self, word: str) -> bool:
+        """See `NgramTables.holds`."""
+        return self._spelling(word) in self._model
+
+    def _words_for_kenlm(self, sentence: Sentence) -> str:
+        """Return the words for KenLM; `<s>` and `</s>` in a text become unknown words."""
+        bare, unknown = sentence.bare, SPECIAL_WORDS[UNKNOWN]
+        if bare.isascii() and "<" not in bare and "'" not in bare:
+            return bare
+        words = map(self._spelling, sentence.words)
+        return " ".join(unknown if word in SPECIAL_WORDS else word for word in words)
+
+    def _spelling(self, word: str) -> str:
+        """Return the model's spelling of a word; the word itself if it is unknown."""
+        known_spellings = (
+            spelling for spelling in (word, *spellings(word)) if spelling in self._model
+        )
+        return next(known_spellings, word)
+
+
+def _load(path: Path) -> Any:
+    try:
+        import kenlm
+    except ImportError as error:
+        raise ModelError(
+            f"{path} is a KenLM binary file, but the package kenlm is not installed: pip "
+            "install 'contstim[kenlm]', which needs a C++ compiler and CMake; or use the "
+            "original ARPA file."
+        ) from error
+    if is_binary(path):
+        _check_header(path)
+    config = kenlm.Config()
+    config.show_progress = False
+    config.arpa_complain = kenlm.ARPALoadComplain.NONE
+    try:
+        return kenlm.Model(str(path), config)
+    except (OSError, RuntimeError, ValueError, MemoryError) as error:
+        # The reason is at the end of KenLM's message, after the path and the line of its code
+        reason = " ".join(str(error).split())[-_LONGEST_MESSAGE:].rstrip(".")
+        raise ModelError(f"KenLM cannot read {path}: {reason}.") from error
 
 
 def _require_file(path: Path) -> None:

@@ -7,19 +7,18 @@ Arrow splits and joins the text without a Python loop, so that millions of n-gra
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.errors import ModelError
-from contstim.files.files import reading, writing
+from contstim.files.files import writing
 from contstim.models.ngram.sections import Section, sections_of
 from contstim.models.ngram.tables import SPECIAL_WORDS, UNKNOWN, NgramTable, NgramTables
 
 if TYPE_CHECKING:
-    from contstim.files.arrays import IntArray
-    from contstim.models.ngram.sections import Columns
+    from pathlib import Path
+
+    from contstim.files.arrays import Float32Array, IntArray
 
 _ROWS_AT_ONCE = 500_000
 _UNKNOWN_UPPER = b"<UNK>"  # some programs write <unk> in capitals
@@ -70,18 +69,8 @@ def _write_order(tables: NgramTables, order: int, file: IO[bytes]) -> None:
         file.write(memoryview(text)[: np.frombuffer(offsets, np.int32)[len(lines)]])
 
 
-def read_arpa(path: Path | str) -> NgramTables:
-    """Read an ARPA file from any program, compressed or not; n-grams may be in any order.
-
-    Raises:
-        ModelError: if the file is missing or incomplete; the message names the line.
-    """
-    with reading(path, ModelError):
-        return parse_arpa(Path(path).read_bytes(), path)
-
-
 def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
-    """Read the content of an ARPA file, compressed or not.
+    """Read the content of an ARPA file, compressed or not; n-grams may be in any order.
 
     A word or n-gram that is listed twice gets the values of its first line, as in KenLM. Words that
     are not valid UTF-8 are distinct words that occur in no sentence.
@@ -104,8 +93,8 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
     with ThreadPoolExecutor() as threads:
         columns_by_section = threads.map(lambda section: section.columns(spelled), sections[1:])
         id_of = np.fromiter(ids.values(), np.int64, len(ids))
-        for section, columns in zip(sections[1:], columns_by_section, strict=True):
-            orders.append(_order(section, columns, id_of[columns.words.T], len(words), orders))
+        for section, (probs, backoffs, rows) in zip(sections[1:], columns_by_section, strict=True):
+            orders.append(_order(section, probs, backoffs, id_of[rows.T], len(words), orders))
     # Back-off weights of the longest n-grams matter only if an empty section of longer ones follows
     if orders[-1].log10_backoff.any():
         if not n_empty:
@@ -117,12 +106,12 @@ def parse_arpa(content: bytes, path: Path | str) -> NgramTables:
 
 def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int], NgramTable]:
     """Return the words, the id of each word as spelled in the file, and their table."""
-    columns = section.columns()
+    probs, backoffs, unigrams = section.columns()
     special = {word.encode(): id_ for id_, word in enumerate(SPECIAL_WORDS)}
     special[_UNKNOWN_UPPER] = UNKNOWN
     # The row of each id; row `size` is appended below for a file without <unk>
     ids, rows = dict(special), [section.size] * len(SPECIAL_WORDS)
-    for row, word in enumerate(columns.ngrams.to_pylist()):
+    for row, word in enumerate(unigrams.to_pylist()):
         id_ = ids.setdefault(word, len(rows))
         if id_ == len(rows):
             rows.append(row)
@@ -132,25 +121,28 @@ def _read_unigrams(section: Section) -> tuple[tuple[str, ...], dict[bytes, int],
         if rows[id_] == section.size and id_ != UNKNOWN:
             raise section.error(f"the unigrams must contain {word}")
     spelled = [word.decode(errors="surrogateescape") for word in ids if word not in special]
-    return (
-        (*SPECIAL_WORDS, *spelled),
-        ids,
-        NgramTable(
-            np.arange(len(rows)),
-            np.append(columns.log10_prob, np.float32(_LOG10_UNSEEN))[rows],
-            np.append(columns.log10_backoff, np.float32(0))[rows],
-        ),
+    table = NgramTable(
+        np.arange(len(rows)),
+        np.append(probs, np.float32(_LOG10_UNSEEN))[rows],
+        np.append(backoffs, np.float32(0))[rows],
     )
+    return (*SPECIAL_WORDS, *spelled), ids, table
 
 
 def _order(
-    section: Section, columns: Columns, words: IntArray, n_words: int, orders: list[NgramTable]
+    section: Section,
+    probs: Float32Array,
+    backoffs: Float32Array,
+    words: IntArray,
+    n_words: int,
+    orders: list[NgramTable],
 ) -> NgramTable:
     """The table of the n-grams of one order.
 
     Args:
         section: section of the file.
-        columns: columns of the section.
+        probs: log10 probabilities in the section, (size,).
+        backoffs: back-off weights, (size,).
         words: ids of the words, (order, size).
         n_words: size of the vocabulary.
         orders: tables of all lower orders.
@@ -162,7 +154,6 @@ def _order(
         if (rows < 0).any():
             raise section.error_in_row(int(np.argmin(rows)), "its prefix is not an n-gram")
     keys = rows * n_words + words[-1]
-    probs, backoffs = columns.log10_prob, columns.log10_backoff
     if not (keys[1:] > keys[:-1]).all():
         by_key = np.argsort(keys, kind="stable")  # other programs write n-grams in any order
         keys = keys[by_key]

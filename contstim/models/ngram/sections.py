@@ -19,7 +19,7 @@ import lzma
 import re
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from contstim.files.arrays import Float32Array, IntArray
+    from contstim.files.arrays import Float32Array
 
 _COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {
     b"\x1f\x8b": gzip.decompress,
@@ -46,25 +46,11 @@ _LINE = re.compile(rb"[^\n]*[^ \t\n][^\n]*")  # a line that is not blank
 _TAB, _SPACE = b"\t", b" "
 _LONGEST_SHOWN = 80  # characters of a line in a message
 
-
-class Columns(NamedTuple):
-    """The columns of a section.
-
-    Attributes:
-        log10_prob: log10 probability of the last word given the others, (size,).
-        log10_backoff: back-off weight of the n-gram as a context, (size,); 0 if a line has none.
-        ngrams: unigrams, an Arrow array of bytes, (size,); None for longer n-grams.
-        words: words of longer n-grams, (size, order), as indices into the words of the file.
-    """
-
-    log10_prob: Float32Array
-    log10_backoff: Float32Array
-    ngrams: Any
-    words: IntArray
-
-
-class _IrregularError(Exception):
-    """Raised if the lines of a section differ in their columns."""
+Columns: TypeAlias = "tuple[Float32Array, Float32Array, Any]"
+"""Columns of a section: log10 probability of the last word given the others, (size,); back-off
+weight of the n-gram as a context, (size,), 0 if a line has none; and words. Words of unigrams are
+an Arrow array of bytes, (size,), those of longer n-grams are indices, (size, order), into the words
+of the file."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +124,7 @@ class Section:
         for normalise in (bytes, _add_weights, self._separate_by_tabs):
             try:
                 return self._parse(normalise(text), words)
-            except _IrregularError:
+            except ValueError:  # the lines differ in their columns
                 continue
         raise self._first_error({*words})
 
@@ -159,36 +145,33 @@ class Section:
 
         first_line = _LINE.search(text)
         if first_line is None:
-            raise _IrregularError
+            raise ValueError
         types = {"prob": pa.float32(), "ngram": pa.binary(), "backoff": pa.float32()}
         names = [*types][: first_line[0].count(_TAB) + 1]
-        try:
-            table = csv.read_csv(
-                pa.py_buffer(text),
-                read_options=csv.ReadOptions(column_names=names),
-                parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
-                convert_options=csv.ConvertOptions(column_types=types),
-            )
-        except pa.ArrowInvalid as error:
-            raise _IrregularError from error
+        table = csv.read_csv(
+            pa.py_buffer(text),
+            read_options=csv.ReadOptions(column_names=names),
+            parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
+            convert_options=csv.ConvertOptions(column_types=types),
+        )
         probs, ngrams = table["prob"].to_numpy(), table["ngram"]
         weights = table["backoff"].to_numpy() if "backoff" in names else np.zeros_like(probs)
         if len(probs) != self.size or not (probs <= 0).all() or not np.isfinite(weights).all():
-            raise _IrregularError
+            raise ValueError
         if not words:
             joined = ngrams.combine_chunks()
             if pc.any(pc.match_substring(joined, _SPACE)).as_py():
-                raise _IrregularError
-            return Columns(probs, weights, joined, np.empty(0, np.int64))
+                raise ValueError
+            return probs, weights, joined
         splits = [pc.split_pattern(chunk, _SPACE) for chunk in ngrams.chunks]
         if any((np.diff(split.offsets.to_numpy()) != self.order).any() for split in splits):
-            raise _IrregularError
+            raise ValueError
         # All chunks in one call, so that Arrow builds one hash table of the words
         ngram_words = pa.chunked_array([split.flatten() for split in splits])
         rows = pc.index_in(ngram_words, value_set=pa.array(words, pa.binary()))
         if rows.null_count:
-            raise _IrregularError
-        return Columns(probs, weights, None, rows.to_numpy().reshape(-1, self.order))
+            raise ValueError
+        return probs, weights, rows.to_numpy().reshape(-1, self.order)
 
     def _separate_by_tabs(self, text: bytes) -> bytes:
         """Put one tab between columns and one space between words.
@@ -208,7 +191,7 @@ class Section:
         characters = np.frombuffer(text, np.uint8).copy()
         spaces = np.flatnonzero(characters == ord(_SPACE))
         if len(spaces) != n_spaces * n_lines:
-            raise _IrregularError
+            raise ValueError
         characters[spaces.reshape(n_lines, n_spaces)[:, [0, *range(n_words, n_spaces)]]] = ord(_TAB)
         return characters.tobytes()
 

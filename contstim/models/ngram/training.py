@@ -150,9 +150,8 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
     plain = len(specials) == 2 * np.count_nonzero(text == BEGIN) and not (text == UNKNOWN).any()
     if not plain or any(word.lower() in SPECIAL_WORDS for word in islice(ids, END + 1, None)):
         raise CorpusError(
-            f"The text contains one of {', '.join(SPECIAL_WORDS)} as a word, perhaps in "
-            "capitals; which are reserved. Replace it by another word, or remove the "
-            "sentence."
+            f"The text contains one of {', '.join(SPECIAL_WORDS)} as a word, perhaps in capitals; "
+            "which are reserved. Replace it by another word, or remove the sentence."
         )
     return tuple(ids), text
 
@@ -160,14 +159,8 @@ def _encode(sentences: Iterable[Sentence]) -> tuple[tuple[str, ...], IntArray]:
 def _count(tokens: IntArray, n_words: int, order: int) -> list[_Counts]:
     """Count the n-grams of orders 1 to `order` in a text, (n_tokens,)."""
     unigrams = np.arange(n_words)
-    counts = [
-        _Counts(
-            keys=unigrams,
-            suffixes=np.zeros(n_words, np.int64),
-            raw=np.bincount(tokens, minlength=n_words),
-            begins=unigrams == BEGIN,
-        )
-    ]
+    raw = np.bincount(tokens, minlength=n_words)
+    counts = [_Counts(unigrams, np.zeros(n_words, np.int64), raw, unigrams == BEGIN)]
     inside = tokens != BEGIN
     # For each token: whether an n-gram within one sentence ends there, and the row of that n-gram;
     # both are updated from one order to the next

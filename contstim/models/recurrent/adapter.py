@@ -12,21 +12,28 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from contstim.models.base import Convention, LanguageModel, Replacements, weights_of
+from contstim.errors import ModelError
+from contstim.models.base import (
+    Continuation,
+    Convention,
+    LanguageModel,
+    Replacements,
+    TokenScore,
+    weights_of,
+)
 from contstim.models.batching import Budget, computing, forward_in_batches, unique_rows
 from contstim.models.costs import count
-from contstim.models.end_marks import EndMarks
+from contstim.models.loading import Device, resolve_device
+from contstim.models.recurrent.network import RecurrentNetwork, State, read_folder
 from contstim.models.tensors import fingerprint_of_network
-from contstim.models.vocabularies import BOUNDARY
+from contstim.models.training_text import training_text_beside
+from contstim.models.vocabularies import BOUNDARY, EndMarks, WordList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from contstim.files.arrays import BoolArray, FloatArray, IntArray
-    from contstim.models.base import Continuation, TokenScore
-    from contstim.models.recurrent.network import RecurrentNetwork, State
-    from contstim.models.vocabularies import WordList
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
 
@@ -85,12 +92,8 @@ class RecurrentModel(LanguageModel):
         digest = fingerprint_of_network(
             self._network, str(self._network.shape), "\n".join(self._words.words)
         )
-        plain = Convention(
-            rule=self.rule,
-            context="<s>",
-            end_scored=self.end_scored,
-            fingerprint=f"{self._network.shape.kind}-{digest}",
-        )
+        fingerprint = f"{self._network.shape.kind}-{digest}"
+        plain = Convention(self.rule, "<s>", self.end_scored, fingerprint)
         return self._end_marks.convention(plain)
 
     def log_probs(self, sentences: Sequence[Sentence]) -> FloatArray:
@@ -139,14 +142,10 @@ class RecurrentModel(LanguageModel):
         words_before, words_after = self._around(sentence, position)
         # All unknown words share a number, and thus a score
         numbers, twin = np.unique(self._words.numbers(words), return_inverse=True)
-        scores, later_terms = (
-            self._bounds(words_before, words_after)[numbers],
-            np.zeros(len(numbers)),
-        )
-        run, rows = (
-            self._term_writer(words_before, words_after, later_terms),
-            list(numbers[:, None]),
-        )
+        scores = self._bounds(words_before, words_after)[numbers]
+        later_terms = np.zeros(len(numbers))
+        run = self._term_writer(words_before, words_after, later_terms)
+        rows = list(numbers[:, None])
         forward_in_batches(rows, run, pad=0, budget=self._budget, width=len(sentence))
         return (scores + later_terms)[twin]
 
@@ -345,3 +344,39 @@ class BothSidesModel(RecurrentModel):
             count(1, len(words))
             states, last = self._network.run(ids, backwards=backwards)
         return states[0], last
+
+
+def load_recurrent(
+    location: str | Path,
+    *,
+    name: str | None = None,
+    family: str = "",
+    device: Device = "auto",
+    end_mark: bool = True,
+) -> RecurrentModel:
+    """Load a model from a folder that `contstim train` wrote.
+
+    Args:
+        location: path of the folder.
+        name: name of the model; by default the folder's.
+        family: required kind, `rnn`, `lstm` or `bilstm`; empty for any.
+        device: device to use; `auto` is a GPU if there is one.
+        end_mark: whether end marks in the vocabulary are read.
+
+    Raises:
+        ModelError: if the folder has no complete model or one of another kind, or the device does
+            not exist.
+    """
+    network, words = read_folder(location)
+    kind = network.shape.kind
+    if family and family != kind:
+        raise ModelError(f"{location} holds a model of kind {kind}: write {kind}:{location}.")
+    adapter = BothSidesModel if network.shape.reads_both_sides else LeftToRightModel
+    return adapter(
+        network,
+        words,
+        name=name or str(location),
+        device=resolve_device(device),
+        training_text=training_text_beside(location),
+        end_mark=end_mark,
+    )

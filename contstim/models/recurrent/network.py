@@ -17,24 +17,43 @@ With many words, a softmax takes more time than the rest of the network. The ada
 et al. 2017, *Efficient softmax approximation for GPUs*) is a softmax over the frequent words and a
 few clusters of rarer ones, times a smaller softmax within the cluster. It is exact in training and
 in scoring, because it is the definition of the model.
+
+A model on disk is a folder of three files, none of which can execute code:
+
+    recurrent.json     kind and sizes
+    model.safetensors  weights
+    vocabulary.csv     words in the order of their numbers, with their counts
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+import json
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
+import safetensors.torch
 import torch
 from annotated_types import Ge, Le, Lt
+from pydantic import TypeAdapter, ValidationError
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from contstim.models.vocabularies import BOUNDARY
+from contstim.errors import ModelError
+from contstim.files.documents import read_json_object, shortened, write_json
+from contstim.models.specifications import RECURRENT_CONFIGURATION as CONFIGURATION
+from contstim.models.tensors import write_tensors
+from contstim.models.vocabularies import BOUNDARY, WordList
 
 Kind: TypeAlias = Literal["rnn", "lstm", "bilstm"]
 State: TypeAlias = Any  # LSTM: two tensors, RNN: one tensor, each (layers, b, hidden)
 
 _WEIGHT_RANGE = 0.1
 _Size: TypeAlias = Annotated[int, Ge(1), Le(10**6)]
+_WEIGHTS, _WORDS = "model.safetensors", "vocabulary.csv"
+_FORMAT = 1
+_MOST_CLUSTERS = 100
 
 
 class _Scores(nn.Linear):
@@ -171,3 +190,80 @@ def _layers(shape: Shape) -> nn.RNNBase:
 def _shifted(ids: Tensor, *, extend: bool = False) -> Tensor:
     """Put the boundary before the numbers; keep all (b, l + 1), or all but the last (b, l)."""
     return nn.functional.pad(ids, (1, 0 if extend else -1), value=BOUNDARY)
+
+
+def write_folder(folder: Path, network: RecurrentNetwork, words: WordList) -> None:
+    """Write a model; the configuration is written last, so that an incomplete folder has none.
+
+    Raises:
+        InputError: if a file cannot be written.
+    """
+    words.write(folder / _WORDS)
+    write_tensors(folder / _WEIGHTS, dict(network.state_dict()))
+    write_json(folder / CONFIGURATION, {"format": _FORMAT, **asdict(network.shape)})
+
+
+def read_folder(folder: Path | str) -> tuple[RecurrentNetwork, WordList]:
+    """Read a model, in evaluation mode, on the CPU.
+
+    Raises:
+        ModelError: if a file is missing, damaged, or does not fit the others.
+    """
+    folder = Path(folder)
+    shape = _read_shape(folder)
+    words = WordList.from_file(folder / _WORDS)
+    if len(words) != shape.words:
+        raise ModelError(
+            f"{folder} is damaged: its network reads {shape.words:,} words and {_WORDS} "
+            f"makes {len(words):,}. Train the model again."
+        )
+    return _read_network(folder / _WEIGHTS, shape), words
+
+
+def _read_network(path: Path, shape: Shape) -> RecurrentNetwork:
+    """Read the weights; their sizes are checked before memory is allocated."""
+    try:
+        weights = safetensors.torch.load_file(path)
+        # A network without memory checks the shapes of the weights, and takes them over
+        with torch.device("meta"):
+            network = RecurrentNetwork(shape)
+        network.load_state_dict(weights, assign=True)
+    except (OSError, RuntimeError, ValueError, TypeError, SafetensorError) as error:
+        problem = " ".join(str(error).split())[:200].rstrip(".:") or type(error).__name__
+        raise ModelError(
+            f"Cannot read the weights in {path}: {problem}. Train the model again."
+        ) from error
+    for name, weight in network.named_parameters():
+        if weight.dtype != torch.float32:
+            raise ModelError(f"{path} is damaged: {name} is {weight.dtype}, not torch.float32.")
+        if not bool(weight.isfinite().all()):
+            raise ModelError(f"{path} is damaged: {name} has values that are not finite.")
+    return network.eval()
+
+
+def _read_shape(folder: Path) -> Shape:
+    path = folder / CONFIGURATION
+    if not path.is_file():
+        kinds = "|".join(get_args(Kind))
+        raise ModelError(
+            f"{folder} contains no recurrent model ({CONFIGURATION} is missing). Train one "
+            f"with 'contstim train {kinds}'."
+        )
+    try:
+        facts = read_json_object(path)
+        if repr(facts.pop("format", None)) != str(_FORMAT):
+            raise ValueError("written by another version of contstim")
+        shape = TypeAdapter(Shape).validate_json(json.dumps(facts), strict=True, extra="forbid")
+        # Clusters end at rising numbers below the number of classes; a BiLSTM has no boundary class
+        ends = (0, *shape.cutoffs, shape.words - shape.reads_both_sides)
+        if len(ends) > _MOST_CLUSTERS or any(b <= a for a, b in pairwise(ends)):
+            raise ValueError(f"cutoffs: {shortened(shape.cutoffs)} do not rise to below {ends[-1]}")
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ModelError(
+            f"{path} does not describe a recurrent model: {first['loc'][0]}: {first['msg']}, not "
+            f"{shortened(first['input'])}."
+        ) from error
+    except ValueError as error:  # also invalid JSON
+        raise ModelError(f"{path} does not describe a recurrent model ({error}).") from error
+    return shape

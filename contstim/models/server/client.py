@@ -22,12 +22,11 @@ from anyio import fail_after, sleep
 from anyio.from_thread import start_blocking_portal
 
 from contstim.errors import ModelError
-from contstim.models.server.address import KEY_VARIABLE, host_variable, key_of
+from contstim.models.server.address import KEY_VARIABLE, ServerAddress, host_variable, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from contstim.models.server.address import ServerAddress
 
 _Result = TypeVar("_Result")
 
@@ -152,11 +151,7 @@ class Client:
             return None
 
     async def _ask(
-        self,
-        url: str,
-        body: object,
-        read: Callable[[Any], _Result],
-        patience: float,
+        self, url: str, body: object, read: Callable[[Any], _Result], patience: float
     ) -> _Result:
         began, pause, n_incomplete = monotonic(), _FIRST_PAUSE, 0
         while True:
@@ -174,10 +169,9 @@ class Client:
                     wait = max(problem.pause, wait / 10)  # the server may set 0
                 if monotonic() - began + wait > patience:
                     raise ModelError(
-                        f"{self.address.url} has given no usable answer for {patience:g} "
-                        f"seconds: {problem} Finished scores are stored. Run the command "
-                        "again when the server works, or wait longer with "
-                        "'&patience=SECONDS'."
+                        f"{self.address.url} has given no usable answer for {patience:g} seconds: "
+                        f"{problem} Finished scores are stored. Run the command again when the "
+                        "server works, or wait longer with '&patience=SECONDS'."
                     ) from None
             await sleep(wait)
             pause = min(2 * pause, _MAX_PAUSE)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from contstim.errors import ModelError
-from contstim.models.base import Convention, short_hash
+from contstim.models.base import Continuation, Convention, LanguageModel, short_hash
 from contstim.models.costs import count, timed
-from contstim.models.loading import DEFAULT_LOADING
-from contstim.models.server.address import parse_address
+from contstim.models.loading import DEFAULT_LOADING, Loading
+from contstim.models.server.address import ServerAddress, parse_address
 from contstim.models.server.client import Client
 from contstim.models.server.probes import check_unchanged, fingerprint, probe_server
 from contstim.models.server.service import ScoringService
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.files.arrays import FloatArray
-    from contstim.models.base import Continuation, LanguageModel
-    from contstim.models.loading import Loading
-    from contstim.models.server.address import ServerAddress
     from contstim.models.words import Encoding, Tokens
     from contstim.words.sentence import Sentence
 

@@ -26,13 +26,12 @@ import numpy as np
 
 from contstim.models.base import short_hash
 from contstim.models.server.client import ServerFaultError
-from contstim.models.server.service import CHANGED, ONE_MODEL, OTHER_TOKENS
+from contstim.models.server.service import CHANGED, ONE_MODEL, OTHER_TOKENS, ScoringService
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from contstim.files.arrays import FloatArray
-    from contstim.models.server.service import ScoringService
     from contstim.models.words import Tokens
 
 LEAST_TOLERANCE = 1e-4
@@ -257,9 +256,8 @@ def _check_paths(
             if not plain:
                 service.refuse(
                     "its generated answers contain too few values for a check",
-                    f"Of {service.cap} requested alternatives to a token, it returned none "
-                    "that the tokenizer knows. Try another dialect ('&dialect=vllm' or "
-                    "sglang).",
+                    f"Of {service.cap} requested alternatives to a token, it returned none that "
+                    "the tokenizer knows. Try another dialect ('&dialect=vllm' or sglang).",
                 )
             paths[index] = (*paths[index], plain[-1 if step % 2 == 0 else 0][1])
             reported[index].append(likely)
@@ -317,9 +315,8 @@ def _check_unlikely(
     if np.ptp(last) < _SAME or (last > _least(likely) + allowed).any() or total > _MAX_TOTAL:
         service.refuse(
             "its values of unlikely tokens are made up",
-            f"It returns {len(likely)} alternatives to a token, down to {_least(likely):.4f} "
-            f"nats; {len(last)} other tokens have {', '.join(f'{v:.4f}' for v in last[:4])}, "
-            "…",
+            f"It returns {len(likely)} alternatives to a token, down to {_least(likely):.4f} nats; "
+            f"{len(last)} other tokens have {', '.join(f'{v:.4f}' for v in last[:4])}, …",
         )
 
 

@@ -27,13 +27,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from contstim.models.server.client import FIRST_PATIENCE, PassingError, ServerFaultError
+from contstim.models.server.client import FIRST_PATIENCE, Client, PassingError, ServerFaultError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from contstim.files.arrays import FloatArray
-    from contstim.models.server.client import Client
     from contstim.models.words import Tokens
 
     Row: TypeAlias = tuple[list[float | None], list[int] | None, str]
@@ -193,10 +192,7 @@ DIALECTS = {
     ),
     "sglang": Dialect(
         url="{root}/generate",
-        version_urls=(
-            "{root}/server_info",
-            "{root}/get_server_info",
-        ),  # the second one for old versions
+        version_urls=("{root}/server_info", "{root}/get_server_info"),  # the second: old versions
         request=_generation,
         asks_echo={"logprob_start_len": 0},
         asks_alternatives="top_logprobs_num",

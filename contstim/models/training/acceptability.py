@@ -13,12 +13,17 @@ import torch
 from contstim.errors import InputError, SentenceError
 from contstim.files.documents import read_text, shortened
 from contstim.files.tables import TABLE_KINDS, needed_columns, read_table
-from contstim.models.checkpoints import load_checkpoint, silence
+from contstim.models.checkpoints import Checkpoint, load_checkpoint, silence
 from contstim.models.classifier import LABELS
-from contstim.models.loading import Loading
-from contstim.models.training.loop import TrainingTask
+from contstim.models.loading import Device, Loading
+from contstim.models.training.loop import Progress, TrainingTask
 from contstim.models.training.run import split_sentences, train_task
-from contstim.models.training.settings import FINE_TUNING, ClassifierSettings
+from contstim.models.training.settings import (
+    FINE_TUNING,
+    ClassifierSettings,
+    TrainingPrecision,
+    TrainingSettings,
+)
 from contstim.models.training.transformers import save_pretrained
 from contstim.models.words import tokens_of_texts
 from contstim.words.sentence import Sentence
@@ -29,11 +34,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from contstim.files.arrays import IntArray
-    from contstim.models.checkpoints import Checkpoint
-    from contstim.models.loading import Device
-    from contstim.models.training.loop import Progress
     from contstim.models.training.record import Training
-    from contstim.models.training.settings import TrainingPrecision, TrainingSettings
 
 
 _COLA = ("source", "label", "mark", "sentence")

@@ -180,9 +180,8 @@ class Trainer:
                 weight.copy_(self.best[name])
                 if not bool(torch.isfinite(weight).all()):
                     raise ModelError(
-                        f"The training gave values in {name} that are not finite, so no "
-                        "model was saved. Lower `learning_rate` or `clip`, and train in "
-                        "another folder."
+                        f"The training gave values in {name} that are not finite, so no model was "
+                        "saved. Lower `learning_rate` or `clip`, and train in another folder."
                     )
         self.task.network.eval()
         return reason
@@ -218,10 +217,8 @@ class Trainer:
                 report(Progress(step, self.steps, number + 1, epochs, total / count, last))
                 if perf_counter() - saved >= _SAVE_EVERY and epoch_step < len(batches):
                     spent = process_time() - cpu_start, perf_counter() - start
-                    self.part, self.generators = (
-                        (epoch_step, total, count, *spent),
-                        _generators(self._device),
-                    )
+                    self.part = (epoch_step, total, count, *spent)
+                    self.generators = _generators(self._device)
                     save()
                     saved = perf_counter()
         trained = perf_counter() - start

@@ -28,14 +28,12 @@ from contstim.files.documents import (
 from contstim.files.files import writing
 from contstim.files.records import provenance
 from contstim.models.tensors import write_tensors
-from contstim.models.training.loop import Epoch, best_of
+from contstim.models.training.loop import Epoch, Trainer, best_of
 from contstim.reporting.canvas import BLUE, ORANGE, new_figure, styled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from contstim.models.training.loop import Trainer
 
     Identity = Mapping[str, object]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict
 from functools import partial
 from itertools import chain
@@ -15,32 +15,33 @@ import torch
 
 from contstim.errors import InputError, ModelError
 from contstim.models.batching import fitting_memory
-from contstim.models.loading import resolve_device
+from contstim.models.loading import Device, resolve_device
+from contstim.models.recurrent.network import RecurrentNetwork, Shape, write_folder
 from contstim.models.training import record
-from contstim.models.training.loop import BUILDING, Trainer, seeded
+from contstim.models.training.loop import BUILDING, Progress, Trainer, TrainingTask, seeded
 from contstim.models.training.settings import (
     NETWORKS,
+    NetworkSettings,
     RecurrentSettings,
     TrainingPrecision,
+    TrainingSettings,
     TransformerSettings,
 )
 from contstim.models.training_text import write_training_text
+from contstim.models.vocabularies import UNKNOWN, WordList
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from contextlib import AbstractContextManager
 
-    from contstim.models.loading import Device
-    from contstim.models.training.loop import Progress, TrainingTask
     from contstim.models.training.record import Identity
-    from contstim.models.training.settings import NetworkSettings, TrainingSettings
 
 _Sentence = TypeVar("_Sentence", bound=Sentence)
 _TOO_LARGE = (
     "The network does not fit into memory. Use smaller sizes, a smaller vocabulary, or a "
     "smaller `batch_size`."
 )
+_ADAPTIVE_FROM = 4_000  # words; for fewer words, a plain softmax is fast enough
 
 
 def train_network(
@@ -91,8 +92,6 @@ def train_network(
 
         build, quiet = partial(transformer_task, settings=settings), silence()
     else:
-        from contstim.models.training.recurrent import recurrent_task
-
         build = partial(recurrent_task, settings=settings)
     _, default_training = NETWORKS[settings.kind]
     with quiet:
@@ -106,6 +105,40 @@ def train_network(
             precision=precision,
             on_progress=on_progress,
         )
+
+
+def recurrent_task(text: Sequence[Sentence], settings: RecurrentSettings) -> TrainingTask:
+    """Create a network with initial weights and the vocabulary of a text."""
+    words = WordList.from_sentences(
+        text, size=settings.vocabulary_size, min_count=settings.min_count
+    )
+    # The adaptive softmax (Grave et al. 2017) has three clusters, which end at a tenth, two fifths
+    # and all of the words; a small network has a single softmax.
+    large = len(words) >= _ADAPTIVE_FROM and settings.hidden >= 64
+    network = RecurrentNetwork(
+        Shape(
+            kind=settings.kind,
+            words=len(words),
+            embedding=settings.embedding,
+            hidden=settings.hidden,
+            layers=settings.layers,
+            dropout=settings.dropout,
+            cutoffs=(len(words) // 10, 2 * len(words) // 5) if large else (),
+        )
+    )
+    # Number of words in each sentence that the network reads as unknown
+    counts = [int((words.numbers(s.words) == UNKNOWN).sum()) for s in text]
+    return TrainingTask(
+        network=network,
+        encode=lambda sentences: [words.numbers(sentence.words) for sentence in sentences],
+        log_probs=network,
+        save=lambda folder: write_folder(folder, network, words),
+        facts={
+            "vocabulary": len(words.words),
+            "unknown_share": sum(counts) / sum(map(len, text)),
+            "cutoffs": network.shape.cutoffs,
+        },
+    )
 
 
 def train_task(

@@ -10,7 +10,7 @@ from contstim.errors import InputError, ModelError
 from contstim.items.stimuli import Triplet
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
-from contstim.models.costs import ReportingTally, counting
+from contstim.models.costs import Tally, counting
 from contstim.models.transforms import tell_end_mark, tell_unknown
 from contstim.optimization.jobs.floors import find_floors
 from contstim.optimization.jobs.queues import Searches, TripletQueue
@@ -114,7 +114,7 @@ def find_triplets(
         together = executor.shares_models
         queue = TripletQueue(searches, walks, reporter, together=together, table=table)
         # In searches of this process, every batch of a network moves the progress bar
-        with counting(ReportingTally(queue.tick)):
+        with counting(Tally(queue.tick)):
             workers.work_off(queue)
 
     results = {

@@ -181,7 +181,7 @@ def same_tags(natural: Sentence, table: TagTable, uses: Uses | None = None) -> C
         natural: natural sentence, whose words are tagged.
         table: frequencies of the tags of words.
         uses: function that returns kinds by 0-based position, which replace the words' main kinds;
-            see `contstim.english.frames.verb_uses`.
+            see `contstim.english.words.verb_uses`.
     """
     tags = table.tags(natural)
     kinds = dict(enumerate(map(table.main_kind, natural.words, tags)))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from contstim.english.frames import verb_uses
-from contstim.english.tags import tag_table
-from contstim.english.words import indefinite_article
+from contstim.english.words import indefinite_article, tag_table, verb_uses
 from contstim.errors import InputError
 from contstim.files.tables import number
 from contstim.items.matching import ENOUGH

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.errors import InfeasibleError, InputError
 from contstim.files.tables import join_names
 from contstim.items.reviews import ItemKind

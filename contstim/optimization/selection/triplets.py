@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.errors import InfeasibleError, InputError
 from contstim.files.tables import join_names
 from contstim.items.matching import match

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.errors import VerificationError
 from contstim.items.matching import match
 from contstim.items.reviews import ItemKind, Review

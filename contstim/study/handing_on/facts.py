@@ -39,8 +39,8 @@ from contstim.items.stimuli import (
     read_triplets,
 )
 from contstim.models.catalog import parameter_count
-from contstim.models.end_marks import reads_end_mark
 from contstim.models.specifications import hub_commit, parse_model
+from contstim.models.vocabularies import reads_end_mark
 from contstim.reporting.templates import in_a_row
 from contstim.steps.analysis import AnalyzeResponses
 from contstim.steps.design import MakeDesign, word_frequencies

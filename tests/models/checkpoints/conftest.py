@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from contstim.files.arrays import FloatArray
 from contstim.models.catalog import load_scorer
 from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.classifier.test_adapter import build
+from tests.models.tiny import Folder
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.files.arrays import FloatArray
-
-    Copy = Callable[[str], Path]
-    Scores = Callable[[str], FloatArray]
+Copy = Callable[[str], Path]
+Scores = Callable[[str], FloatArray]
 
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS[:2]]
 
 
 @pytest.fixture(scope="session")
 def folders(
-    tiny_checkpoint: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+    tiny_checkpoint: Folder, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Path]:
     """A tiny checkpoint by its name, or `classifier`; not to be changed."""
     root = tmp_path_factory.mktemp("undamaged")

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from contstim.errors import ModelError
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.loading import Loading
-from tests.models.checkpoints.conftest import edit
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.models.checkpoints.conftest import Copy
+from tests.models.checkpoints.conftest import Copy, edit
 
 NETWORK = """
 from pathlib import Path

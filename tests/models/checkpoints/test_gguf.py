@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from contstim.errors import ModelError
+from contstim.files.arrays import FloatArray
 from contstim.models import loading as loading_module
 from contstim.models.catalog import check_model, load_model, load_scorer
 from contstim.models.checkpoints import load_checkpoint
@@ -16,18 +17,11 @@ from contstim.models.loading import Loading
 from contstim.models.specifications import parse_model
 from tests.models import tiny_gguf
 from tests.models.checkpoints.conftest import SENTENCES, score
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.files.arrays import FloatArray
+from tests.models.tiny import Folder
 
 
 @pytest.fixture(scope="module")
-def files(
-    tiny_checkpoint: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, Path]:
+def files(tiny_checkpoint: Folder, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A GGUF file, and the folder with the same weights."""
     return tiny_gguf.build(tmp_path_factory.mktemp("gguf"), tiny_checkpoint("gpt2"))
 
@@ -56,7 +50,7 @@ def test_scores_are_those_of_the_dequantized_weights(
 
 
 def test_the_fingerprint_covers_the_weights_and_not_the_name(
-    folder: Path, tiny_checkpoint: Callable[[str], Path], tmp_path: Path
+    folder: Path, tiny_checkpoint: Folder, tmp_path: Path
 ) -> None:
     """Property: the same file under another name is the same model; other weights are another."""
     renamed = tmp_path / "renamed.GGUF"

@@ -5,32 +5,37 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
 
 from contstim.errors import ModelError
+from contstim.models.catalog import load_model
 from contstim.models.checkpoints import Checkpoint, load_checkpoint
 from contstim.models.checkpoints.source import foreign_errors
 from contstim.models.loading import Loading
 from contstim.models.tensors import fingerprint
 from tests.models import tiny
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Folder = Callable[[str], Path]
+from tests.models.checkpoints.conftest import SENTENCES, Copy
+from tests.models.tiny import Folder, Load
 
 CAUSAL = {"gpt2", "pythia", "llama", "spaced"}
+CPU = Loading(device="cpu")
+WORDS = ("the", "teacher", "unbelievably", "3rd", "猫")
+
+
+QUICK = ("bert", "gpt2", "roberta", "xlm")
 
 
 @pytest.mark.parametrize("name", sorted(tiny.BUILDERS))
-def test_the_configuration_tells_causal_from_masked(tiny_checkpoint: Folder, name: str) -> None:
-    checkpoint = load_checkpoint(str(tiny_checkpoint(name)), Loading(device="cpu"))
+def test_the_configuration_tells_causal_from_masked(load: Load, name: str) -> None:
+    checkpoint = load(name)
     assert checkpoint.kind == ("causal" if name in CAUSAL else "masked")
     assert checkpoint.window == tiny.CONTEXT
     assert checkpoint.tokenizer.is_fast
@@ -48,9 +53,9 @@ def test_a_checkpoint_in_use_is_not_loaded_again(tiny_checkpoint: Folder) -> Non
 
 
 def test_the_fingerprint_follows_weights_and_tokenizer_not_the_place(
-    tiny_checkpoint: Folder, tmp_path: Path
+    tiny_checkpoint: Folder, load: Load, tmp_path: Path
 ) -> None:
-    original = load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
+    original = load("gpt2")
     original.tokenizer(["one", "two words"], padding=False, truncation=True, max_length=4)
     copy = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "copy")
     same = load_checkpoint(str(copy), Loading(device="cpu"))
@@ -133,11 +138,11 @@ def _edit(path: Path, change: Callable[[dict[str, dict[str, object]]], None]) ->
 
 
 def test_the_fingerprint_of_a_slow_tokenizer_follows_its_merges_and_options(
-    tiny_checkpoint: Folder, tmp_path: Path
+    load: Load, tmp_path: Path
 ) -> None:
     """The same vocabulary, other merges, another treatment of capitals: three ways to cut."""
     pytest.importorskip("sacremoses")
-    network = load_checkpoint(str(tiny_checkpoint("xlm")), Loading(device="cpu")).model
+    network = load("xlm").model
     pieces = ["<s>", "</s>", "<pad>", "<unk>", "t", "h", "e</w>", "th", "the</w>", "T"]
     vocabulary, merges = tmp_path / "vocab.json", tmp_path / "merges.txt"
     vocabulary.write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
@@ -179,3 +184,38 @@ def test_memory_that_runs_out_while_loading_names_the_ways(
         ModelError, match=r"does not fit into memory.* quantize int8 or int4, device_map"
     ):
         load_checkpoint(str(tiny_checkpoint("albert")), Loading(device="cpu", dtype="bfloat16"))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *QUICK,
+        *(pytest.param(k, marks=pytest.mark.slow) for k in sorted({*tiny.BUILDERS} - {*QUICK})),
+    ],
+)
+def test_words_and_tokens_are_those_of_the_whole_model(copy: Copy, kind: str) -> None:
+    """Witness: the model with its weights; the file of weights is gone for the other."""
+    folder = copy(kind)
+    whole = load_model(f"hf:{folder}", device="cpu")
+    for file in folder.glob("*.safetensors"):
+        file.write_bytes(b"")
+    words = load_model(f"hf:{folder}", CPU.without_weights)
+    assert np.array_equal(words.knows(WORDS), whole.knows(WORDS))
+    assert np.array_equal(words.token_counts(SENTENCES), whole.token_counts(SENTENCES))
+    for initial in (True, False):
+        cheap, full = (m.tokens_per_word(WORDS, initial=initial) for m in (words, whole))
+        assert cheap is not None
+        assert full is not None
+        assert cheap.tolist() == full.tolist()
+    assert words.unscorable(SENTENCES) == whole.unscorable(SENTENCES)
+    assert words.convention.fingerprint.startswith("tokenizer-")
+    with pytest.raises(ModelError, match=r"without its weights.*cannot score"):
+        words.log_probs(SENTENCES)
+
+
+def test_a_tokenizer_that_is_made_up_is_refused_without_weights(copy: Copy) -> None:
+    folder = copy("bert")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+    with pytest.raises(ModelError, match=r"tokenizer of 5 tokens for a network of 220"):
+        load_model(f"hf:{folder}", CPU.without_weights)

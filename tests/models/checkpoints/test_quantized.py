@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +18,6 @@ from contstim.models.loading import Loading
 from contstim.models.tensors import spreading
 from contstim.words.sentence import Sentence
 from tests.models import tiny
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 hf: Any = transformers
 SENTENCES = [Sentence.parse(text) for text in tiny.TEXTS[:4]]
@@ -35,31 +33,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Checkpoints whose rows are blocks of 64 weights, as quantization to four bits wants."""
     root = tmp_path_factory.mktemp("quantized")
     made = {}
-    for name, model in (
-        (
-            "gpt2",
-            lambda n: hf.GPT2LMHeadModel(
-                hf.GPT2Config(vocab_size=n, n_embd=64, n_layer=2, n_head=4, n_positions=64)
-            ),
-        ),
-        (
-            "bert",
-            lambda n: hf.BertForMaskedLM(
-                hf.BertConfig(
-                    vocab_size=n,
-                    hidden_size=64,
-                    num_hidden_layers=2,
-                    num_attention_heads=4,
-                    intermediate_size=128,
-                    max_position_embeddings=64,
-                )
-            ),
-        ),
-    ):
+    for name, build in (("gpt2", tiny.small_gpt2), ("bert", tiny.small_bert)):
         _, tokenizer = tiny.BUILDERS[name]()
         torch.manual_seed(1)
-        build: Any = model
-        network = build(len(tokenizer))
+        network = build(len(tokenizer), width=64, layers=2, heads=4)
         with torch.no_grad():
             for weight in network.parameters():
                 if weight.ndim > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,6 +27,7 @@ from contstim.models.checkpoints.source import stamp
 from contstim.models.loading import Loading
 from contstim.models.specifications import hub_commit, parse_model, parse_models
 from tests.models.checkpoints.conftest import SENTENCES, edit_weights
+from tests.models.tiny import Folder
 
 NAME, OLD, NEW = "someone/small", "a" * 40, "b" * 40
 CPU = Loading(device="cpu")
@@ -61,9 +62,7 @@ def put(cache: Path, source: Path, commit: str, *references: str, name: str = NA
 
 
 @pytest.fixture
-def folders(
-    tmp_path: Path, cache: Path, tiny_checkpoint: Callable[[str], Path]
-) -> tuple[Path, Path]:
+def folders(tmp_path: Path, cache: Path, tiny_checkpoint: Folder) -> tuple[Path, Path]:
     """Two networks in folders; in the cache the first is tag v1, the second branch main."""
     old = tiny_checkpoint("gpt2")
     new = shutil.copytree(old, tmp_path / "new")

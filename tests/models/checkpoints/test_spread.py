@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,12 +18,7 @@ from contstim.models.tensors import has_parts_elsewhere
 from contstim.words.sentence import Sentence
 from tests.models import tiny
 from tests.models.checkpoints.conftest import edit_weights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Folder = Callable[[str], Path]
+from tests.models.tiny import Folder
 
 # Short ones: each pass reads the network from the disk
 SENTENCES = [

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +14,7 @@ import transformers
 from contstim.errors import ModelError
 from contstim.models.checkpoints.loading import load_tokenizer
 from contstim.models.loading import Loading
-from tests.models.checkpoints.conftest import score
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.models.checkpoints.conftest import Copy, Scores
+from tests.models.checkpoints.conftest import Copy, Scores, score
 
 hf: Any = transformers
 

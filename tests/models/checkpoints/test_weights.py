@@ -6,7 +6,6 @@ The names are those that published checkpoints hold, as their files on the hub l
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,10 +15,7 @@ from contstim.errors import ModelError
 from contstim.models.checkpoints import load_checkpoint
 from contstim.models.classifier import LABELS
 from contstim.models.loading import Loading
-from tests.models.checkpoints.conftest import edit, edit_weights, score
-
-if TYPE_CHECKING:
-    from tests.models.checkpoints.conftest import Copy, Scores
+from tests.models.checkpoints.conftest import Copy, Scores, edit, edit_weights, score
 
 PUBLISHED = {
     "bert": (  # bert-large-cased

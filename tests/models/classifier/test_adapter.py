@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from contstim.models.checkpoints import silence
 from contstim.models.classifier import LABELS, UNIT, acceptable_label
 from contstim.testing.contract import SENTENCES, ScorerContract, tolerance
 from contstim.words.sentence import Sentence
+from tests.models.tiny import Folder
 
 hf: Any = transformers
 
@@ -39,7 +39,7 @@ def build(base: Path, folder: Path, **settings: object) -> Path:
 @pytest.fixture(scope="module", params=["bert", "roberta", "gpt2"])
 def folder(
     request: pytest.FixtureRequest,
-    tiny_checkpoint: Callable[[str], Path],
+    tiny_checkpoint: Folder,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     out: Path = tmp_path_factory.mktemp("classifiers") / request.param
@@ -105,9 +105,7 @@ def test_other_labels_are_refused(names: tuple[str, ...]) -> None:
         acceptable_label("here", hf.BertConfig(id2label=dict(enumerate(names))))
 
 
-def test_the_sign_follows_the_name_of_the_label(
-    tiny_checkpoint: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_the_sign_follows_the_name_of_the_label(tiny_checkpoint: Folder, tmp_path: Path) -> None:
     base = tiny_checkpoint("bert")
     plain = build(base, tmp_path / "plain", id2label={0: "LABEL_0", 1: "LABEL_1"})
     turned = build(base, tmp_path / "turned", id2label={0: "acceptable", 1: "unacceptable"})

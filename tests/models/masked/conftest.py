@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from contstim.models.checkpoints import load_checkpoint
-from contstim.models.loading import Loading
 from contstim.models.masked.adapter import MaskedModel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from contstim.models.checkpoints import Checkpoint
+from tests.models.tiny import Load
 
 KINDS = ("bert", "roberta", "xlm")
 """Tokens that continue a word, begin one, end one."""
 OTHERS = ("electra", "albert", "modernbert")
+Masked = Callable[..., MaskedModel]
 
 
 def of_kinds(*values: object) -> list[Any]:
@@ -28,20 +23,8 @@ def of_kinds(*values: object) -> list[Any]:
 
 
 @pytest.fixture(scope="session")
-def masked_checkpoint(tiny_checkpoint: Callable[[str], Path]) -> Callable[[str], Checkpoint]:
-    loaded: dict[str, Checkpoint] = {}
-
-    def load(kind: str) -> Checkpoint:
-        if kind not in loaded:
-            loaded[kind] = load_checkpoint(str(tiny_checkpoint(kind)), Loading(device="cpu"))
-        return loaded[kind]
-
-    return load
-
-
-@pytest.fixture(scope="session")
-def masked(masked_checkpoint: Callable[[str], Checkpoint]) -> Callable[..., MaskedModel]:
+def masked(load: Load) -> Masked:
     def make(kind: str, **settings: Any) -> MaskedModel:
-        return MaskedModel(masked_checkpoint(kind), **settings)
+        return MaskedModel(load(kind), **settings)
 
     return make

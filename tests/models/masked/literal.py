@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
-from contstim.words.sentence import END_MARKS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from contstim.models.checkpoints import Checkpoint
-    from contstim.words.sentence import Sentence
+from contstim.models.checkpoints import Checkpoint
+from contstim.words.sentence import END_MARKS, Sentence
 
 
 class Literal:

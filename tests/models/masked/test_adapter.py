@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,16 +15,13 @@ from contstim.models.masked.rules import RULES, orders_plan
 from contstim.models.words import END_MARK
 from contstim.testing.contract import SENTENCES, LanguageModelContract, tolerance
 from contstim.words.sentence import Sentence
-from tests.models.masked.conftest import KINDS, of_kinds
+from tests.models.masked.conftest import KINDS, Masked, of_kinds
 from tests.models.masked.literal import Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from contstim.models.checkpoints import Checkpoint
+from tests.models.tiny import Load
 
 PLL = [rule for rule in RULES if rule.startswith("pll")]
 SHORT = ["She sleeps", "The old teacher reads!", "A well-known girl didn't read"]
+METRICS = {"pll-original": "original", "pll-word-l2r": "within_word_l2r"}
 
 
 @pytest.mark.parametrize("kind", of_kinds(), scope="module")
@@ -33,7 +30,7 @@ class TestContractOfKinds(LanguageModelContract):
 
     @pytest.fixture(scope="module")
     @classmethod
-    def model(cls, masked: Callable[..., MaskedModel], kind: str) -> MaskedModel:
+    def model(cls, masked: Masked, kind: str) -> MaskedModel:
         return masked(kind, rule="pll-original")
 
 
@@ -54,7 +51,7 @@ class TestContractOfRules(LanguageModelContract):
 
     @pytest.fixture(scope="class")
     @classmethod
-    def model(cls, masked: Callable[..., MaskedModel], rule: str) -> Iterator[MaskedModel]:
+    def model(cls, masked: Masked, rule: str) -> Iterator[MaskedModel]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(rules, "orders_plan", partial(orders_plan, n_orders=3))
             yield masked("bert", rule=rule, pass_budget=50)
@@ -62,9 +59,9 @@ class TestContractOfRules(LanguageModelContract):
 
 @pytest.mark.parametrize(("kind", "rule"), [*of_kinds("chain"), ("roberta", "chain-unrestricted")])
 def test_chain_is_the_mean_over_all_orders_of_words_and_of_tokens_within_words(
-    masked_checkpoint: Callable[[str], Checkpoint], kind: str, rule: str
+    load: Load, kind: str, rule: str
 ) -> None:
-    checkpoint = masked_checkpoint(kind)
+    checkpoint = load(kind)
     model = MaskedModel(checkpoint, rule=rule, pass_budget=10**6)
     longest = "The dog is?" if rule == "chain" else "The old teacher reads!"
     sentences = [Sentence.parse(text) for text in ("She sleeps", longest)]
@@ -75,13 +72,10 @@ def test_chain_is_the_mean_over_all_orders_of_words_and_of_tokens_within_words(
 
 
 @pytest.mark.parametrize(
-    ("kind", "rule"),
-    [*of_kinds("pll-word-l2r"), *(("roberta", rule) for rule in PLL[1:])],
+    ("kind", "rule"), [*of_kinds("pll-word-l2r"), *(("roberta", rule) for rule in PLL[1:])]
 )
-def test_pll_rules_are_the_equations_of_kauf_and_ivanova(
-    masked_checkpoint: Callable[[str], Checkpoint], kind: str, rule: str
-) -> None:
-    checkpoint = masked_checkpoint(kind)
+def test_pll_rules_are_the_equations_of_kauf_and_ivanova(load: Load, kind: str, rule: str) -> None:
+    checkpoint = load(kind)
     sentences = [Sentence.parse(text) for text in SHORT]
     literal = [Literal(checkpoint, s, restricted=False).pll(rule) for s in sentences]
     ours = MaskedModel(checkpoint, rule=rule).log_probs(sentences)
@@ -89,7 +83,7 @@ def test_pll_rules_are_the_equations_of_kauf_and_ivanova(
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_parts_of_tokens_add_up_to_the_score(masked: Callable[..., MaskedModel], rule: str) -> None:
+def test_parts_of_tokens_add_up_to_the_score(masked: Masked, rule: str) -> None:
     model = masked("roberta", rule=rule, pass_budget=100)
     terms = model.token_log_probs(SENTENCES[:3])
     totals = [sum(term.log_prob for term in sentence) for sentence in terms]
@@ -100,9 +94,7 @@ def test_parts_of_tokens_add_up_to_the_score(masked: Callable[..., MaskedModel],
     assert (END_MARK in words) == model.convention.end_scored == rule.startswith("pll")
 
 
-def test_the_end_mark_is_seen_but_not_scored_under_chain(
-    masked: Callable[..., MaskedModel],
-) -> None:
+def test_the_end_mark_is_seen_but_not_scored_under_chain(masked: Masked) -> None:
     marks = [Sentence(("She", "sleeps"), end) for end in ".!?"]
     scores = masked("bert").log_probs(marks)
     assert np.unique(scores.round(3)).size == 3
@@ -112,16 +104,14 @@ def test_the_end_mark_is_seen_but_not_scored_under_chain(
     )
 
 
-def test_a_sentence_beyond_the_window_is_refused(masked: Callable[..., MaskedModel]) -> None:
+def test_a_sentence_beyond_the_window_is_refused(masked: Masked) -> None:
     for kind in KINDS:
         model = masked(kind, rule="pll-original")
         with pytest.raises(ModelError, match="reads at most 64"):
             model.log_probs([Sentence.parse("a " * 63)])
 
 
-def test_a_word_that_makes_a_sentence_too_long_is_refused(
-    masked: Callable[..., MaskedModel],
-) -> None:
+def test_a_word_that_makes_a_sentence_too_long_is_refused(masked: Masked) -> None:
     for kind in KINDS:
         model = masked(kind, rule="pll-original")
         sentence = Sentence.parse("a " * 60)
@@ -130,9 +120,7 @@ def test_a_word_that_makes_a_sentence_too_long_is_refused(
             model.replacement_log_probs(sentence, 3, ("b", "xq" * 15))
 
 
-def test_words_in_place_have_the_scores_of_the_sentences_read_anew(
-    masked: Callable[..., MaskedModel],
-) -> None:
+def test_words_in_place_have_the_scores_of_the_sentences_read_anew(masked: Masked) -> None:
     """Witness: the sentences with each word, tokenised as texts; the same to the last digit."""
     words = ("cat", "Gardeners", "unbelievably", "don't", "xq")
     # The chain's passes double with every token of a word
@@ -149,22 +137,42 @@ def test_words_in_place_have_the_scores_of_the_sentences_read_anew(
             np.testing.assert_array_equal(scores, model.log_probs(rewritten))
 
 
-def test_a_tokenizer_without_masks_is_refused(
-    masked_checkpoint: Callable[[str], Checkpoint],
-) -> None:
+def test_a_tokenizer_without_masks_is_refused(load: Load) -> None:
     with pytest.raises(ModelError, match="no mask token"):
-        MaskedModel(masked_checkpoint("gpt2"))
+        MaskedModel(load("gpt2"))
 
 
-def test_conventions_tell_rules_seeds_and_models_apart(masked: Callable[..., MaskedModel]) -> None:
+def test_conventions_tell_rules_seeds_and_models_apart(masked: Masked) -> None:
     models = [masked("bert", rule=rule) for rule in RULES]
     models += [masked("bert", seed=1), masked("bert", pass_budget=100), masked("electra")]
     assert len({model.convention.fingerprint for model in models}) == len(models)
     assert models[0].convention.context == "[CLS]"
 
 
-def test_train_mode_does_not_matter(masked: Callable[..., MaskedModel]) -> None:
+def test_train_mode_does_not_matter(masked: Masked) -> None:
     model = masked("bert", rule="pll-original")
     before = model.log_probs(SENTENCES)
     model.checkpoint.model.train()
     assert (model.log_probs(SENTENCES) == before).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["bert", "electra"])
+@pytest.mark.parametrize("rule", METRICS)
+def test_pseudo_log_likelihoods_agree(
+    load: Load, monkeypatch: pytest.MonkeyPatch, kind: str, rule: str
+) -> None:
+    scorer = pytest.importorskip("minicons.scorer")
+    checkpoint = load(kind)
+    # transformers 5 took this method away, which minicons 0.3.39 still calls
+    monkeypatch.setattr(
+        checkpoint.tokenizer, "batch_encode_plus", checkpoint.tokenizer.__call__, raising=False
+    )
+    theirs = scorer.MaskedLMScorer(checkpoint.model, "cpu", tokenizer=checkpoint.tokenizer)
+    expected = theirs.sequence_score(
+        [sentence.text for sentence in SENTENCES],
+        reduction=lambda x: x.sum(0).item(),
+        PLL_metric=METRICS[rule],
+    )
+    ours = MaskedModel(checkpoint, rule=rule).log_probs(SENTENCES)
+    np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-3)

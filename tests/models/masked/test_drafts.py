@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
@@ -15,6 +13,7 @@ from contstim.models.masked.rules import draft_plan
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.testing.contract import LanguageModelContract
 from contstim.words.sentence import Sentence
+from tests.models.masked.conftest import Masked
 
 SENTENCE = Sentence.parse("The old teacher reads a book")
 WORDS = tuple("dog house small garden river station judge they".split())
@@ -28,9 +27,7 @@ PATTERNS = [
 class TestDraftContract(LanguageModelContract):
     @pytest.fixture(params=[0, pytest.param(1, marks=pytest.mark.slow)], scope="class")
     @classmethod
-    def model(
-        cls, masked: Callable[..., MaskedModel], request: pytest.FixtureRequest
-    ) -> MaskedModel:
+    def model(cls, masked: Masked, request: pytest.FixtureRequest) -> MaskedModel:
         draft = masked("bert").draft(request.param)
         assert draft is not None
         return draft
@@ -67,7 +64,7 @@ def test_one_cover_of_eight_words_takes_24_passes() -> None:
 
 @pytest.mark.parametrize("kind", ["bert", pytest.param("roberta", marks=pytest.mark.slow)])
 def test_drafts_rank_words_as_exact_scores_do_at_a_fraction_of_the_passes(
-    masked: Callable[..., MaskedModel], kind: str
+    masked: Masked, kind: str
 ) -> None:
     """Witness: exact scores; more covers agree better."""
     model = masked(kind)
@@ -85,9 +82,7 @@ def test_drafts_rank_words_as_exact_scores_do_at_a_fraction_of_the_passes(
     assert agreement[3] >= agreement[0]
 
 
-def test_a_draft_without_covers_scores_each_word_given_all_others(
-    masked: Callable[..., MaskedModel],
-) -> None:
+def test_a_draft_without_covers_scores_each_word_given_all_others(masked: Masked) -> None:
     """Witness: the whole-word pseudo-log-likelihood without its end mark, unrestricted."""
     draft = masked("bert", rule="chain-unrestricted").draft(0)
     assert draft is not None

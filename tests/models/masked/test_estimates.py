@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +15,8 @@ from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.rules import RULES
 from contstim.models.words import kind_of_place
 from contstim.words.sentence import Sentence
-from tests.models.masked.conftest import of_kinds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.models.masked.conftest import Masked, of_kinds
+from tests.models.tiny import small_bert
 
 SENTENCE = Sentence.parse("The old teacher sleeps")
 OF_CHAIN = ("chain-sampled", "chain-unrestricted")
@@ -34,9 +32,7 @@ WORDS = ("dog", "house", "the", "river", "zyzzyva", "well-known", "a", "The", "b
         *(pytest.param("bert", rule, marks=pytest.mark.slow) for rule in OF_CHAIN),
     ],
 )
-def test_bounds_are_true_at_every_position(
-    masked: Callable[..., MaskedModel], kind: str, rule: str
-) -> None:
+def test_bounds_are_true_at_every_position(masked: Masked, kind: str, rule: str) -> None:
     model = masked(kind, rule=rule, pass_budget=200)
     sentence = Sentence.parse("The teacher sleeps")
     for position in range(len(sentence)):
@@ -46,9 +42,7 @@ def test_bounds_are_true_at_every_position(
         assert np.isfinite(known.estimate).all()
 
 
-def test_shared_terms_are_the_chain_s_terms_in_contexts_without_the_word(
-    masked: Callable[..., MaskedModel],
-) -> None:
+def test_shared_terms_are_the_chain_s_terms_in_contexts_without_the_word(masked: Masked) -> None:
     """Two words of one token differ in what other words make of them, and in their own terms."""
     model = masked("bert")
     words = [w for w in WORDS if model.tokens_per_word([w], initial=False)[0] == 1]
@@ -62,7 +56,7 @@ def test_shared_terms_are_the_chain_s_terms_in_contexts_without_the_word(
     np.testing.assert_allclose(known.estimate, known.upper_bound, rtol=0, atol=1e-6)
 
 
-def test_a_sentence_of_one_word_is_known_exactly(masked: Callable[..., MaskedModel]) -> None:
+def test_a_sentence_of_one_word_is_known_exactly(masked: Masked) -> None:
     model = masked("bert")
     sentence = Sentence.parse("Girl!")
     known = model.replacements(sentence, 0, WORDS)
@@ -72,9 +66,7 @@ def test_a_sentence_of_one_word_is_known_exactly(masked: Callable[..., MaskedMod
     np.testing.assert_allclose(known.exact[single], exact[single], rtol=0, atol=1e-4)
 
 
-def test_a_word_of_several_tokens_is_bounded_by_its_first_tokens_alone(
-    masked: Callable[..., MaskedModel],
-) -> None:
+def test_a_word_of_several_tokens_is_bounded_by_its_first_tokens_alone(masked: Masked) -> None:
     """Of a word of k tokens, all hidden, each is the first in one of k orders."""
     model = masked("bert")
     known = model.replacements(Sentence.parse("Girl!"), 0, ("Zyzzyva",))
@@ -99,16 +91,7 @@ def gluing() -> Checkpoint:
     fast: Any = transformers.PreTrainedTokenizerFast
     tokenizer = fast(tokenizer_object=backend, **{f"{name}_token": piece for name, piece in names})
     torch.manual_seed(1)
-    config = transformers.BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=64,
-    )
-    network = transformers.BertForMaskedLM(config)
-    return Checkpoint(network, tokenizer, "x", "cpu", "masked")
+    return Checkpoint(small_bert(len(tokenizer)), tokenizer, "x", "cpu", "masked")
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.startswith("pll")])

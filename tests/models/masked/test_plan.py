@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,19 +17,16 @@ from scipy.stats import spearmanr
 from contstim.errors import ModelError
 from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import MaskedModel
-from contstim.models.masked.plan import mixed, n_passes
+from contstim.models.masked.plan import Pattern, Plan, mixed, n_passes
 from contstim.models.masked.rules import RULES, chain_plan, orders_plan
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.testing.contract import tolerance
 from contstim.words.sentence import Sentence
 from tests.examples import examples
+from tests.models.masked.conftest import Masked
 from tests.models.masked.literal import Literal
 from tests.models.masked.test_rules import PATTERNS, answers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from contstim.models.masked.plan import Pattern, Plan
+from tests.models.tiny import Load, small_bert
 
 SENTENCE = Sentence.parse("The old teacher reads")
 
@@ -81,10 +78,10 @@ def test_the_score_is_the_log_of_the_mean_over_all_orders(sizes: list[int], seed
     "kind", ["bert", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("roberta", "xlm"))]
 )
 def test_networks_are_mixed_over_orders_of_words_and_of_tokens_within_words(
-    masked_checkpoint: Callable[[str], Checkpoint], kind: str
+    load: Load, kind: str
 ) -> None:
     """Witness: plain forward passes, one for each set of hidden places."""
-    checkpoint = masked_checkpoint(kind)
+    checkpoint = load(kind)
     model = MaskedModel(checkpoint, rule="chain-mixture", pass_budget=10**6)
     sentences = [Sentence.parse(text) for text in ("She sleeps", "The dog is?")]
     literal = [Literal(checkpoint, s, restricted=True).mixture() for s in sentences]
@@ -104,23 +101,12 @@ def test_all_sentences_of_a_pattern_add_up_to_one() -> None:
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "##d", "##e"]
     tokenizer: Any = transformers.BertTokenizer(vocab={piece: i for i, piece in enumerate(pieces)})
     torch.manual_seed(3)
-    network = transformers.BertForMaskedLM(
-        transformers.BertConfig(
-            vocab_size=len(pieces),
-            hidden_size=16,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            intermediate_size=16,
-            max_position_embeddings=16,
-            initializer_range=1.0,
-        )
-    )
+    network = small_bert(len(pieces), max_position_embeddings=16, initializer_range=1.0)
     checkpoint = Checkpoint(network, tokenizer, "x", "cpu", "masked")
     single = ["a", "b", "c"]
     double = [first + second for first in single for second in "de"]
-    sentences = [
-        Sentence(words) for words in product(single, double, single)
-    ]  # the end mark is unknown, visible, and not scored
+    # The end mark is unknown, visible, and not scored
+    sentences = [Sentence(words) for words in product(single, double, single)]
     sums = {
         rule: np.exp(MaskedModel(checkpoint, rule=rule).log_probs(sentences)).sum()
         for rule in ("chain-mixture", "chain")
@@ -184,9 +170,7 @@ def test_the_budget_is_kept(n_words: int) -> None:
 
 
 @pytest.mark.parametrize("budget", [60, 2048])
-def test_bounds_and_estimates_are_near_the_scores_of_words(
-    masked: Callable[..., MaskedModel], budget: int
-) -> None:
+def test_bounds_and_estimates_are_near_the_scores_of_words(masked: Masked, budget: int) -> None:
     """Witness: the sentences scored afresh, all orders and samples of them."""
     model = masked("bert", rule="chain-mixture", pass_budget=budget)
     words = ("dog", "house", "the", "river", "zyzzyva", "well-known", "books", "girl")
@@ -199,5 +183,5 @@ def test_bounds_and_estimates_are_near_the_scores_of_words(
         np.testing.assert_allclose(cheap.estimate, chain.estimate, rtol=0, atol=1e-4)
 
 
-def test_other_rules_have_no_mixture_to_bound(masked: Callable[..., MaskedModel]) -> None:
+def test_other_rules_have_no_mixture_to_bound(masked: Masked) -> None:
     assert masked("bert").lower_bounds([SENTENCE]) is None

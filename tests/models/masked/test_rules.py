@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from contstim.errors import ModelError
-from contstim.models.checkpoints import Checkpoint
 from contstim.models.masked.adapter import MaskedModel
 from contstim.models.masked.plan import Pattern, Plan, n_passes
 from contstim.models.masked.rules import (
@@ -27,10 +24,7 @@ from contstim.models.masked.rules import (
 from contstim.models.words import END_MARK, SPECIAL
 from contstim.words.sentence import Sentence
 from tests.models.masked.literal import Literal
-
-if TYPE_CHECKING:
-    from contstim.models.masked.plan import Plan
-
+from tests.models.tiny import Load
 
 TOKENS = ["[CLS]", "The", "so", "##uven", "##ir", "broke", ".", "[SEP]"]
 PATTERN = (SPECIAL, 0, 1, 1, 1, 2, END_MARK, SPECIAL)
@@ -99,13 +93,11 @@ def _left_to_right(pattern: Pattern, _seed: int, _pass_budget: int) -> Plan:
     return Plan(hidden, np.arange(len(tokens)), tokens, np.ones(len(tokens)))
 
 
-def test_a_rule_of_the_chain_kind_is_one_entry(
-    monkeypatch: pytest.MonkeyPatch, masked_checkpoint: Callable[[str], Checkpoint]
-) -> None:
+def test_a_rule_of_the_chain_kind_is_one_entry(monkeypatch: pytest.MonkeyPatch, load: Load) -> None:
     """Witness: scoring written out, one forward pass for each set of hidden places."""
     rule = MaskedRule("chain-l2r", _left_to_right, restricted=True, end_scored=False)
     monkeypatch.setitem(RULES, rule.name, rule)
-    checkpoint = masked_checkpoint("bert")
+    checkpoint = load("bert")
     model = MaskedModel(checkpoint, rule="chain-l2r")
     sentence = Sentence.parse("The old teacher reads!")
     literal = Literal(checkpoint, sentence, restricted=True)

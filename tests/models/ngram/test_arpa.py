@@ -8,7 +8,7 @@ import pytest
 
 from contstim.errors import ModelError
 from contstim.models.ngram.adapter import NgramModel
-from contstim.models.ngram.arpa import read_arpa, write_arpa
+from contstim.models.ngram.arpa import parse_arpa, write_arpa
 from contstim.words.sentence import Sentence
 
 FOREIGN = """
@@ -34,7 +34,7 @@ ngram 2=3
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_reads_back_what_it_wrote_bit_for_bit(trained: Path, tmp_path: Path, order: int) -> None:
-    first = read_arpa(trained / f"{order}gram.arpa")
+    first = parse_arpa((trained / f"{order}gram.arpa").read_bytes(), "")
     assert first.order == order
     write_arpa(first, tmp_path / "again.arpa")
     assert (tmp_path / "again.arpa").read_bytes() == (trained / f"{order}gram.arpa").read_bytes()
@@ -111,11 +111,11 @@ def test_dialects_of_other_programs_are_read_or_refused_with_a_line(path: Path) 
     refused = {"12": 7, "15": 27, "17": 6, "19": 16, "28": 30}.get(path.name[:2])
     if refused:
         with pytest.raises(ModelError, match=rf"{path.name}, line {refused}: "):
-            read_arpa(path)
+            parse_arpa(path.read_bytes(), path)
         return
     if path.name.startswith("32"):
         with pytest.raises(ModelError, match=r"is UTF-16, not UTF-8"):
-            read_arpa(path)
+            parse_arpa(path.read_bytes(), path)
         return
     if path.name.startswith("43"):
         pytest.skip("another model, for tests of end marks")
@@ -177,7 +177,9 @@ def test_words_that_are_not_utf_8_are_words_of_no_sentence(tmp_path: Path) -> No
     path.write_bytes(FOREIGN.encode("latin-1"))
     sentence = Sentence.parse("über")
     expected = kenlm.Model(str(path)).score("über")
-    assert read_arpa(path).totals([sentence], end=True) == pytest.approx([expected], abs=1e-6)
+    assert parse_arpa(path.read_bytes(), path).totals([sentence], end=True) == pytest.approx(
+        [expected], abs=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -216,4 +218,4 @@ def test_a_damaged_file_is_refused(
     assert callable(change)
     path.write_text(change(FOREIGN).replace("\t", separator), encoding="utf-8")
     with pytest.raises(ModelError, match=message):
-        read_arpa(path)
+        parse_arpa(path.read_bytes(), path)

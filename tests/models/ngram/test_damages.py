@@ -15,7 +15,7 @@ import pytest
 
 from contstim.errors import ContstimError, ModelError
 from contstim.models.ngram.adapter import NgramModel
-from contstim.models.ngram.arpa import read_arpa
+from contstim.models.ngram.arpa import parse_arpa
 from contstim.words.sentence import Sentence
 from tests.models.damages import DAMAGES
 
@@ -137,5 +137,5 @@ def test_the_first_of_n_grams_that_a_file_holds_twice_counts(tmp_path: Path) -> 
     path.write_bytes(TWICE)
     model = kenlm.Model(str(path))
     for text in ("a b", "b a", "x"):
-        ours = read_arpa(path).totals([Sentence.parse(text)], end=True)
+        ours = parse_arpa(path.read_bytes(), path).totals([Sentence.parse(text)], end=True)
         assert ours == pytest.approx([model.score(text)], abs=1e-6)

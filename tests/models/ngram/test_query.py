@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contstim.errors import ModelError
-from contstim.models.ngram.adapter import NgramModel
-from contstim.models.ngram.arpa import read_arpa
-from contstim.models.ngram.kenlm import KenlmQuery
+from contstim.models.ngram.adapter import KenlmQuery, NgramModel
+from contstim.models.ngram.arpa import parse_arpa
 from contstim.models.ngram.tables import NgramTables
 from contstim.words.sentence import Sentence
 
+Queries = list[tuple[NgramTables, KenlmQuery]]
 HERE = Path(__file__).parent
 # Words of the models, unknown ones, and boundaries, which are unknown words within a text
 WORDS = ("The", "the", "old", "dog", "man", "of", "saw", "house", "zyzzyva", "<s>", "</s>", "<unk>")
@@ -46,9 +46,7 @@ def pruned(path: Path, folder: Path, share: float, seed: int) -> Path:
 
 
 @pytest.fixture(scope="module")
-def queries(
-    trained: Path, tmp_path_factory: pytest.TempPathFactory
-) -> list[tuple[NgramTables, KenlmQuery]]:
+def queries(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Queries:
     """From tables and by KenLM: whole models of orders 1 to 4, and some with n-grams taken out."""
     pytest.importorskip("kenlm")
     folder = tmp_path_factory.mktemp("pruned")
@@ -57,15 +55,12 @@ def queries(
         pruned(trained / f"{order}gram.arpa", folder, share, seed)
         for seed, (order, share) in enumerate(product((2, 3, 4), (0.5, 0.95)))
     ]
-    return [(read_arpa(path), KenlmQuery(path)) for path in paths]
+    return [(parse_arpa(path.read_bytes(), path), KenlmQuery(path)) for path in paths]
 
 
 @given(st.integers(0, 9), st.lists(SENTENCES, max_size=12), st.data())
 def test_every_probability_is_kenlms_bit_for_bit(
-    queries: list[tuple[NgramTables, KenlmQuery]],
-    number: int,
-    sentences: list[Sentence],
-    data: st.DataObject,
+    queries: Queries, number: int, sentences: list[Sentence], data: st.DataObject
 ) -> None:
     """Witness: the kenlm package, on whole models and on models without many of their n-grams."""
     ours, theirs = queries[number]
@@ -78,7 +73,7 @@ def test_every_probability_is_kenlms_bit_for_bit(
         )
 
 
-def test_both_ways_hold_the_same_words(queries: list[tuple[NgramTables, KenlmQuery]]) -> None:
+def test_both_ways_hold_the_same_words(queries: Queries) -> None:
     """Witness: the kenlm package."""
     for ours, theirs in queries:
         assert [ours.holds(word) for word in WORDS[:-3]] == [theirs.holds(w) for w in WORDS[:-3]]
@@ -90,7 +85,7 @@ def test_a_bigram_model_by_hand() -> None:
     The model has `<s> The`, `The dog` and `dog sees`, and not `sees dog`: there it backs off with
     the weight of `sees`, -.30103, to `dog`, -1.0704776.
     """
-    query = read_arpa(HERE / "tiny.arpa")
+    query = parse_arpa((HERE / "tiny.arpa").read_bytes(), "tiny.arpa")
     terms = query.log10_probs(Sentence.parse("The dog sees dog"))
     expected = [-0.56072056, -0.5338591, -0.5338591, -0.30103 - 1.0704776, -0.44046974]
     assert terms == pytest.approx(expected, abs=1e-6)
@@ -121,7 +116,7 @@ def test_weights_count_where_an_order_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "empty.arpa"
     path.write_text(WEIGHTED.format(bigrams=0, lines=""))
     sentence = Sentence(("a", "a", "b"))
-    assert read_arpa(path).log10_probs(sentence) == [-1.0, -0.75, -1.0, -1.125]
+    assert parse_arpa(path.read_bytes(), path).log10_probs(sentence) == [-1.0, -0.75, -1.0, -1.125]
     model = NgramModel(path)
     fresh = model.log_probs([sentence.replace(1, word) for word in ("a", "b", "c")])
     np.testing.assert_array_equal(model.replacement_log_probs(sentence, 1, ("a", "b", "c")), fresh)
@@ -132,14 +127,14 @@ def test_weights_of_the_longest_n_grams_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "odd.arpa"
     path.write_text(WEIGHTED.format(bigrams=1, lines="-0.3\t<s> a\t-0.7\n"))
     with pytest.raises(ModelError, match=r"line 13: the longest n-grams cannot have"):
-        read_arpa(path)
+        parse_arpa(path.read_bytes(), path)
 
 
 def test_sentences_in_many_parts_are_scored_like_each_alone(
     trained: Path, english: list[Sentence], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Property: which sentences are looked up together changes nothing, and order is kept."""
-    query = read_arpa(trained / "3gram.arpa")
+    query = parse_arpa((trained / "3gram.arpa").read_bytes(), "3gram.arpa")
     sentences = english[:300]
     together = query.totals(sentences, end=True)
     alone = [query.totals([sentence], end=True)[0] for sentence in sentences]

@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 
 from contstim.errors import CorpusError, InputError
 from contstim.models.ngram.tables import NgramTables
-from contstim.models.ngram.training import (
-    FALLBACK_DISCOUNTS,
-    DiscountWarning,
-    estimate,
-)
+from contstim.models.ngram.training import FALLBACK_DISCOUNTS, DiscountWarning, estimate
 from contstim.words.sentence import Sentence
 from tests.examples import examples
 

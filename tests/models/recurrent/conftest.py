@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -13,10 +13,7 @@ from contstim.models.vocabularies import WordList
 from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Build = Callable[..., RecurrentModel]
+Build = Callable[..., RecurrentModel]
 
 KINDS: tuple[Kind, ...] = ("rnn", "lstm", "bilstm")
 

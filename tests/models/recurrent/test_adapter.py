@@ -24,11 +24,7 @@ SENTENCE = Sentence.parse("The old teacher reads a book.")
 class TestContract(LanguageModelContract):
     @pytest.fixture(
         scope="module",
-        params=[
-            *product(KINDS, (1,), ((),)),
-            ("lstm", 1, CUTOFFS),
-            ("bilstm", 2, CUTOFFS),
-        ],
+        params=[*product(KINDS, (1,), ((),)), ("lstm", 1, CUTOFFS), ("bilstm", 2, CUTOFFS)],
         ids=str,
     )
     @classmethod

@@ -15,8 +15,7 @@ import safetensors.torch
 from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model
 from contstim.models.recurrent.adapter import RecurrentModel
-from contstim.models.recurrent.folder import read_folder, write_folder
-from contstim.models.recurrent.network import Kind
+from contstim.models.recurrent.network import Kind, read_folder, write_folder
 from contstim.models.specifications import parse_model
 from contstim.models.vocabularies import WordList
 from contstim.testing.contract import SENTENCES

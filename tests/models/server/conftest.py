@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from contstim.models.causal.adapter import CausalModel
-from contstim.models.checkpoints import Checkpoint, load_checkpoint
-from contstim.models.loading import Loading
+from contstim.models.checkpoints import Checkpoint
 from contstim.models.server.address import KEY_VARIABLE
-from tests.models.server.fakes import FakeServer, Row
+from tests.models.server.fakes import FakeOf, FakeServer, Row
 from tests.models.server.hashed import HashedNetwork
+from tests.models.tiny import Load
 
 
 @pytest.fixture(autouse=True)
@@ -23,8 +22,8 @@ def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def checkpoint(tiny_checkpoint: Callable[[str], Path]) -> Checkpoint:
-    return load_checkpoint(str(tiny_checkpoint("gpt2")), Loading(device="cpu"))
+def checkpoint(load: Load) -> Checkpoint:
+    return load("gpt2")
 
 
 @pytest.fixture(scope="session")
@@ -52,3 +51,9 @@ def hashed(checkpoint: Checkpoint) -> HashedNetwork:
 @pytest.fixture(scope="session")
 def healthy(checkpoint: Checkpoint, network: Callable[[Row], np.ndarray]) -> FakeServer:
     return FakeServer(network, checkpoint.tokenizer)
+
+
+@pytest.fixture(scope="session")
+def fake_of(checkpoint: Checkpoint, hashed: HashedNetwork) -> FakeOf:
+    """Make a server of a kind, whose network costs next to nothing."""
+    return lambda kind=FakeServer, **options: kind(hashed, checkpoint.tokenizer, **options)

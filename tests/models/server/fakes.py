@@ -70,6 +70,11 @@ class FakeServer:
         self.rng = np.random.default_rng(0)
         self.lock = threading.Lock()
 
+    @property
+    def location(self) -> str:
+        """The folder of the tokenizer."""
+        return str(self.tokenizer.name_or_path)
+
     # What a faulty server does otherwise
 
     def reads(self, row: Row) -> Row:
@@ -212,6 +217,10 @@ class FakeServer:
         http = partial(httpx2.AsyncClient, transport=httpx2.MockTransport(answer))
         with mock.patch.object(httpx2, "AsyncClient", http):
             yield f"http://{host}/v1"
+
+
+FakeOf = Callable[..., FakeServer]
+"""A server of a kind, see the fixture `fake_of`."""
 
 
 class _Http(ThreadingHTTPServer):

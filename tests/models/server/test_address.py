@@ -12,7 +12,6 @@ import pytest
 
 from contstim.errors import ModelError
 from contstim.models.catalog import check_model, load_model, load_scorer
-from contstim.models.checkpoints import Checkpoint
 from contstim.models.loading import Loading
 from contstim.models.server.address import (
     KEY_VARIABLE,
@@ -24,8 +23,7 @@ from contstim.models.server.address import (
 from contstim.models.specifications import parse_model
 from contstim.steps.scoring import ScoreSentences
 from contstim.words.sentence import Sentence
-from tests.models.server.fakes import MODEL, FakeServer
-from tests.models.server.hashed import HashedNetwork
+from tests.models.server.fakes import MODEL, FakeOf, FakeServer
 
 SECRET = "sk-Not.For/Anybody_77"
 
@@ -129,8 +127,7 @@ def logged() -> Iterator[io.StringIO]:
 
 
 def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
-    checkpoint: Checkpoint,
-    hashed: HashedNetwork,
+    fake_of: FakeOf,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
@@ -138,9 +135,9 @@ def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
 ) -> None:
     sentences = tmp_path / "sentences.txt"
     sentences.write_text("She sleeps.\nWe go home.\n", encoding="utf-8")
-    fake = FakeServer(hashed, checkpoint.tokenizer, key=SECRET)
+    fake = fake_of(FakeServer, key=SECRET)
     with fake.running() as url:
-        specification = f"tiny=server:{url}#{MODEL}?tokenizer={checkpoint.location}"
+        specification = f"tiny=server:{url}#{MODEL}?tokenizer={fake.location}"
         for key in (None, f"wrong {SECRET}"):
             if key is not None:
                 monkeypatch.setenv(KEY_VARIABLE, key)
@@ -161,12 +158,11 @@ def test_a_key_opens_the_server_and_is_in_no_file_and_no_message(
     assert record["models"]["tiny"]["fingerprint"].startswith("server-")
 
 
-def test_means_are_exact_and_words_are_told_without_a_server(
-    checkpoint: Checkpoint, hashed: HashedNetwork
-) -> None:
+def test_means_are_exact_and_words_are_told_without_a_server(fake_of: FakeOf) -> None:
     sentence = Sentence.parse("The old teacher reads a book.")
-    with FakeServer(hashed, checkpoint.tokenizer).at_hand() as url:
-        specification = f"server:{url}#{MODEL}?tokenizer={checkpoint.location}"
+    fake = fake_of()
+    with fake.at_hand() as url:
+        specification = f"server:{url}#{MODEL}?tokenizer={fake.location}"
         whole = load_model(specification)
         mean = load_scorer(f"{specification}+mean").scores([sentence])[0]
         count = whole.token_counts([sentence])[0]

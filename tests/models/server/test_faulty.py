@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from contstim.errors import ModelError
-from contstim.models.checkpoints import Checkpoint
 from contstim.models.scoring import score_sentences
 from contstim.models.server import client
 from contstim.models.server.address import parse_address
@@ -20,8 +19,7 @@ from contstim.models.server.client import ServerFaultError
 from contstim.models.server.model import ServerModel, load_server
 from contstim.store import Store
 from contstim.words.sentence import Sentence
-from tests.models.server.fakes import MODEL, FakeServer, Network, Reply, Row
-from tests.models.server.hashed import HashedNetwork
+from tests.models.server.fakes import MODEL, FakeOf, FakeServer, Network, Reply, Row
 from tests.models.tiny import TEXTS
 
 SENTENCES = [Sentence.parse(text) for text in TEXTS]
@@ -285,10 +283,11 @@ def scores(fake: FakeServer, url: str, options: str = "", patience: float = 3.0)
     return served.log_probs(SENTENCES)
 
 
-def expected(network: HashedNetwork, tokenizer: Any, sentences: list[Sentence]) -> list[float]:
+def expected(fake: FakeServer, sentences: list[Sentence]) -> list[float]:
     """Witness: the network's own sums."""
-    rows = tokenizer([sentence.text for sentence in sentences])["input_ids"]
-    return [network.score([tokenizer.bos_token_id, *row], 1) for row in rows]
+    network: Any = fake.network
+    rows = fake.tokenizer([sentence.text for sentence in sentences])["input_ids"]
+    return [network.score([fake.tokenizer.bos_token_id, *row], 1) for row in rows]
 
 
 OF_TOKENS = [kind for kind in REFUSED if kind.__name__.startswith(("Beg", "Ret", "Tru", "Gen"))]
@@ -321,13 +320,9 @@ CASES = [
     ids=[f"{kind.__name__}-{dialect}{'' if ids else '-texts'}" for kind, dialect, ids in CASES],
 )
 def test_a_faulty_server_is_refused_by_name(
-    faulty: type[FakeServer],
-    dialect: str,
-    tells_ids: bool,
-    checkpoint: Checkpoint,
-    hashed: HashedNetwork,
+    faulty: type[FakeServer], dialect: str, tells_ids: bool, fake_of: FakeOf
 ) -> None:
-    fake = faulty(hashed, checkpoint.tokenizer, tells_ids=tells_ids)
+    fake = fake_of(faulty, tells_ids=tells_ids)
     with fake.at_hand() as url, pytest.raises(ServerFaultError) as caught:
         scores(fake, url, f"&dialect={dialect}")
     assert any(f"cannot be used: {fault}" in str(caught.value) for fault in REFUSED[faulty])
@@ -395,24 +390,22 @@ class Strict(FakeServer):
     ],
 )
 def test_what_passes_is_survived_without_a_wrong_score(
-    faulty: type[FakeServer], dialect: str, checkpoint: Checkpoint, hashed: HashedNetwork
+    faulty: type[FakeServer], dialect: str, fake_of: FakeOf
 ) -> None:
-    fake = faulty(hashed, checkpoint.tokenizer)
+    fake = fake_of(faulty)
     with fake.running() if faulty in {Burst, CutOff, Slow} else fake.at_hand() as url:
         served = scores(fake, url, f"&dialect={dialect}&batch=5&timeout=0.5")
-    own = expected(hashed, checkpoint.tokenizer, SENTENCES)
+    own = expected(fake, SENTENCES)
     np.testing.assert_allclose(served, own, rtol=0, atol=1e-4)
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_server_that_stays_slow_is_given_up(
-    checkpoint: Checkpoint, hashed: HashedNetwork
-) -> None:
+def test_a_server_that_stays_slow_is_given_up(fake_of: FakeOf) -> None:
     class Asleep(FakeServer):
         def replies(self, reply: Reply) -> Reply:
             return replace(reply, pause=0.3 if self.is_tired else 0.0)
 
-    fake = Asleep(hashed, checkpoint.tokenizer)
+    fake = fake_of(Asleep)
     with fake.running() as url, pytest.raises(ModelError, match=r"took more than 0\.2 seconds"):
         scores(fake, url, "&timeout=0.2", patience=0.5)
 
@@ -442,19 +435,19 @@ def other_network(network: Network) -> Network:
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_same_model_after_a_restart_goes_on_and_another_is_refused(
-    dialect: str, checkpoint: Checkpoint, hashed: HashedNetwork
+    dialect: str, fake_of: FakeOf
 ) -> None:
-    fake = FakeServer(hashed, checkpoint.tokenizer)
-    options = f"tokenizer={checkpoint.location}&dialect={dialect}&patience=5"
+    fake = fake_of()
+    options = f"tokenizer={fake.location}&dialect={dialect}&patience=5"
     with fake.running() as url:
         served = load_server(f"{url}#{MODEL}?{options}", name="served")
         first = served.log_probs(SENTENCES[:5])
     port = int(url.rpartition(":")[2].partition("/")[0])
     with fake.running(port):
         second = served.log_probs(SENTENCES[5:10])
-    own = expected(hashed, checkpoint.tokenizer, SENTENCES[:10])
+    own = expected(fake, SENTENCES[:10])
     np.testing.assert_allclose([*first, *second], own, rtol=0, atol=1e-4)
-    fake.network = other_network(hashed)
+    fake.network = other_network(fake.network)
     with fake.running(port), pytest.raises(ServerFaultError) as caught:
         served.log_probs(SENTENCES[10:])
     assert CHANGED in str(caught.value)
@@ -470,7 +463,7 @@ CHANGES: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("change", CHANGES)
 def test_values_that_change_behind_a_connection_that_was_kept_are_not_given_out(
-    change: str, checkpoint: Checkpoint, hashed: HashedNetwork, tmp_path: Path
+    change: str, fake_of: FakeOf, tmp_path: Path
 ) -> None:
     """One sentence, a moment after the probes; and none is stored."""
 
@@ -482,9 +475,9 @@ def test_values_that_change_behind_a_connection_that_was_kept_are_not_given_out(
                 values[1:] = CHANGES[change](exact, self.rng).tolist()
             return values
 
-    fake = Changed(hashed, checkpoint.tokenizer)
+    fake = fake_of(Changed)
     with fake.at_hand() as url:
-        served = load_server(f"{url}#{MODEL}?tokenizer={checkpoint.location}", name="served")
+        served = load_server(f"{url}#{MODEL}?tokenizer={fake.location}", name="served")
         served.log_probs(SENTENCES[:1])
         fake.is_tired = True
         for score in (served.log_probs, served.token_log_probs):
@@ -499,41 +492,37 @@ def test_values_that_change_behind_a_connection_that_was_kept_are_not_given_out(
 
 
 @pytest.mark.usefixtures("quick")
-def test_what_is_as_coarse_as_the_tolerance_says_is_taken(
-    checkpoint: Checkpoint, hashed: HashedNetwork
-) -> None:
+def test_what_is_as_coarse_as_the_tolerance_says_is_taken(fake_of: FakeOf) -> None:
     """Witness: the network in this process; the message says which tolerance is enough."""
-    fake = Rounded(hashed, checkpoint.tokenizer)
+    fake = fake_of(Rounded)
     with fake.at_hand() as url:
         with pytest.raises(ServerFaultError, match=r"steps of up to 0\.1 nats") as caught:
             scores(fake, url)
         (told,) = re.findall(r"&tolerance=([0-9.]+)", str(caught.value))
         served = scores(fake, url, f"&tolerance={told}")
-    own = expected(hashed, checkpoint.tokenizer, SENTENCES)
+    own = expected(fake, SENTENCES)
     np.testing.assert_allclose(served, own, rtol=float(told))
 
 
-def test_another_model_behind_the_address_has_another_fingerprint(
-    checkpoint: Checkpoint, hashed: HashedNetwork
-) -> None:
-    fake = FakeServer(hashed, checkpoint.tokenizer)
+def test_another_model_behind_the_address_has_another_fingerprint(fake_of: FakeOf) -> None:
+    fake = fake_of()
     fingerprints = []
     for host, change in (("a", ""), ("b", ""), ("a", "network"), ("a", "version")):
         if change == "network":
-            fake.network = other_network(hashed)
+            fake.network = other_network(fake.network)
         if change == "version":
             fake.version = "10.0"
         with fake.at_hand(host) as url:
-            location = f"{url}#{MODEL}?tokenizer={checkpoint.location}"
+            location = f"{url}#{MODEL}?tokenizer={fake.location}"
             fingerprints.append(load_server(location, name="served").convention.fingerprint)
     assert fingerprints[0] == fingerprints[1]  # at another address: it is the same model
     assert len(set(fingerprints)) == 3
 
 
 def test_a_foreign_tokenizer_and_a_wrong_name_are_refused(
-    checkpoint: Checkpoint, hashed: HashedNetwork, tiny_checkpoint: Callable[[str], Any]
+    fake_of: FakeOf, tiny_checkpoint: Callable[[str], Any]
 ) -> None:
-    fake = FakeServer(hashed, checkpoint.tokenizer)
+    fake = fake_of()
     with fake.running() as url:
         for dialect in DIALECTS:
             foreign = f"tokenizer={tiny_checkpoint('spaced')}&patience=3&dialect={dialect}"
@@ -543,4 +532,4 @@ def test_a_foreign_tokenizer_and_a_wrong_name_are_refused(
         with pytest.raises(
             ServerFaultError, match=f"no model of this name. Its models are {MODEL}"
         ):
-            load_server(f"{url}#gpt5?tokenizer={checkpoint.location}", name="served")
+            load_server(f"{url}#gpt5?tokenizer={fake.location}", name="served")

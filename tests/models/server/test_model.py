@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from contstim.models.base import LanguageModel
 from contstim.models.catalog import load_model
+from contstim.models.causal.adapter import CausalModel
 from contstim.models.costs import Tally, counting
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.restarts import SINGLE
@@ -20,26 +20,22 @@ from contstim.optimization.search.synthesize import synthesize
 from contstim.testing.contract import LanguageModelContract
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
-from tests.models.server.fakes import MODEL, FakeServer, Reply
+from tests.models.server.fakes import MODEL, FakeOf, FakeServer, Reply
 from tests.models.server.hashed import HashedNetwork
 from tests.models.tiny import TEXTS, train_ngrams
-
-if TYPE_CHECKING:
-    from contstim.models.causal.adapter import CausalModel
-    from contstim.models.checkpoints import Checkpoint
 
 PARSED = [Sentence.parse(text) for text in TEXTS]
 
 
 @pytest.fixture(scope="module")
-def fake(hashed: HashedNetwork, checkpoint: Checkpoint) -> FakeServer:
-    return FakeServer(hashed, checkpoint.tokenizer)
+def fake(fake_of: FakeOf) -> FakeServer:
+    return fake_of()
 
 
 @pytest.fixture(scope="module")
-def served(fake: FakeServer, checkpoint: Checkpoint) -> Iterator[LanguageModel]:
+def served(fake: FakeServer) -> Iterator[LanguageModel]:
     with fake.running() as url:
-        yield load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}")
+        yield load_model(f"server:{url}#{MODEL}?tokenizer={fake.location}")
 
 
 class TestContract(LanguageModelContract):
@@ -53,12 +49,10 @@ class TestContract(LanguageModelContract):
         return True
 
 
-def test_scores_are_those_of_the_local_network(
-    healthy: FakeServer, checkpoint: Checkpoint, local: CausalModel
-) -> None:
+def test_scores_are_those_of_the_local_network(healthy: FakeServer, local: CausalModel) -> None:
     """Witness: the same network in this process; other dialects are tried in `test_faulty`."""
     with healthy.at_hand() as url:
-        served = load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}")
+        served = load_model(f"server:{url}#{MODEL}?tokenizer={healthy.location}")
         scores = served.log_probs(PARSED)
         np.testing.assert_allclose(scores, local.log_probs(PARSED), rtol=0, atol=1e-4)
 
@@ -70,13 +64,11 @@ class Unhurried(FakeServer):
         return replace(reply, pause=0.1 if self.is_tired else 0.0)
 
 
-def test_waiting_for_a_server_counts_as_the_time_of_its_network(
-    hashed: HashedNetwork, checkpoint: Checkpoint
-) -> None:
+def test_waiting_for_a_server_counts_as_the_time_of_its_network(fake_of: FakeOf) -> None:
     """Witness: the pause of the server, and the clock."""
-    fake = Unhurried(hashed, checkpoint.tokenizer)
+    fake = fake_of(Unhurried)
     with fake.running() as url:
-        served = load_model(f"server:{url}#{MODEL}?tokenizer={checkpoint.location}")
+        served = load_model(f"server:{url}#{MODEL}?tokenizer={fake.location}")
         fake.is_tired = True
         start = perf_counter()
         with counting(Tally()) as tally:
@@ -86,7 +78,7 @@ def test_waiting_for_a_server_counts_as_the_time_of_its_network(
 
 
 def test_a_search_knows_scores_alone_and_asks_the_draft(
-    fake: FakeServer, hashed: HashedNetwork, checkpoint: Checkpoint, tmp_path: Path
+    fake: FakeServer, hashed: HashedNetwork, tmp_path: Path
 ) -> None:
     """Witness: the result's scores under the server's own network."""
     words = Vocabulary.from_sentences(PARSED[:3])
@@ -94,7 +86,7 @@ def test_a_search_knows_scores_alone_and_asks_the_draft(
         load_model(f"kenlm:{train_ngrams(n, tmp_path / f'{n}.arpa')}") for n in (2, 3)
     )
     with fake.at_hand() as url:
-        options = f"tokenizer={checkpoint.location}&draft=kenlm:{tmp_path / '2.arpa'}"
+        options = f"tokenizer={fake.location}&draft=kenlm:{tmp_path / '2.arpa'}"
         served = load_model(f"server:{url}#{MODEL}?{options}")
         assert served.is_black_box
         answer = served.replacements(PARSED[1], 1, ["sleeps", "walks"])
@@ -105,7 +97,7 @@ def test_a_search_knows_scores_alone_and_asks_the_draft(
         np.testing.assert_array_equal(draft.log_probs(PARSED), bigram.log_probs(PARSED))
         recipe = replace(DEFAULT, perturbation=None, restarts=SINGLE)  # one search of one round
         result = synthesize(served, trigram, PARSED[1], words, seed=0, recipe=recipe)
-    tokenizer = checkpoint.tokenizer
+    tokenizer = fake.tokenizer
     rows = tokenizer([PARSED[1].text, result.synthetic.text])["input_ids"]
     natural, synthetic = (hashed.score([tokenizer.bos_token_id, *row], 1) for row in rows)
     assert result.log_probs[0] == pytest.approx(synthetic, abs=1e-3)

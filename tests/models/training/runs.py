@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import safetensors.torch
+from torch import Tensor
 
+from contstim.models.training.loop import Progress
 from contstim.models.training.record import Training
 from contstim.models.training.run import train_network
 from contstim.models.training.settings import (
@@ -18,13 +20,6 @@ from contstim.models.training.settings import (
 )
 from contstim.words.sentence import Sentence
 from tests.models.tiny import TEXTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from torch import Tensor
-
-    from contstim.models.training.loop import Progress
 
 KINDS = ("lstm", "bert")
 SLOW = pytest.mark.slow

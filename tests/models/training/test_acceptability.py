@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from contstim.models.training.record import CHECKPOINT, Training
 from contstim.models.training.run import split_sentences
 from contstim.models.training.settings import ClassifierSettings, TrainingSettings
 from contstim.words.sentence import Sentence
-from tests.models.tiny import TEXTS
+from tests.models.tiny import TEXTS, Folder
 from tests.models.training.runs import losses, weights
 
 TRAINING = TrainingSettings(
@@ -49,7 +48,7 @@ APART = split_sentences(SENTENCES, TRAINING)[1]
 
 
 @pytest.fixture(scope="module")
-def base(tiny_checkpoint: Callable[[str], Path]) -> str:
+def base(tiny_checkpoint: Folder) -> str:
     return str(tiny_checkpoint("bert"))
 
 
@@ -94,7 +93,7 @@ def test_a_restart_loads_as_a_classifier_with_the_recorded_loss(done: list[Train
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "gpt2"])
-def test_the_loss_is_the_networks_own(name: str, tiny_checkpoint: Callable[[str], Path]) -> None:
+def test_the_loss_is_the_networks_own(name: str, tiny_checkpoint: Folder) -> None:
     """Witness: the loss that `transformers` computes from labels, in a padded batch."""
     from contstim.models.batching import padded
 
@@ -162,7 +161,7 @@ def test_a_classifier_is_no_base(done: list[Training], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_long_sentences_are_cut_in_training_and_refused_in_scoring(
-    name: str, tiny_checkpoint: Callable[[str], Path], tmp_path: Path
+    name: str, tiny_checkpoint: Folder, tmp_path: Path
 ) -> None:
     """Witness: the tokenizer's own truncation."""
     long = LabelledSentence(("dog",) * 90, ".")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from contstim.errors import InputError, ModelError
 from contstim.models.catalog import load_model
-from contstim.models.recurrent.folder import read_folder
+from contstim.models.recurrent.network import read_folder
 from contstim.models.training.loop import (
     Progress,
     Trainer,

@@ -22,6 +22,7 @@ from contstim.models.training.loop import Progress
 from contstim.models.training.record import CHECKPOINT, Training
 from tests.models.training.runs import ALL_KINDS, TRAINING, losses, train, weights
 
+Trained = Callable[[str], Training]
 DEEP = [pytest.param(kind, 7, marks=pytest.mark.slow) for kind in ("rnn", "bilstm", "gpt2")]
 
 
@@ -30,7 +31,7 @@ class _InterruptedError(Exception):
 
 
 @pytest.fixture(scope="module")
-def whole_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Training]:
+def whole_of(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     """A training of a kind that was left alone, done once; its folder is only read."""
     return cache(lambda kind: train(kind, tmp_path_factory.mktemp("whole") / kind))
 
@@ -62,7 +63,7 @@ def assert_same(ours: Path, theirs: Path) -> None:
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_a_resumed_training_equals_an_uninterrupted_one_bit_for_bit(
-    kind: str, tmp_path: Path, whole_of: Callable[[str], Training]
+    kind: str, tmp_path: Path, whole_of: Trained
 ) -> None:
     """Witness: the same training without an interruption, with dropout and masks at work."""
     whole = whole_of(kind)
@@ -77,11 +78,7 @@ def test_a_resumed_training_equals_an_uninterrupted_one_bit_for_bit(
 
 @pytest.mark.parametrize(("kind", "stop"), [("lstm", 1), ("bert", 7), ("lstm", 13), *DEEP])
 def test_a_training_stopped_within_an_epoch_goes_on_from_there_bit_for_bit(
-    kind: str,
-    stop: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    whole_of: Callable[[str], Training],
+    kind: str, stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole_of: Trained
 ) -> None:
     """Witness: the same training without an interruption, with dropout and masks at work.
 
@@ -140,7 +137,7 @@ def test_changed_settings_are_refused_by_name(
     message: str,
     tmp_path: Path,
     begun: Path,
-    whole_of: Callable[[str], Training],
+    whole_of: Trained,
 ) -> None:
     out = tmp_path / "lstm"
     shutil.copytree(whole_of("lstm").out if finished else begun, out)
@@ -201,9 +198,7 @@ def test_a_record_without_a_curve_is_refused(tmp_path: Path) -> None:
         train("rnn", tmp_path)
 
 
-def test_a_full_disk_leaves_the_checkpoint_before(
-    tmp_path: Path, whole_of: Callable[[str], Training]
-) -> None:
+def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path, whole_of: Trained) -> None:
     """Witness: the operating system's own limit on the size of files."""
     out = tmp_path / "lstm"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -226,7 +221,7 @@ def test_a_full_disk_leaves_the_checkpoint_before(
 
 
 def test_a_kill_during_a_checkpoint_leaves_the_one_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole_of: Callable[[str], Training]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole_of: Trained
 ) -> None:
     """Witness: a training that was left alone. A kill leaves the folder as it is at that moment."""
     write, calls = safetensors.torch.save_file, []

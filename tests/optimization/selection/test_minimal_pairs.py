@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.experiments.design.building import pair_trial
 from contstim.files.arrays import FloatArray

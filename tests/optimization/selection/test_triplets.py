@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.errors import InfeasibleError, InputError, VerificationError
 from contstim.items.reviews import Review
 from contstim.items.stimuli import Triplet, content_id

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from contstim.english.tags import tag_table
+from contstim.english.words import tag_table
 from contstim.optimization.selection.triplets import quantile_name
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from collections import defaultdict
 import pytest
 
 from contstim.english import generate
-from contstim.english.frames import verb_uses
-from contstim.english.tags import english_tags
+from contstim.english.words import english_tags, verb_uses
 from contstim.optimization.search.constraints import Candidates, same_tags
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
