@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.commands import parameter
 from contstim.cli.output import Quiet, remark, warn
+from contstim.cli.program import parameter
 from contstim.errors import InputError, needing
 from contstim.steps.review import WriteReviewPage
 from contstim.wording import quantity

@@ -12,10 +12,10 @@ from contstim.wording import duration_range, printable, quantity
 
 if TYPE_CHECKING:
     from contstim.files.records import Record
+    from contstim.study.amounts import NaturalSupply
     from contstim.study.planning import StagePlan, StudyPlan
     from contstim.study.states import StageState
     from contstim.study.study import StudyStage
-    from contstim.study.supply import NaturalSupply
 
 StudyFile = Annotated[Path, typer.Argument(help="The study file, or its folder.")]
 _STUDY_FILE = Path("study.toml")

@@ -32,8 +32,8 @@ from contstim.reporting.report import (
 from contstim.reporting.templates import passages
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.page_sections import SECTIONS, at_a_glance, link, next_step
-from contstim.study.places import LOCK, PAGE
 from contstim.study.states import begun_with, size_of, size_text, stage_states
+from contstim.study.study import LOCK, PAGE
 from contstim.version import __version__
 from contstim.wording import quantity
 

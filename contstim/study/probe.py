@@ -31,8 +31,8 @@ from contstim.steps.training import TrainNetwork
 from contstim.steps.triplets import SearchTriplets
 from contstim.store import Store, TripletStore
 from contstim.store.times import times_beside
-from contstim.study.places import STORE
 from contstim.study.states import stage_states
+from contstim.study.study import STORE
 from contstim.study.study_file import read_study
 from contstim.study.times import SURE, is_ngram, training_key
 from contstim.words.vocabulary import Vocabulary
@@ -92,11 +92,7 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
     natural = "sentences" in study.files and _path(study.files["sentences"], folder)
     sentences = [*dict.fromkeys(read_stimuli(natural))] if natural else _embedded(study)
     searcher = _Searcher(study.loading, search, folder, sentences)
-    there = [
-        model.specification
-        for model in study.models
-        if model.training is None or all(file.exists() for file in model.files)
-    ]
+    there = [model.specification for model in study.existing_models]
     for specification in dict.fromkeys((*there, *searcher.judges)):
         with _report_problems(specification):
             searcher.inspect(specification)

@@ -20,10 +20,9 @@ from contstim.models.specifications import parse_model
 from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.steps.step import perform
 from contstim.steps.training import TrainNetwork, TrainNgram
-from contstim.study.amounts import StudyNumbers
-from contstim.study.measuring import stored_times
+from contstim.store.times import times_beside
+from contstim.study.amounts import StudyNumbers, natural_supply, too_few
 from contstim.study.page import refuse_foreign_page, write_page
-from contstim.study.places import ARCHIVED, LOCK, PAGE, RESULTS, check_links
 from contstim.study.states import (
     basis_of,
     begun_path,
@@ -32,7 +31,7 @@ from contstim.study.states import (
     record_of,
     state_of,
 )
-from contstim.study.supply import natural_supply, too_few
+from contstim.study.study import ARCHIVED, LOCK, PAGE, RESULTS, STORE, check_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -123,7 +122,7 @@ def run_study(
                     except InfeasibleError as error:
                         raise InfeasibleError(" ".join((str(error), *few))) from error
                     if isinstance(stage.step, TrainNetwork | TrainNgram):
-                        times, out = stored_times(), stage.step.out.as_posix()
+                        times, out = times_beside(STORE), stage.step.out.as_posix()
                         texts = (model.specification for model in study.models)
                         times.forget_models({m for m in texts if parse_model(m).location == out})
                         times.save()

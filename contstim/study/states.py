@@ -20,7 +20,7 @@ from contstim.files.files import checksum, files_of, lock_holder, path_inside
 from contstim.files.records import Record, path_from
 from contstim.files.tables import join_names
 from contstim.steps.step import fields_of
-from contstim.study.places import BEGUN, LOCK
+from contstim.study.study import BEGUN, LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

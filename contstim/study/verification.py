@@ -33,8 +33,8 @@ from contstim.study.handing_on.manifest import (
     read_manifest,
     unpacked,
 )
-from contstim.study.places import ARCHIVED, BEGUN, PAGE, RESULTS, STORE
 from contstim.study.states import from_here
+from contstim.study.study import ARCHIVED, BEGUN, PAGE, RESULTS, STORE
 from contstim.study.study_file import STUDY_FILE
 from contstim.wording import quantity
 

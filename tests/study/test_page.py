@@ -39,10 +39,9 @@ from contstim.steps.step import Outcome, Step, perform
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.page import correct_page, study_page
 from contstim.study.page_sections import accuracies, next_step
-from contstim.study.places import PAGE
 from contstim.study.running import run_study
 from contstim.study.states import stage_states
-from contstim.study.study import Study, StudyStage, TextsSection
+from contstim.study.study import PAGE, Study, StudyStage, TextsSection
 from contstim.study.study_file import read_study
 from tests.cli.running import succeed
 from tests.experiments.analysis.simulation import simulate

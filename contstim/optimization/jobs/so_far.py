@@ -1,4 +1,4 @@
-"""Results of searches while others still run: tables for a page, and a table of triplets.
+"""Progress and results of searches while others still run: tables for a page, a table of triplets.
 
 The store is open for one process only, because locks of network file systems are not reliable. So
 readers get a separate table, which is replaced as a whole and works on every file system.
@@ -6,8 +6,10 @@ readers get a separate table, which is replaced as a whole and works on every fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from dataclasses import replace
 from itertools import chain
+from statistics import fmean
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -19,31 +21,20 @@ from contstim.reporting.stimuli_page import stimuli_table
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from contstim.reporter import Reporter
     from contstim.reporting.report import Part
     from contstim.store.triplets import Result
+
+    ModelPair = tuple[str, str]
 
 _SECONDS = 10.0  # minimum time between two writes of the table
 _SHARE = 0.05  # maximum share of the time for writing
 _SHOWN = 100  # maximum number of triplets on a page
-
-
-@dataclass
-class MeanSeconds:
-    """Mean time of a search between two models, in this run."""
-
-    total: float = 0.0
-    searches: int = 0
-
-    def add(self, seconds: float) -> None:
-        """Count a search."""
-        self.total += seconds
-        self.searches += 1
-
-    def __str__(self) -> str:
-        return f"{self.total / self.searches:.1f}" if self.searches else "–"
+_REPORT_SECONDS = 1.0  # minimum time between two reports while no search ends
+_DEFAULT_SECONDS = 60.0  # expected time of a search without measurements
 
 
 def table_so_far(out: Path) -> Path:
@@ -63,7 +54,7 @@ class TripletsSoFar:
         self._path, self._names = path, names
         self._next = 0.0  # time of the next write
 
-    def write(self, results: Mapping[tuple[str, str], Sequence[Result]]) -> None:
+    def write(self, results: Mapping[ModelPair, Sequence[Result]]) -> None:
         """Write the triplets of results, unless the last write was a moment ago.
 
         Raises:
@@ -88,21 +79,21 @@ class TripletsSoFar:
         self._next = ended + max(_SECONDS, (ended - began) / _SHARE)
 
 
-def _triplets(results: Mapping[tuple[str, str], Sequence[Result]]) -> list[Triplet]:
+def _triplets(results: Mapping[ModelPair, Sequence[Result]]) -> list[Triplet]:
     """Return the triplets whose three sentences are all different."""
     all_results = chain.from_iterable(results.values())
     return [r.triplet for r in all_results if r.triplet is not None and not r.is_unsuccessful]
 
 
 def so_far(
-    results: Mapping[tuple[str, str], Sequence[Result]],
-    seconds: Mapping[tuple[str, str], MeanSeconds],
+    results: Mapping[ModelPair, Sequence[Result]],
+    seconds: Mapping[ModelPair, Sequence[float]],
 ) -> Iterator[Part]:
     """Yield the number and speed of the searches between every two models, and their triplets.
 
     Args:
         results: results of the searches, by pair of models.
-        seconds: mean time of a search, by pair of models.
+        seconds: times of searches of this run, by pair of models.
     """
     models = [*dict.fromkeys(model for pair in results for model in pair)]
     names = dict(zip(models, short_names(models), strict=True))
@@ -112,7 +103,8 @@ def so_far(
         unsuccessful = sum(result.is_unsuccessful for result in searched)
         failed = sum(result.state == "failed" for result in searched)
         one, two = (names[model] for model in pair)
-        rows.append((one, two, n_triplets, unsuccessful, failed, str(seconds[pair])))
+        mean = f"{fmean(seconds[pair]):.1f}" if seconds[pair] else "–"
+        rows.append((one, two, n_triplets, unsuccessful, failed, mean))
     numbers = ("triplets", "searches without a result", "failed", "seconds a search")
     yield Table(("model 1", "model 2", *numbers), rows, texts=2, is_wide=True)
     triplets = [
@@ -124,3 +116,83 @@ def so_far(
         limit = "" if len(first) == len(triplets) else f" (the first {len(first):,} are shown)"
         heading = f"{quantity(len(triplets), 'triplet')} so far{limit}"
         yield Details(heading, [stimuli_table([triplet]) for triplet in first], is_open=True)
+
+
+class SearchProgress:
+    """Progress of the searches between all pairs of models.
+
+    Work is the expected time of searches: a pair of two networks counts more than one of two n-gram
+    models. A running search counts in part, by its time so far.
+
+    Args:
+        reporter: receives the progress, in triplets.
+        expected: function that returns the seconds for a triplet of a pair; None if unknown.
+    """
+
+    def __init__(self, reporter: Reporter, expected: Callable[[ModelPair], float | None]) -> None:
+        self._reporter, self._expected = reporter, expected
+        self._running: defaultdict[ModelPair, list[float]] = defaultdict(list)
+        self._ended: Mapping[ModelPair, int] = {}
+        self._n_needed: Mapping[ModelPair, int] = {}
+        self._costs: dict[ModelPair, float] = {}
+        self._reported = 0.0
+
+    def begin(self, pair: ModelPair) -> None:
+        """Record the start of a search."""
+        self._running[pair].append(monotonic())
+
+    def end(self, pair: ModelPair) -> None:
+        """Record the end of a search, and take it for the oldest running one of the pair."""
+        if self._running[pair]:
+            self._running[pair].pop(0)
+
+    def report(self, ended: Mapping[ModelPair, int], n_needed: Mapping[ModelPair, int]) -> None:
+        """Report the progress.
+
+        Args:
+            ended: number of completed triplets of each pair.
+            n_needed: number of triplets that each pair needs.
+        """
+        self._ended, self._n_needed = ended, n_needed
+        self._costs = costs_of(n_needed, self._expected)
+        self._report()
+
+    def tick(self) -> None:
+        """Report the progress of running searches, at most once a second."""
+        if monotonic() >= self._reported + _REPORT_SECONDS:
+            self._report()
+
+    def _report(self) -> None:
+        now = self._reported = monotonic()
+        ended, total = sum(self._ended.values()), sum(self._n_needed.values())
+        work = sum(self._costs[pair] * number for pair, number in self._n_needed.items())
+        done = 0.0
+        for pair, number in self._n_needed.items():
+            # A running search counts less than 1, however long it runs
+            parts = (now - began for began in self._running[pair])
+            running = sum(elapsed / (elapsed + self._costs[pair]) for elapsed in parts)
+            done += self._costs[pair] * min(number, self._ended.get(pair, 0) + running)
+        share = done / work if work else 1.0
+        # Rounded, so that the number is whole if all pairs cost the same and none runs
+        triplets = round(share * total, 6)
+        note = "" if triplets == ended else f"{ended:,} of {total:,} triplets"
+        self._reporter.progress("triplets", triplets, total, note)
+
+
+def costs_of(
+    pairs: Iterable[ModelPair], expected: Callable[[ModelPair], float | None]
+) -> dict[ModelPair, float]:
+    """Return the seconds for a triplet of each pair.
+
+    The default for an unknown pair is the mean of pairs that share a model with it, else of all.
+    """
+    seconds_of = {pair: seconds for pair in pairs if (seconds := expected(pair))}
+    of_model: defaultdict[str, list[float]] = defaultdict(list)
+    for pair, seconds in seconds_of.items():
+        for model in pair:
+            of_model[model].append(seconds)
+    costs = {}
+    for pair in pairs:
+        similar = [*of_model[pair[0]], *of_model[pair[1]]] or [*seconds_of.values()]
+        costs[pair] = seconds_of.get(pair) or (fmean(similar) if similar else _DEFAULT_SECONDS)
+    return costs

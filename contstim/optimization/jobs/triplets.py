@@ -13,11 +13,10 @@ from contstim.jobs.pool import worker_pool
 from contstim.models.costs import ReportingTally, counting
 from contstim.models.transforms import tell_end_mark, tell_unknown
 from contstim.optimization.jobs.floors import find_floors
-from contstim.optimization.jobs.queues import Searches, TripletQueue
+from contstim.optimization.jobs.queues import Searches, TripletQueue, natural_walk
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
 from contstim.optimization.jobs.so_far import TripletsSoFar
 from contstim.optimization.jobs.tasks import InspectionTask, shared_words
-from contstim.optimization.jobs.walk import natural_walk
 from contstim.optimization.search.settings import fixed_positions
 from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.reporter import SILENT

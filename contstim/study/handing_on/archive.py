@@ -40,8 +40,8 @@ from contstim.study.handing_on.texts import (
     preregistration,
     readme_text,
 )
-from contstim.study.places import PAGE, RESULTS, STORE, check_links
 from contstim.study.states import examine, from_here
+from contstim.study.study import PAGE, RESULTS, STORE, check_links
 from contstim.version import __version__
 
 if TYPE_CHECKING:

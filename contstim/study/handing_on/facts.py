@@ -51,10 +51,8 @@ from contstim.steps.simulation import SimulatePower
 from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.steps.triplets import SearchTriplets
 from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
-from contstim.study.amounts import StudyNumbers
-from contstim.study.places import NATURAL_TEXT, RESULTS, TRAINING
 from contstim.study.planning import contrasts_of, over_groups
-from contstim.study.study import embedded_text
+from contstim.study.study import NATURAL_TEXT, RESULTS, TRAINING, embedded_text
 from contstim.wording import quantity
 from contstim.words.corpus import read_sentences
 from contstim.words.vocabulary import Vocabulary
@@ -88,7 +86,6 @@ class StudyFacts:
         study: the study.
         power: settings of [power]; None if the study has none.
         planned_analysis: settings of [analyze], likewise.
-        planned_participants: participants in all by [power]; None without it.
     """
 
     def __init__(self, study: Study) -> None:
@@ -96,7 +93,6 @@ class StudyFacts:
         power, analysis = study.step(SimulatePower), study.step(AnalyzeResponses)
         self.power = None if power is None else power.settings
         self.planned_analysis = None if analysis is None else analysis.settings
-        self.planned_participants = StudyNumbers(study).planned_participants
 
     def out(self, kind: type[Step[Any]]) -> Path | None:
         """The first output of the stage with a step of a class; None if the study has none."""

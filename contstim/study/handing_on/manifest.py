@@ -14,7 +14,7 @@ from contstim.errors import ContstimError, InputError
 from contstim.files.documents import FORMAT, read_json_object, refuse_other_format
 from contstim.files.files import checksum, decoding, path_inside
 from contstim.files.tables import join_names
-from contstim.study.places import ARCHIVED
+from contstim.study.study import ARCHIVED
 from contstim.wording import find_duplicates
 
 if TYPE_CHECKING:

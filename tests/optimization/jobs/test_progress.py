@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from contstim.optimization.jobs import progress
-from contstim.optimization.jobs.progress import SearchProgress, costs_of
+from contstim.optimization.jobs import so_far
+from contstim.optimization.jobs.so_far import SearchProgress, costs_of
 from contstim.reporter import Reporter
 
 NGRAMS, NETWORKS, MIXED = ("a", "b"), ("c", "d"), ("a", "c")
@@ -30,7 +30,7 @@ class Shares(Reporter):
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time, to be moved by hand."""
     now = [100.0]
-    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
+    monkeypatch.setattr(so_far, "monotonic", lambda: now[0])
     return now
 
 

@@ -16,9 +16,13 @@ from contstim.errors import ContstimError
 from contstim.items.stimuli import Triplet
 from contstim.models.base import Convention
 from contstim.optimization.jobs.question import SearchQuestion
-from contstim.optimization.jobs.queues import Searches, TripletQueue, pairs_sharing_models
+from contstim.optimization.jobs.queues import (
+    Searches,
+    TripletQueue,
+    natural_walk,
+    pairs_sharing_models,
+)
 from contstim.optimization.jobs.tasks import ModelProfile, TripletTask
-from contstim.optimization.jobs.walk import natural_walk
 from contstim.reporting.report import Table
 from contstim.store import Outcome, Store, TripletStore
 from contstim.words.sentence import Sentence

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contstim.optimization.jobs.walk import counted_results, natural_walk
+from contstim.optimization.jobs.queues import counted_results, natural_walk
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 

@@ -34,8 +34,7 @@ from contstim.steps.platforms import export_step
 from contstim.study.handing_on.archive import _psych_ds
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.texts import datasheet, methods, preregistration
-from contstim.study.places import PAGE
-from contstim.study.study import StudyStage
+from contstim.study.study import PAGE, StudyStage
 from contstim.study.study_file import read_study
 from tests.study.small import change, review_with, run
 
