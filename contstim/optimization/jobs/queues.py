@@ -28,15 +28,13 @@ from contstim.reporter import SILENT
 from contstim.store.triplets import Outcome, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.errors import ContstimError
     from contstim.optimization.jobs.floors import Floors
     from contstim.optimization.jobs.question import SearchQuestion
-    from contstim.optimization.jobs.so_far import TripletsSoFar
     from contstim.optimization.jobs.tasks import ModelProfile
     from contstim.reporter import Reporter
-    from contstim.reporting.report import Part
     from contstim.store.triplets import TripletStore
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
@@ -165,7 +163,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         walks: natural sentences of each pair, see `natural_walk`.
         reporter: receives the number of completed searches, and of those that are needed.
         together: whether workers gain if they search between the same models at the same time.
-        table: table of the triplets so far, written now and then; None for no table.
+        write_table: function that writes a table of the triplets so far; None for no table.
     """
 
     def __init__(
@@ -175,10 +173,10 @@ class TripletQueue(TaskQueue[TripletTask]):
         reporter: Reporter = SILENT,
         *,
         together: bool = False,
-        table: TripletsSoFar | None = None,
+        write_table: Callable[[Mapping[ModelPair, Sequence[Result]]], None] | None = None,
     ) -> None:
         self._searches, self._reporter = searches, reporter
-        self._together, self._table = together, table
+        self._together, self._write_table = together, write_table
         self._per_pair = searches.question.per_pair
         self._progress = SearchProgress(reporter, searches.expected_seconds)
         self._walks = {pair: iter(walk) for pair, walk in walks.items()}
@@ -231,16 +229,13 @@ class TripletQueue(TaskQueue[TripletTask]):
         ended = {p: sum(not r.is_skipped for r in of_pair) for p, of_pair in results.items()}
         needed = {p: self._expected[p] if p in self._ended else self._per_pair for p in results}
         self._progress.report(ended, needed)
-        if self._table is not None:
-            self._table.write(results)
-        self._reporter.show(self._so_far)
+        if self._write_table is not None:
+            self._write_table(results)
+        self._reporter.show(lambda: so_far(self.results, self._seconds))
 
     def tick(self) -> None:
         """See `TaskQueue.tick`."""
         self._progress.tick()
-
-    def _so_far(self) -> Iterator[Part]:
-        return so_far(self.results, self._seconds)
 
     def _has_searched(self, pair: ModelPair) -> bool:
         return any(r and r.state != "inadmissible" for r in self._results[pair].values())

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 from statistics import fmean
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from contstim.files.tables import columns_of, write_table
 from contstim.items.stimuli import Triplet
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     ModelPair = tuple[str, str]
 
+_RowT = TypeVar("_RowT", "Triplet", "Result")
+
 _SECONDS = 10.0  # minimum time between two writes of the table
 _SHARE = 0.05  # maximum share of the time for writing
 _SHOWN = 100  # maximum number of triplets on a page
@@ -42,41 +44,38 @@ def table_so_far(out: Path) -> Path:
     return out.with_name(f"{out.stem}.so-far{out.suffix}")
 
 
-class TripletsSoFar:
-    """A table of the triplets so far, written every few seconds while searches run.
+def triplets_writer(
+    path: Path, names: Mapping[str, str]
+) -> Callable[[Mapping[ModelPair, Sequence[Result]]], None]:
+    """Return a function that writes the triplets of results, unless it just wrote the last ones.
+
+    The function raises an InputError if the file cannot be written.
 
     Args:
         path: path of the table.
         names: names of the models, by specification.
     """
+    next_write = 0.0
 
-    def __init__(self, path: Path, names: Mapping[str, str]) -> None:
-        self._path, self._names = path, names
-        self._next = 0.0  # time of the next write
-
-    def write(self, results: Mapping[ModelPair, Sequence[Result]]) -> None:
-        """Write the triplets of results, unless the last write was a moment ago.
-
-        Raises:
-            InputError: if the file cannot be written.
-        """
+    def write(results: Mapping[ModelPair, Sequence[Result]]) -> None:
+        nonlocal next_write
         began = monotonic()
-        if began < self._next:
+        if began < next_write:
             return
-        triplets = [
-            replace(
-                triplet,
-                model_1=self._names.get(triplet.model_1, triplet.model_1),
-                model_2=self._names.get(triplet.model_2, triplet.model_2),
-            )
-            for triplet in _triplets(results)
-        ]
+        triplets = [renamed(triplet, names) for triplet in _triplets(results)]
         if not triplets:  # there may be a table of an earlier run
-            self._path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
             return
-        write_table(self._path, columns_of(Triplet, triplets))
+        write_table(path, columns_of(Triplet, triplets))
         ended = monotonic()
-        self._next = ended + max(_SECONDS, (ended - began) / _SHARE)
+        next_write = ended + max(_SECONDS, (ended - began) / _SHARE)
+
+    return write
+
+
+def renamed(row: _RowT, names: Mapping[str, str]) -> _RowT:
+    """Return a triplet or a result with other names of the models."""
+    return replace(row, model_1=names[row.model_1], model_2=names[row.model_2])
 
 
 def _triplets(results: Mapping[ModelPair, Sequence[Result]]) -> list[Triplet]:
@@ -107,11 +106,7 @@ def so_far(
         rows.append((one, two, n_triplets, unsuccessful, failed, mean))
     numbers = ("triplets", "searches without a result", "failed", "seconds a search")
     yield Table(("model 1", "model 2", *numbers), rows, texts=2, is_wide=True)
-    triplets = [
-        replace(triplet, model_1=names[triplet.model_1], model_2=names[triplet.model_2])
-        for triplet in _triplets(results)
-    ]
-    if triplets:
+    if triplets := [renamed(triplet, names) for triplet in _triplets(results)]:
         first = triplets[:_SHOWN]
         limit = "" if len(first) == len(triplets) else f" (the first {len(first):,} are shown)"
         heading = f"{quantity(len(triplets), 'triplet')} so far{limit}"

@@ -22,6 +22,7 @@ from contstim.optimization.jobs.queues import (
     natural_walk,
     pairs_sharing_models,
 )
+from contstim.optimization.jobs.so_far import so_far
 from contstim.optimization.jobs.tasks import ModelProfile, TripletTask
 from contstim.reporting.report import Table
 from contstim.store import Outcome, Store, TripletStore
@@ -202,7 +203,7 @@ def test_failed_searches_are_no_fast_ones_in_the_numbers_so_far(store: TripletSt
             queue.done(task, replace(outcome(task), state="found", wall_seconds=seconds))
         else:
             queue.failed(task, ContstimError("out of luck"), 3)
-    numbers, *_ = queue._so_far()
+    numbers, *_ = so_far(queue.results, queue._seconds)
     assert isinstance(numbers, Table)
     failed, speed = next(iter(numbers.rows))[-2:]
     assert (failed, speed) == (1, "6.0")
