@@ -18,11 +18,7 @@ from contstim.models.catalog import load_model
 from contstim.models.ngram.training import DiscountWarning
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.optimization.selection.question import (
-    Certificate,
-    NaturalQuestion,
-    NaturalSelection,
-)
+from contstim.optimization.selection.question import Certificate, NaturalQuestion, NaturalSelection
 from contstim.optimization.selection.verification import verify_natural
 from contstim.words.corpus import read_sentences
 

@@ -52,17 +52,6 @@ _WRITTEN = re.compile(r"page written [-\d]+ [:\d]+ UTC")
 _DAMAGED = (OSError, ValueError, TypeError, LookupError, AttributeError)
 
 
-def study_page(study: Study) -> Report:
-    """Page on the progress and results of a study, with links relative to its folder.
-
-    Args:
-        study: as `read_study` reads it.
-    """
-    states = stage_states(study)
-    with chdir(study.folder):
-        return _report(study, states)
-
-
 def write_page(
     study: Study,
     states: Sequence[StageState],
@@ -88,7 +77,7 @@ def write_page(
         stopped = "it was interrupted."
     elif isinstance(stopped, BaseException):
         stopped = str(stopped) if isinstance(stopped, ContstimError) else type(stopped).__name__
-    text = _report(study, states, running, stopped, so_far).html()
+    text = study_page(study, states, running, stopped, so_far).html()
     written = PAGE.read_text("utf-8", errors="replace") if PAGE.is_file() else ""
     if _WRITTEN.sub("", text) != _WRITTEN.sub("", written):
         write_text(PAGE, text)
@@ -129,13 +118,14 @@ def _meta() -> dict[str, str]:
         return dict(_META.findall(file.read(4096)))
 
 
-def _report(
+def study_page(
     study: Study,
     states: Sequence[StageState],
     running: StudyStage | None = None,
     stopped: str = "",
     so_far: Sequence[Part] = (),
 ) -> Report:
+    """Return the page on the progress and results of a study; see `write_page`."""
     from contstim.experiments.responses.table import origin_of
 
     facts, warning, measured = StudyFacts(study), "", False
@@ -163,8 +153,7 @@ def _report(
                 under.insert(0, Paragraph((strong("Of an earlier run: "), again)))
             under += [Paragraph(notes[title], note=True)] if title in notes else []
             parts.append(Details(title, under))
-    files = [Paragraph(notes["Files"], note=True), _files(study, states)]
-    parts.append(Details("Files", files))
+    parts.append(Details("Files", [Paragraph(notes["Files"], note=True), _files(study, states)]))
     meta = {"generator": _GENERATOR}
     meta |= {_RUNNING: "yes"} if running is not None and not stopped else {}
     return Report(study.title, parts, warning=warning, meta=meta)

@@ -237,7 +237,9 @@ def _items(facts: StudyFacts) -> Iterator[Part]:
     ):
         yield from _folded(
             Details(
-                f"{item_name}: {_rivals(best)}", [_item_table(best, facts.scores)], is_open=True
+                f"{item_name}: {best.model_1} against {best.model_2}",
+                [_item_table(best, facts.scores)],
+                is_open=True,
             )
             for best in _best(items, value)
         )
@@ -255,10 +257,6 @@ def _item_table(item: Any, scores: ScoreTable | None) -> Table:
     table = ScoreTable(both, models, np.array(values))
     marked = (dict.fromkeys(changed_positions(*versions), "") for versions in (both, both[::-1]))
     return stimuli_table([pair_trial(item)], table, {item.trial_id: tuple(marked)})
-
-
-def _rivals(item: Any) -> str:
-    return f"{item.model_1} against {item.model_2}"
 
 
 def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
@@ -324,8 +322,7 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
             f"{quantity(len(changed), 'trial')} that no reviewer rejected changed after the review"
         )
         yield Details(title, [Table(("trial", "rule", "key"), changes, texts=3)])
-    picture = Path(f"{design.out}.summary.png")
-    yield from _picture(picture, "trials by group, sources, and balance")
+    yield from _picture(Path(f"{design.out}.summary.png"), "trials by group, sources, and balance")
     summary = link(Path(f"{design.out}.summary.md"), "the summary of the design")
     yield Paragraph((link(design.out, "All trials"), "; ", summary, "."))
 
@@ -346,8 +343,7 @@ def _participant(facts: StudyFacts) -> Iterator[Part]:
         # A trial with a synthetic sentence shows the task best
         of_group = [trial for trial in facts.trials if trial.group == 1]
         shows_best = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
-        synthetic = (t for t in of_group if t.condition in shows_best)
-        trial = next(synthetic, of_group[0])
+        trial = next((t for t in of_group if t.condition in shows_best), of_group[0])
         words = [labels[name] for name in BUTTONS.get(trial.scale, ())]
         buttons = [button(f"{n} {w}") for n, w in enumerate((*words, *reversed(words)), start=1)]
         yield Paragraph(("A trial of group 1. ", strong(labels["question"])))

@@ -64,11 +64,6 @@ def measurement(key: str, units: float, seconds: float, rows: float = 0) -> None
     _emit({"key": key, "units": units, "seconds": seconds, "rows": rows})
 
 
-def problem(text: str) -> None:
-    """Print why something cannot be measured."""
-    _emit({"problem": text})
-
-
 def _emit(line: dict[str, object]) -> None:
     print(json.dumps(line), file=sys.__stdout__, flush=True)
 
@@ -82,8 +77,7 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
         seconds: in all.
     """
     deadline = perf_counter() + seconds
-    states = stage_states(study)
-    undone = [state.stage.step for state in states if state.state != "done"]
+    undone = [state.stage.step for state in stage_states(study) if state.state != "done"]
     for step in undone:
         if isinstance(step, TrainNetwork):
             with _report_problems(step.out.name):
@@ -114,7 +108,7 @@ def _report_problems(task: str) -> Iterator[None]:
     try:
         yield
     except ContstimError as error:
-        problem(f"{task}: {error}")
+        _emit({"problem": f"{task}: {error}"})
 
 
 def _path(path: Path, folder: Path) -> Path | None:

@@ -264,16 +264,11 @@ class _Wiring:
         if missing := [n for n, f in fields.items() if f.default is MISSING and n not in values]:
             raise InputError(" ".join(f"`{name}` is missing." for name in missing))
         model_texts = {model.name: model.text for model in study.models}
-        for name in (
-            name for name in draft.section.values if isinstance(fields[name].note, Models)
-        ):
-            texts = values[name]
-            several = isinstance(texts, tuple)
-            values[name] = (
-                tuple(model_texts.get(text, text) for text in texts)
-                if several
-                else model_texts.get(texts, texts)
-            )
+        for name, value in draft.section.values.items():
+            if isinstance(fields[name].note, Models):
+                texts = value if isinstance(value, tuple) else (value,)
+                specifications = tuple(model_texts.get(text, text) for text in texts)
+                values[name] = specifications if isinstance(value, tuple) else specifications[0]
         text = values.get("text")
         if text is not None and study.is_prose(text):
             if "prose" not in fields and fields["text"].note.content == "text":

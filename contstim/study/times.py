@@ -208,8 +208,7 @@ class TimeEstimates:
         self, question: SearchQuestion, one: StudyModel, two: StudyModel
     ) -> tuple[float, float]:
         """Shortest and longest time for a triplet of two models, seconds."""
-        key = search_key(question, one.specification, two.specification)
-        measured = self._times.get(key)
+        measured = self._times.get(search_key(question, one.specification, two.specification))
         if measured.a_unit is not None:
             doubt = 1.0 if measured.units >= SURE else _DOUBT
             return measured.a_unit / doubt, measured.a_unit * doubt

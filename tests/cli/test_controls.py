@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from contstim.experiments.responses.table import write_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import trial_columns
+from contstim.testing.platform import read_csv_rows
 from tests.cli.running import run, succeed
 from tests.experiments.responses.experiment import make_responses, make_trials, scores_of
 
@@ -41,8 +41,7 @@ def test_controls_write_a_table_each(tmp_path: Path, trained: Path) -> None:
     assert "prefers more" in said
     tables = {}
     for name in ("token_counts", "feature_preferences"):
-        with (tmp_path / "out" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-            tables[name] = list(csv.DictReader(file))
+        tables[name] = read_csv_rows(tmp_path / "out" / f"{name}.csv")
     assert [row["model"] for row in tables["token_counts"]] == ["gpt2", "rnn"] * 2
     assert {row["feature"] for row in tables["feature_preferences"]} == {"words", "zipf"}
     model = trained / "2gram.arpa"

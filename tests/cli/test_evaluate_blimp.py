@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.errors import ContstimError
 from contstim.evaluation.minimal_pairs import pair_files, read_minimal_pairs
 from contstim.files.tables import read_table, write_table
@@ -144,10 +144,7 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
-    [
-        ((), "--scores"),
-        (("--model", "m.arpa", "--scores", "{text}"), "--scores"),
-    ],
+    [((), "--scores"), (("--model", "m.arpa", "--scores", "{text}"), "--scores")],
 )
 def test_what_cannot_be_done_is_said(
     data: Path, tmp_path: Path, arguments: tuple[str, ...], complaint: str

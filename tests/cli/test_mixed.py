@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from contstim.experiments.responses.table import write_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import trial_columns
+from contstim.testing.platform import read_csv_rows
 from tests.cli.running import run, succeed
 from tests.experiments.analysis.simulation import Experiment, simulate
 
@@ -29,27 +29,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_every_table_is_written_and_the_followed_model_is_first(folder: Path) -> None:
     said = succeed(folder, *COMMON, "--together", "--people", "intercept")
     assert "72 trials" in said
     assert "log-likelihood" in said
-    fits = {row["models"]: row for row in rows(folder / "out" / "fits.csv")}
+    fits = {row["models"]: row for row in read_csv_rows(folder / "out" / "fits.csv")}
     assert set(fits) == {"(no model)", "a", "b", "c", "a + b", "a + c", "b + c", "a + b + c"}
     assert {row["ratings"] for row in fits.values()} == {"360"}
     assert float(fits["a"]["log_likelihood"]) > float(fits["b"]["log_likelihood"])
-    comparisons = rows(folder / "out" / "comparisons.csv")
+    comparisons = read_csv_rows(folder / "out" / "comparisons.csv")
     assert [(row["first"], row["second"]) for row in comparisons] == [
         ("a", "b"),
         ("a", "c"),
         ("b", "c"),
     ]
     assert {row["family"] for row in comparisons} == {"3 pairs of models"}
-    assert len(rows(folder / "out" / "additions.csv")) == 6
+    assert len(read_csv_rows(folder / "out" / "additions.csv")) == 6
     record = (folder / "out" / "fits.csv.meta.json").read_text(encoding="utf-8")
     assert '"thresholds": "symmetric"' in record
     assert '"catch"' not in record

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.errors import InfeasibleError
 from contstim.items.scores import ScoreTable
+from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def test_pairs_on_which_models_agree_are_named(tmp_path: Path, *, alike: bool) -
             CliRunner().invoke(app, command, catch_exceptions=False)
         command.append("--agreeing")
     done = CliRunner().invoke(app, command, catch_exceptions=False)
-    with out.open() as file:
-        (pair,) = csv.DictReader(file)
+    (pair,) = read_csv_rows(out)
     assert ("both models prefer the same sentence" in done.stderr) == alike
     assert (pair["trial_id"] in done.stderr) == alike
     certificate = json.loads((tmp_path / "pairs.csv.certificate.json").read_text())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
 import pytest
 
+from contstim.testing.platform import read_csv_rows
 from contstim.words.vocabulary import Vocabulary
 from tests.cli.running import run
 
@@ -31,8 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _dropped(folder: Path) -> dict[str, str]:
-    with (folder / "v.txt.dropped.csv").open(encoding="utf-8", newline="") as file:
-        return {row["word"]: row["reason"] for row in csv.DictReader(file)}
+    return {row["word"]: row["reason"] for row in read_csv_rows(folder / "v.txt.dropped.csv")}
 
 
 def _vocabulary(folder: Path, *options: str) -> Vocabulary:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from contstim.cli import app
 from contstim.cli.output import INCOMPLETE
+from contstim.cli.program import app
 from contstim.errors import ContstimError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence

@@ -85,8 +85,7 @@ def _triplets(results: Mapping[ModelPair, Sequence[Result]]) -> list[Triplet]:
 
 
 def so_far(
-    results: Mapping[ModelPair, Sequence[Result]],
-    seconds: Mapping[ModelPair, Sequence[float]],
+    results: Mapping[ModelPair, Sequence[Result]], seconds: Mapping[ModelPair, Sequence[float]]
 ) -> Iterator[Part]:
     """Yield the number and speed of the searches between every two models, and their triplets.
 

@@ -22,12 +22,7 @@ from contstim.files.documents import read_text
 from contstim.files.tables import cells_by_name, read_table
 from contstim.items.reviews import Decision, ItemKind, Review, read_reviews
 from contstim.items.scale import Scale
-from contstim.items.stimuli import (
-    CONTROVERSIAL,
-    Condition,
-    Kind,
-    read_trials,
-)
+from contstim.items.stimuli import CONTROVERSIAL, Condition, Kind, read_trials
 from contstim.steps.analysis import AnalyzeResponses
 from contstim.steps.design import MakeDesign, word_frequencies
 from contstim.steps.platforms import ExportTrials
@@ -220,8 +215,8 @@ class StudyFacts(MaterialFacts):
         """Answers of the analysed participants to questions; see `described`."""
         responses = self.path("responses")
         path = responses and questions_beside(responses)
-        unknown = self.planned_analysis and not self.analysis  # who is left out
-        if not path or not path.is_file() or unknown:
+        # Without the analysis, it is unknown who is left out
+        if not path or not path.is_file() or (self.planned_analysis and not self.analysis):
             return []
         left_out = self.analysis.get("left_out", {})
         who = {name for name, artificial in self.participants.items() if not artificial}

@@ -316,9 +316,8 @@ class MaterialFacts:
     @property
     def figures(self) -> dict[str, float]:
         """Figures of the triplets that were selected, or, where none were, of all."""
-        step: type[Step[Any]] = SelectTriplets if self.selected else SearchTriplets
-        figures: dict[str, float] = self.record(step).get("figures", {})
-        return figures
+        record = self.record(SelectTriplets if self.selected else SearchTriplets)
+        return dict(record.get("figures", {}))
 
     @cached_property
     def controversialities(self) -> list[tuple[object, ...]]:
