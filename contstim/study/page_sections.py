@@ -14,7 +14,7 @@ import numpy as np
 
 from contstim.experiments.platforms.jspsych import unfilled_warning
 from contstim.experiments.platforms.texts import BUTTONS
-from contstim.files.tables import read_table
+from contstim.files.tables import cells_by_name, read_table
 from contstim.items.reviews import changed_positions
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, ControversialMinimalPair
@@ -68,7 +68,7 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
     file = link(Path(study.path.name))
     pages = [step.out for step in study.steps(WriteReviewPage) if step.out.is_file()]
     exporting = study.step(ExportTrials)
-    export = None if exporting is None else exporting.out
+    export = exporting and exporting.out
     texts = export if export and (export / "consent.md").is_file() else None
     of_people = facts.path("responses") and study.step(SimulateResponses) is None
     step: tuple[str | Span, ...]
@@ -84,8 +84,7 @@ def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
         how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
         step = ("collect answers: ", how, ", and name them in a section import.NAME of ", file)
     elif study.step(AnalyzeResponses) is None:
-        missing = "export.jspsych" if design else "design"
-        missing = "analyze" if of_people else missing
+        missing = "analyze" if of_people else "export.jspsych" if design else "design"
         step = (f"add a section [{missing}] to ", file, " and run it again")
     else:
         step = ("hand the study on: ", code(f"contstim archive {study.path.name}"))
@@ -364,14 +363,14 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
     if not step or not facts.simulation:
         return
     comparisons, sizes, text, figure = step.writes()
-    table = read_table(sizes)
-    names = ("first_low", "first_high", "significantly_better_low", "significantly_better_high")
-    columns = (table[name] for name in ("scope", *names, "detectable_difference"))
+    rates = ("first", "significantly_better")
     planned: dict[str, tuple[Value, ...]] = {}  # the first row of a scope is that of the design
-    for scope, *rates, least in zip(*columns, strict=True):
-        ends = [f"{float(rate):.0%}" for rate in rates]
-        shares = [" to ".join(dict.fromkeys(ends[at : at + 2])) for at in (0, 2)]
-        planned.setdefault(scope, (scope, *shares, f"{float(least):.2f}" if least != "" else "–"))
+    for row in cells_by_name(read_table(sizes)):
+        ends = [[f"{float(row[f'{rate}_{end}']):.0%}" for end in ("low", "high")] for rate in rates]
+        shares = [" to ".join(dict.fromkeys(both)) for both in ends]
+        least = row["detectable_difference"]
+        cells = (row["scope"], *shares, f"{float(least):.2f}" if least != "" else "–")
+        planned.setdefault(row["scope"], cells)
     header = ("trials", "comes first", "significantly better", "smallest difference found")
     yield Table(header, list(planned.values()))
     yield from _picture(figure, ALTERNATIVE)
@@ -397,12 +396,10 @@ def _people(facts: StudyFacts) -> Iterator[Part]:
 
 def accuracies(path: Path) -> Table:
     """Accuracy of each model by kind of trial, the best in bold."""
-    table = read_table(path)
-    columns = (table[name] for name in ("scope", "measure", "model", "value"))
     values = {
-        (model, scope): float(value)
-        for scope, measure, model, value in zip(*columns, strict=True)
-        if measure == "accuracy"
+        (row["model"], row["scope"]): float(row["value"])
+        for row in cells_by_name(read_table(path))
+        if row["measure"] == "accuracy"
     }
     models, scopes = (dict.fromkeys(key[axis] for key in values) for axis in (0, 1))
     best = {s: max(v for (_, scope), v in values.items() if scope == s) for s in scopes}

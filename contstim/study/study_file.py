@@ -237,10 +237,7 @@ def _models(
                 if parsed.name != name:
                     problems.add(key, f"{name!r} is not a name for a model: leave out ':' and '/'.")
                 else:
-                    trained = isinstance(value, dict) and "train" in value
-                    models.append(
-                        _trained(model, value, texts, seed, problems) if trained else model
-                    )
+                    models.append(_trained(model, value, texts, seed, problems))
     with problems.of(("models",)):
         parse_models([model.text for model in models])
     paths: dict[str, str] = {}
@@ -303,9 +300,11 @@ def _model(
 
 
 def _trained(
-    model: StudyModel, table: Mapping[str, Any], texts: TextsSection, seed: int, problems: Problems
+    model: StudyModel, table: Any, texts: TextsSection, seed: int, problems: Problems
 ) -> StudyModel:
-    """The model with the step that trains it, whose options are the keys of its table."""
+    """The model with the step that trains it, if any; the keys of its table are its options."""
+    if not isinstance(table, dict) or "train" not in table:
+        return model
     key, own_text = ("models", model.name), table.get("text")
     step = step_named(f"train {table['train']}")
     assert step is not None
