@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
-from math import inf
+from math import inf, lcm
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -27,11 +27,12 @@ from contstim.words.corpus import read_sentences
 from contstim.words.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from contstim.reporter import Reporter
     from contstim.steps.sentences import FoundSentences
+    from contstim.study.problems import Key, Problems
     from contstim.study.states import StageState
     from contstim.study.study import Study
     from contstim.words.sentence import Sentence
@@ -131,6 +132,99 @@ def most_sentences(study: Study) -> int | None:
         return None
     with path.open("rb") as file:
         return sum(1 for line in file if line.strip())
+
+
+def check_numbers(study: Study, problems: Problems) -> None:
+    """Check that numbers of items can be selected, and assigned evenly to groups."""
+    numbers = StudyNumbers(study)
+    # A number that was refused has its default here, from which nothing follows
+    groups = 0 if problems.concern("design", "groups") else numbers.groups
+    search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
+    quantiles = selection.settings.quantiles if selection and search else 0
+    if selection and search:
+        _check_selection(study, selection, numbers, problems)
+    for selecting in (study.step(SelectPairs), selection):
+        if selecting and selecting.settings.per_pair < 1:
+            problems.add((*_key(study, selecting), "per_pair"), "must be 1 or more, not 0.")
+    design = study.step(MakeDesign)
+    if design and design.settings.twins and numbers.selected and 0 < numbers.groups < 3:
+        problems.add(
+            ("design", "groups"),
+            "with `twins` a triplet gives three trials for three different groups, and there are "
+            f"{numbers.groups}: choose 3 groups or more.",
+        )
+    minimal = study.step(SelectMinimalPairs)
+    half = minimal.settings.per_pair // 2 if minimal else 0
+    if groups and half % groups:
+        problems.add(
+            ("select", "minimal_pairs", "per_pair"),
+            f"{half} minimal pairs of each half cannot be dealt out evenly to {groups} groups: "
+            f"choose per_pair = {2 * _next_multiple(half, groups)}, or groups that divide {half}.",
+        )
+    for items, of_pairs, item_name, step in (
+        (study.step(SelectPairs), numbers.pairs_of, "natural pairs", 1),
+        (selection or search, numbers.selected_of, "triplets", quantiles),
+    ):
+        for key, whom, number in _numbers_of(study, items, of_pairs):
+            if groups and number % groups:
+                multiple = _next_multiple(number, step, groups)
+                problems.add(
+                    key,
+                    f"{number} {item_name} of {whom} cannot be dealt out evenly to {groups} "
+                    f"groups: choose per_pair = {multiple}, or groups that divide {number}.",
+                )
+    if groups == numbers.groups and not problems.concern("triplets", "per_pair"):
+        maximum, needs = most_sentences(study), numbers.needs
+        if maximum is not None and needs is not None and maximum < needs.in_all:
+            problems.add(
+                ("texts", "natural"),
+                f"holds {maximum:,} sentences at most, and the study needs {needs.in_all:,} "
+                "natural ones, so that none has to serve twice: give more text, or ask for less.",
+            )
+
+
+def _check_selection(
+    study: Study, selection: SelectTriplets, numbers: StudyNumbers, problems: Problems
+) -> None:
+    """Check that the searches suffice for the selection, and that quantiles divide it."""
+    n_searched, quantiles = numbers.searched_each, selection.settings.quantiles
+    for key, whom, number in _numbers_of(study, selection, numbers.selected_of):
+        if number > n_searched:
+            problems.add(
+                key,
+                f"{number} triplets of {whom} cannot be selected from {n_searched}: raise per_pair "
+                f"under [triplets] to more than {number}.",
+            )
+        if quantiles and number % quantiles:
+            multiple = _next_multiple(number, quantiles, numbers.groups)
+            problems.add(
+                ("select", "triplets", "quantiles"),
+                f"{number} triplets of {whom} cannot be spread evenly over {quantiles} quantiles: "
+                f"choose per_pair = {multiple}, or quantiles that divide {number}, or 0 for none.",
+            )
+
+
+def _numbers_of(
+    study: Study, step: Selection | None, of_pairs: Mapping[ModelPair, int]
+) -> Iterator[tuple[Key, str, int]]:
+    """Yield the key of each number of items, its pairs of models, and the number."""
+    if step is None:
+        return
+    if getattr(step.settings, "counts", None) is None:
+        yield (*_key(study, step), "per_pair"), "each pair of models", step.settings.per_pair
+        return
+    for pair, number in of_pairs.items():
+        yield (*_key(study, step), "counts"), " and ".join(pair), number
+
+
+def _key(study: Study, step: Selection) -> Key:
+    return next(stage.key for stage in study.stages if stage.step is step)
+
+
+def _next_multiple(number: int, *divisors: int) -> int:
+    """The least number, not below a number, that all divisors divide; 0 divides any."""
+    multiple = lcm(*(max(1, divisor) for divisor in divisors))
+    return -(-number // multiple) * multiple
 
 
 @dataclass(frozen=True)

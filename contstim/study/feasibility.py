@@ -8,7 +8,6 @@ for each pair of models and four groups of participants. A single step checks it
 from __future__ import annotations
 
 import os
-from math import lcm
 from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,21 +22,16 @@ from contstim.steps.analysis import AnalyzeResponses
 from contstim.steps.contents import check_input
 from contstim.steps.design import MakeDesign
 from contstim.steps.platforms import ExportTrials
-from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
 from contstim.steps.step import fields_of
 from contstim.steps.targets import check_targets, identity, store_paths, targets
-from contstim.steps.triplets import SearchTriplets
-from contstim.study.amounts import StudyNumbers, most_sentences
+from contstim.study.amounts import check_numbers
 from contstim.study.study import ARCHIVED, BEGUN, LOCK, PAGE, RESULTS, STORE, embedded_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from contstim.study.amounts import ModelPair, Selection
     from contstim.study.problems import Key, Problems
     from contstim.study.study import Section, Study, StudyStage
-
-    _Claim = tuple[str, Path, Key]  # owner, such as `the stage 'design'`, its path, and its key
 
 _TEXT = Reads("A text.", content="text")
 _OF_BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
@@ -50,16 +44,15 @@ def check_study(study: Study, sections: Sequence[Section], problems: Problems) -
     """
     _check_files(study, sections, problems)
     _check_models(study, problems)
-    _check_numbers(study, problems)
+    check_numbers(study, problems)
     _check_together(study, problems)
     if problems:
         return
     for stage in study.stages:
         with problems.of(stage.key):
             _check_stage(stage, study)
-    for (owner, path, key), (first_owner, *_) in () if problems else _conflicts(study):
-        message = f"{owner} would write {path}, which belongs to {first_owner}: name another path."
-        problems.add(key, message)
+    if not problems:
+        _check_owners(study, problems)
 
 
 def _check_files(study: Study, sections: Sequence[Section], problems: Problems) -> None:
@@ -176,12 +169,12 @@ def _check_catch(number: int, design: MakeDesign) -> None:
     CatchRule(number=number).required(design.settings.catch_per_group + further)
 
 
-def _conflicts(study: Study) -> Iterator[tuple[_Claim, _Claim]]:
-    """Yield each claim on a path that has another owner, with the claim of that owner.
+def _check_owners(study: Study, problems: Problems) -> None:
+    """Check that each path belongs to the study itself, or is written by a single stage.
 
     Paths are compared without links, `..` and upper case. The current folder is the study's.
     """
-    claims: list[_Claim] = [
+    claims: list[tuple[str, Path, Key]] = [  # owner, its path, and the key that names the path
         ("the study file", Path(study.path.name), ()),
         ("the page of the study", PAGE, ()),
         ("the lock of the study", LOCK, ()),
@@ -202,107 +195,15 @@ def _conflicts(study: Study) -> Iterator[tuple[_Claim, _Claim]]:
             for field, value in stage.step.values()
             if isinstance(field.note, Writes) and field.note.kind == "responses"
         ]
-    claimed: dict[Path, _Claim] = {}
-    inside: dict[Path, _Claim] = {}  # folder → a claim on something in it
-    for claim in claims:
-        path = identity(claim[1])
-        around = (claimed[folder] for folder in (path, *path.parents) if folder in claimed)
-        first_claim = next(around, inside.get(path))
-        if first_claim is not None and first_claim[0] != claim[0]:
-            yield claim, first_claim
-        claimed.setdefault(path, claim)
-        for folder in path.parents:
-            inside.setdefault(folder, claim)
-
-
-def _check_numbers(study: Study, problems: Problems) -> None:
-    """Check that numbers of items can be selected, and assigned evenly to groups."""
-    numbers = StudyNumbers(study)
-    # A number that was refused has its default here, from which nothing follows
-    groups = 0 if problems.concern("design", "groups") else numbers.groups
-    search, selection = study.step(SearchTriplets), study.step(SelectTriplets)
-    quantiles = selection.settings.quantiles if selection and search else 0
-    if selection and search:
-        _check_selection(study, selection, numbers, problems)
-    for selecting in (study.step(SelectPairs), selection):
-        if selecting and selecting.settings.per_pair < 1:
-            problems.add((*_key(study, selecting), "per_pair"), "must be 1 or more, not 0.")
-    design = study.step(MakeDesign)
-    if design and design.settings.twins and numbers.selected and 0 < numbers.groups < 3:
-        problems.add(
-            ("design", "groups"),
-            "with `twins` a triplet gives three trials for three different groups, and there are "
-            f"{numbers.groups}: choose 3 groups or more.",
-        )
-    minimal = study.step(SelectMinimalPairs)
-    half = minimal.settings.per_pair // 2 if minimal else 0
-    if groups and half % groups:
-        problems.add(
-            ("select", "minimal_pairs", "per_pair"),
-            f"{half} minimal pairs of each half cannot be dealt out evenly to {groups} groups: "
-            f"choose per_pair = {2 * _next_multiple(half, groups)}, or groups that divide {half}.",
-        )
-    for items, of_pairs, item_name, step in (
-        (study.step(SelectPairs), numbers.pairs_of, "natural pairs", 1),
-        (selection or search, numbers.selected_of, "triplets", quantiles),
-    ):
-        for key, whom, number in _numbers_of(study, items, of_pairs):
-            if groups and number % groups:
-                multiple = _next_multiple(number, step, groups)
-                problems.add(
-                    key,
-                    f"{number} {item_name} of {whom} cannot be dealt out evenly to {groups} "
-                    f"groups: choose per_pair = {multiple}, or groups that divide {number}.",
-                )
-    if groups == numbers.groups and not problems.concern("triplets", "per_pair"):
-        maximum, needs = most_sentences(study), numbers.needs
-        if maximum is not None and needs is not None and maximum < needs.in_all:
-            problems.add(
-                ("texts", "natural"),
-                f"holds {maximum:,} sentences at most, and the study needs {needs.in_all:,} "
-                "natural ones, so that none has to serve twice: give more text, or ask for less.",
-            )
-
-
-def _check_selection(
-    study: Study, selection: SelectTriplets, numbers: StudyNumbers, problems: Problems
-) -> None:
-    """Check that the searches suffice for the selection, and that quantiles divide it."""
-    n_searched, quantiles = numbers.searched_each, selection.settings.quantiles
-    for key, whom, number in _numbers_of(study, selection, numbers.selected_of):
-        if number > n_searched:
-            problems.add(
-                key,
-                f"{number} triplets of {whom} cannot be selected from {n_searched}: raise per_pair "
-                f"under [triplets] to more than {number}.",
-            )
-        if quantiles and number % quantiles:
-            multiple = _next_multiple(number, quantiles, numbers.groups)
-            problems.add(
-                ("select", "triplets", "quantiles"),
-                f"{number} triplets of {whom} cannot be spread evenly over {quantiles} quantiles: "
-                f"choose per_pair = {multiple}, or quantiles that divide {number}, or 0 for none.",
-            )
-
-
-def _numbers_of(
-    study: Study, step: Selection | None, of_pairs: Mapping[ModelPair, int]
-) -> Iterator[tuple[Key, str, int]]:
-    """Yield the key of each number of items, its pairs of models, and the number."""
-    if step is None:
-        return
-    if getattr(step.settings, "counts", None) is None:
-        yield (*_key(study, step), "per_pair"), "each pair of models", step.settings.per_pair
-        return
-    for pair, number in of_pairs.items():
-        yield (*_key(study, step), "counts"), " and ".join(pair), number
-
-
-def _key(study: Study, step: Selection) -> Key:
-    return next(stage.key for stage in study.stages if stage.step is step)
-
-
-def _next_multiple(number: int, *divisors: int) -> int:
-    """The least number, not below a number, that all divisors divide; 0 divides any."""
-    multiple = lcm(*(max(1, divisor) for divisor in divisors))
-    return -(-number // multiple) * multiple
+    owners: dict[Path, str] = {}
+    inside: dict[Path, str] = {}  # folder → owner of something in it
+    for owner, path, key in claims:
+        real = identity(path)
+        around = (owners[folder] for folder in (real, *real.parents) if folder in owners)
+        first = next(around, inside.get(real, owner))
+        if first != owner:
+            text = f"{owner} would write {path}, which belongs to {first}: name another path."
+            problems.add(key, text)
+        owners.setdefault(real, owner)
+        for folder in real.parents:
+            inside.setdefault(folder, owner)

@@ -182,12 +182,11 @@ def _read_sections(
             problems.add(key, f"is not a section with options: write [{'.'.join(key)}] and keys.")
             continue
         for number, row in enumerate(rows, start=1):
-            row_key, section_name = (
-                (key, name) if row is table else ((*key, str(number)), f"{name} {number}")
-            )
-            sections.append(
-                Section(section_name, row_key, step, _read_values(step, row, row_key, problems))
-            )
+            is_only = row is table
+            row_key = key if is_only else (*key, str(number))
+            section_name = name if is_only else f"{name} {number}"
+            values = _read_values(step, row, row_key, problems)
+            sections.append(Section(section_name, row_key, step, values))
     return sections
 
 

@@ -281,7 +281,6 @@ def measure_study(
             [*command, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
             encoding="utf-8",
             env=environment,
         ) as process:
