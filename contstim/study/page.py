@@ -16,6 +16,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError, InputError
+from contstim.experiments.platforms.jspsych import unfilled_warning
 from contstim.files.files import lock_holder, write_text
 from contstim.files.records import now
 from contstim.reporting.report import (
@@ -30,8 +31,13 @@ from contstim.reporting.report import (
     with_code,
 )
 from contstim.reporting.templates import passages
+from contstim.steps.analysis import AnalyzeResponses
+from contstim.steps.design import MakeDesign
+from contstim.steps.platforms import ExportTrials
+from contstim.steps.review import WriteReviewPage
+from contstim.steps.simulation import SimulateResponses
 from contstim.study.handing_on.facts import StudyFacts
-from contstim.study.page_sections import SECTIONS, at_a_glance, link, next_step
+from contstim.study.page_sections import SECTIONS, at_a_glance, link
 from contstim.study.states import begun_with, size_of, size_text, stage_states
 from contstim.study.study import LOCK, PAGE
 from contstim.version import __version__
@@ -40,7 +46,7 @@ from contstim.wording import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from contstim.reporting.report import Part, Text, Value
+    from contstim.reporting.report import Part, Span, Text, Value
     from contstim.study.states import StageState
     from contstim.study.study import Study, StudyStage
 
@@ -157,6 +163,40 @@ def study_page(
     meta = {"generator": _GENERATOR}
     meta |= {_RUNNING: "yes"} if running is not None and not stopped else {}
     return Report(study.title, parts, warning=warning, meta=meta)
+
+
+def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
+    """The next thing to do in a study, with its command or file.
+
+    Args:
+        facts: of the study.
+        is_done: whether all its stages are done.
+    """
+    study, design = facts.study, facts.study.step(MakeDesign)
+    file = link(Path(study.path.name))
+    pages = [step.out for step in study.steps(WriteReviewPage) if step.out.is_file()]
+    exporting = study.step(ExportTrials)
+    export = exporting and exporting.out
+    texts = export if export and (export / "consent.md").is_file() else None
+    of_people = facts.path("responses") and study.step(SimulateResponses) is None
+    step: tuple[str | Span, ...]
+    if not is_done:
+        step = ("run the remaining stages: ", code(f"contstim run {study.path.name}"))
+    elif pages and not facts.decisions:
+        links = [run for page in pages for run in (link(page), ", ")]
+        step = ("review the items: ", *links, "and name the saved file as review in ", file)
+    elif texts and not of_people and unfilled_warning(texts):
+        step = ("edit the texts that participants read: ", link(texts / "consent.md"))
+        step += (", ", link(texts / "debrief.md"))
+    elif export and not of_people:
+        how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
+        step = ("collect answers: ", how, ", and name them in a section import.NAME of ", file)
+    elif study.step(AnalyzeResponses) is None:
+        missing = "analyze" if of_people else "export.jspsych" if design else "design"
+        step = (f"add a section [{missing}] to ", file, " and run it again")
+    else:
+        step = ("hand the study on: ", code(f"contstim archive {study.path.name}"))
+    yield Paragraph((strong("Next: "), *step))
 
 
 def _progress(

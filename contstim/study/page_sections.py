@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.experiments.platforms.jspsych import unfilled_warning
 from contstim.experiments.platforms.texts import BUTTONS
 from contstim.files.tables import cells_by_name, read_table
 from contstim.items.reviews import changed_positions
@@ -38,7 +37,7 @@ from contstim.steps.design import MakeDesign
 from contstim.steps.platforms import ExportTrials
 from contstim.steps.review import WriteReviewPage
 from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
-from contstim.steps.simulation import SimulatePower, SimulateResponses
+from contstim.steps.simulation import SimulatePower
 from contstim.steps.triplets import SearchTriplets
 from contstim.wording import quantity
 
@@ -55,40 +54,6 @@ _SHOWN = 4  # pairs of models whose items are seen without unfolding anything
 def link(path: Path, text: str = "") -> Span:
     """A link to a file of the study, by its name unless a text is given."""
     return Span(text or path.name, "a", path.as_posix())
-
-
-def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
-    """The next thing to do in a study, with its command or file.
-
-    Args:
-        facts: of the study.
-        is_done: whether all its stages are done.
-    """
-    study, design = facts.study, facts.study.step(MakeDesign)
-    file = link(Path(study.path.name))
-    pages = [step.out for step in study.steps(WriteReviewPage) if step.out.is_file()]
-    exporting = study.step(ExportTrials)
-    export = exporting and exporting.out
-    texts = export if export and (export / "consent.md").is_file() else None
-    of_people = facts.path("responses") and study.step(SimulateResponses) is None
-    step: tuple[str | Span, ...]
-    if not is_done:
-        step = ("run the remaining stages: ", code(f"contstim run {study.path.name}"))
-    elif pages and not facts.decisions:
-        links = [run for page in pages for run in (link(page), ", ")]
-        step = ("review the items: ", *links, "and name the saved file as review in ", file)
-    elif texts and not of_people and unfilled_warning(texts):
-        step = ("edit the texts that participants read: ", link(texts / "consent.md"))
-        step += (", ", link(texts / "debrief.md"))
-    elif export and not of_people:
-        how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
-        step = ("collect answers: ", how, ", and name them in a section import.NAME of ", file)
-    elif study.step(AnalyzeResponses) is None:
-        missing = "analyze" if of_people else "export.jspsych" if design else "design"
-        step = (f"add a section [{missing}] to ", file, " and run it again")
-    else:
-        step = ("hand the study on: ", code(f"contstim archive {study.path.name}"))
-    yield Paragraph((strong("Next: "), *step))
 
 
 def at_a_glance(facts: StudyFacts) -> Iterator[Part]:

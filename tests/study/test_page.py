@@ -37,8 +37,8 @@ from contstim.steps.review import WriteReviewPage
 from contstim.steps.simulation import SimulateResponses
 from contstim.steps.step import Outcome, Step, perform
 from contstim.study.handing_on.facts import StudyFacts
-from contstim.study.page import correct_page, study_page
-from contstim.study.page_sections import accuracies, next_step
+from contstim.study.page import correct_page, next_step, study_page
+from contstim.study.page_sections import accuracies
 from contstim.study.running import run_study
 from contstim.study.states import stage_states
 from contstim.study.study import PAGE, Study, StudyStage, TextsSection
