@@ -165,7 +165,7 @@ def options() -> dict[str, Any]:
     """What a parser of the command line takes, command by command."""
     import typer
 
-    from contstim.cli import app
+    from contstim.cli.program import app
 
     program = app if hasattr(app, "make_context") else typer.main.get_command(app)
     return dict(commands_of(program, "contstim"))

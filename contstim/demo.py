@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.items.reviews import Stimulus
-    from contstim.items.scores import ScoreTable
     from contstim.models.base import LanguageModel
     from contstim.models.training.loop import Progress
     from contstim.words.sentence import Sentence
@@ -81,34 +80,6 @@ _FLOOR_QUANTILE = 0.2  # quantile of the judge's scores of natural sentences tha
 _SETTINGS = "demo.json"
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Size of the demo.
-
-    Attributes:
-        training: number of sentences in the training text of the models.
-        natural: number of sentences to select pairs from, before sentences from the training text
-            are removed.
-        judging: number of sentences in the training text of the fluency model.
-        most_epochs: maximum number of epochs of every network.
-    """
-
-    training: int = 3_000
-    natural: int = 400
-    judging: int = 40_000
-    most_epochs: int | None = None
-
-
-@dataclass(frozen=True)
-class Demo:
-    """Results of the demo: triplets, most controversial first, and natural pairs with scores."""
-
-    out: Path
-    triplets: tuple[Triplet, ...]
-    pairs: tuple[Pair, ...]
-    scores: ScoreTable
-
-
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Limit torch to one thread, because more threads do not make such small networks faster.
@@ -131,10 +102,13 @@ def run_demo(
     out: Path | str,
     *,
     seed: int = 0,
-    scale: Scale | None = None,
+    n_training: int = 3_000,
+    n_natural: int = 400,
+    n_judging: int = 40_000,
+    most_epochs: int | None = None,
     reporter: Reporter = SILENT,
     show: Callable[[Triplet], None] = lambda _triplet: None,
-) -> Demo:
+) -> tuple[tuple[Triplet, ...], tuple[Pair, ...]]:
     """Train one model of every kind on the embedded English and show where they disagree.
 
     Write models, natural sentences, vocabulary, scores, pairs with their certificate, triplets and
@@ -143,27 +117,35 @@ def run_demo(
     Args:
         out: output folder, created if it does not exist.
         seed: seed of the text, the initial weights and every search.
-        scale: size of the demo.
+        n_training: number of sentences in the training text of the models.
+        n_natural: number of sentences to select pairs from, before sentences from the training text
+            are removed.
+        n_judging: number of sentences in the training text of the fluency model.
+        most_epochs: maximum number of epochs of every network.
         reporter: receiver of messages and progress.
         show: callback, called with the triplet of two models once both are trained.
 
+    Returns:
+        Triplets, most controversial first, and natural pairs.
+
     Raises:
-        InputError: if the folder has a demo with another seed, scale or version.
+        InputError: if the folder has a demo with another seed, size or version.
     """
-    out, scale = Path(out), scale or Scale()
+    out = Path(out)
     searches = [asdict(search.few_changes) if search.few_changes else {} for search in _SEARCHES]
-    _claim_folder(out, {"contstim": __version__, "seed": seed, "searches": searches, **vars(scale)})
-    reporter.say(f"Writing {quantity(scale.training, 'sentence')} of the embedded English …")
-    text = _read_or_write(out / "text.txt", lambda: generate(scale.training, seed=seed))
+    settings = {"contstim": __version__, "seed": seed, "searches": searches}
+    sizes = {"training": n_training, "natural": n_natural, "judging": n_judging}
+    _claim_folder(out, settings | sizes | {"most_epochs": most_epochs})
+    reporter.say(f"Writing {quantity(n_training, 'sentence')} of the embedded English …")
+    text = _read_or_write(out / "text.txt", lambda: generate(n_training, seed=seed))
     models: dict[str, LanguageModel] = {}
 
     def train_next(name: str) -> LanguageModel:
         reporter.say(f"Training: {name} …")
         on_progress = partial(tell_training, reporter, "training")
-        epochs = scale.most_epochs
         with reporter:
             models[name] = train(
-                name, text, out, seed=seed, most_epochs=epochs, on_progress=on_progress
+                name, text, out, seed=seed, most_epochs=most_epochs, on_progress=on_progress
             )
         return models[name]
 
@@ -174,10 +156,10 @@ def run_demo(
     rules = (distinct_words(vocabulary.repeatable), in_vocabulary(vocabulary), not_in(text))
     natural = _read_or_write(
         out / "natural.txt",
-        lambda: filter_sentences(generate(scale.natural, seed=seed + 1, words=_WORDS), rules),
+        lambda: filter_sentences(generate(n_natural, seed=seed + 1, words=_WORDS), rules),
     )
-    reporter.say(f"Training: a judge model, on {quantity(scale.judging, 'other sentence')} …")
-    judge_text = _read_or_write(out / "judge.txt", lambda: generate(scale.judging, seed=seed + 2))
+    reporter.say(f"Training: a judge model, on {quantity(n_judging, 'other sentence')} …")
+    judge_text = _read_or_write(out / "judge.txt", lambda: generate(n_judging, seed=seed + 2))
     judge = train("judge", judge_text, out, seed=seed)
     judged = judge.log_probs(natural)
     floor = float(np.quantile(judged, _FLOOR_QUANTILE))
@@ -227,7 +209,7 @@ def run_demo(
     stimuli: list[Stimulus] = [*triplets, *selection.pairs]
     page = stimuli_report(title, stimuli, scores=scores, flagged=flags_of(stimuli))
     write_text(out / "report.html", page.html())
-    return Demo(out, tuple(triplets), selection.pairs, scores)
+    return tuple(triplets), selection.pairs
 
 
 def train(

@@ -94,10 +94,7 @@ def power(power: DesignPower) -> list[Axes]:
 
 
 def analysis(
-    analysis: Analysis,
-    name: str = "",
-    *,
-    pair: tuple[str, str] | None = None,
+    analysis: Analysis, name: str = "", *, pair: tuple[str, str] | None = None
 ) -> list[Axes]:
     """Plot a figure of an analysis, with a warning below it if participants were artificial.
 

@@ -65,7 +65,7 @@ from contstim.words.corpus import read_sentences
 from contstim.words.frequencies import read_frequencies
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary, read_repeatable
-from tests.damages import DAMAGES, json_lines
+from tests.damages import DAMAGES, Damage, json_lines
 
 TRIALS = [
     Trial(
@@ -302,40 +302,40 @@ PAGE = {
     "empty": "a page may leave a text out",
 }
 LABELS = dict.fromkeys(
-    (
-        "words for numbers",
-        "underscores in numbers",
-        "not a number",
-        "infinite",
-        "huge",
-        "long",
-        "negative",
-        "digits of another script",
-    ),
+    ("words for numbers", "underscores in numbers", "not a number", "digits of another script"),
     "a label is a text",
 )
+LABELS |= dict.fromkeys(("infinite", "huge", "long", "negative"), "a label is a text")
 NEW = {"missing": "a store is made where there is none", "empty": "an empty file is a new store"}
+
+
+KINDS = {"jsonl": "json", "txt": "lines", "md": "lines"}
 
 
 @dataclass(frozen=True)
 class Reader:
-    """A kind of file: its name, which damages it may suffer, a good one, and what reads it.
+    """A kind of file: its name, a good one, what reads it, and which damages it may suffer.
 
     Attributes:
         name: of the file.
-        kind: of its damages; see `DAMAGES`.
         content: a good one.
         read: what commands make of it.
         beside: other files that stand in the folder.
         harmless: damages that nothing can tell from a good file, and why.
+        kind: of its damages; see `DAMAGES`. Empty for those that its ending says.
     """
 
     name: str
-    kind: str
-    content: bytes | Callable[[], bytes]
+    content: str | bytes | Callable[[], bytes]
     read: Callable[[Path], object]
-    beside: dict[str, bytes] = field(default_factory=dict)
+    beside: dict[str, str] = field(default_factory=dict)
     harmless: dict[str, str] = field(default_factory=dict)
+    kind: str = ""
+
+    @property
+    def damages(self) -> dict[str, Damage]:
+        ending = self.name.rpartition(".")[2]
+        return DAMAGES.get(self.kind or KINDS.get(ending, ending), DAMAGES["binary"])
 
 
 def _judged(path: Path) -> object:
@@ -343,112 +343,91 @@ def _judged(path: Path) -> object:
 
 
 READERS = {
-    "trials": Reader("t.csv", "csv", TRIALS_CSV.encode(), read_trials),
+    "trials": Reader("t.csv", TRIALS_CSV, read_trials),
     "trials as JSON lines": Reader(
         "t.jsonl",
-        "json",
         _rows(TRIALS_CSV),
         read_trials,
         harmless={"null for a text": "a trial need not have a source"},
     ),
     "pairs": Reader(
-        "p.csv",
-        "csv",
-        PAIRS_CSV.encode(),
-        read_pairs,
-        harmless={"header only": "a selection may be empty"},
+        "p.csv", PAIRS_CSV, read_pairs, harmless={"header only": "a selection may be empty"}
     ),
     "triplets": Reader(
         "t.csv",
-        "csv",
-        TRIPLETS_CSV.encode(),
+        TRIPLETS_CSV,
         read_triplets,
         harmless={"header only": "a study may have found none"} | SIGNS,
     ),
     "a review": Reader(
         "r.csv",
-        "csv",
-        REVIEW_CSV.encode(),
+        REVIEW_CSV,
         lambda path: read_reviews([path]),
         harmless={
             "a row twice": "the same decision twice is one",
             "negative": "the trial itself says its group",
         },
     ),
-    "responses": Reader("r.csv", "csv", RESPONSES_CSV.encode(), read_responses, harmless=TWICE),
+    "responses": Reader("r.csv", RESPONSES_CSV, read_responses, harmless=TWICE),
     "responses as JSON lines": Reader(
         "r.jsonl",
-        "json",
         _rows(RESPONSES_CSV),
         read_responses,
         harmless={"numbers for all texts": "an identifier may be a number"} | PEOPLE,
     ),
     "scores": Reader(
         "s.csv",
-        "csv",
-        SCORES_CSV.encode(),
+        SCORES_CSV,
         ScoreTable.from_file,
         harmless=TWICE | SIGNS | {"the last column missing": "a column is a model"},
     ),
-    "scores as arrays": Reader("s.npz", "binary", _npz, ScoreTable.from_file),
+    "scores as arrays": Reader("s.npz", _npz, ScoreTable.from_file),
     "a Parquet table": Reader(
-        "t.parquet",
-        "binary",
-        lambda: _written("t.parquet", {"sentence": ["A b."] * 99}),
-        read_table,
+        "t.parquet", lambda: _written("t.parquet", {"sentence": ["A b."] * 99}), read_table
     ),
     "stimuli": Reader(
         "s.csv",
-        "csv",
         b"sentence\nA b.\nC d.\n",
         read_stimuli,
         harmless={"a ragged row": "it is a blank line"},
     ),
-    "a text": Reader("t.txt", "lines", b"A b.\nC d.\n", lambda path: list(read_sentences(path))),
+    "a text": Reader("t.txt", b"A b.\nC d.\n", lambda path: list(read_sentences(path))),
     "a compressed text": Reader(
-        "t.txt.gz",
-        "binary",
-        lambda: gzip.compress(b"A b.\nC d.\n" * 99),
-        lambda p: list(read_sentences(p)),
+        "t.txt.gz", lambda: gzip.compress(b"A b.\nC d.\n" * 99), lambda p: list(read_sentences(p))
     ),
-    "a vocabulary": Reader("v.txt", "lines", b"[initial]\nA\nB\n[inner]\nc\nd\n", Vocabulary.load),
-    "repeatable words": Reader("w.txt", "lines", b"the\nof\n", read_repeatable),
+    "a vocabulary": Reader("v.txt", b"[initial]\nA\nB\n[inner]\nc\nd\n", Vocabulary.load),
+    "repeatable words": Reader("w.txt", b"the\nof\n", read_repeatable),
     "counts of pairs": Reader(
-        "c.csv", "csv", b"model_1,model_2,per_pair\nm,n,3\nm,o,4\n", read_pair_counts
+        "c.csv", b"model_1,model_2,per_pair\nm,n,3\nm,o,4\n", read_pair_counts
     ),
     "counts of tokens": Reader(
         "c.csv",
-        "csv",
         b"sentence,model,position,token,log_prob\nA b.,m,0,A,-1\nA b.,m,1,b,-2\n",
         read_token_counts,
         harmless=TWICE,
     ),
     "contrasts": Reader(
-        "c.csv", "csv", b"first,second\nm,n\nm,ceiling\n", lambda p: read_contrasts(p, ("m", "n"))
+        "c.csv", b"first,second\nm,n\nm,ceiling\n", lambda p: read_contrasts(p, ("m", "n"))
     ),
     "features": Reader(
-        "f.csv", "csv", b"sentence,length\nA b.,2.5\nC d.,3.5\n", read_features, harmless=SIGNS
+        "f.csv", b"sentence,length\nA b.,2.5\nC d.,3.5\n", read_features, harmless=SIGNS
     ),
-    "frequencies": Reader("f.csv", "csv", b"word,count\na,3\nb,4\n", read_frequencies),
+    "frequencies": Reader("f.csv", b"word,count\na,3\nb,4\n", read_frequencies),
     "annotations": Reader(
-        "a.csv", "csv", b"sentence,label,f\nA b.,1,0\nC d.,0,1\n", read_annotations, harmless=TWICE
+        "a.csv", b"sentence,label,f\nA b.,1,0\nC d.,0,1\n", read_annotations, harmless=TWICE
     ),
-    "judged sentences": Reader(
-        "j.csv", "csv", JUDGED_CSV.encode(), read_judgements, harmless=JUDGEMENTS
-    ),
+    "judged sentences": Reader("j.csv", JUDGED_CSV, read_judgements, harmless=JUDGEMENTS),
     "pairs of judged sentences": Reader(
         "p.csv",
-        "csv",
         b"gramm_id,ungramm_id\na,b\n",
         lambda p: read_judgements(p.parent / "judged.csv", p),
-        {"judged.csv": JUDGED_CSV.encode()},
+        {"judged.csv": JUDGED_CSV},
     ),
     "scores of judged sentences": Reader(
-        "s.csv", "csv", FLAT.encode(), _judged, {"judged.csv": JUDGED_CSV.encode()}, harmless=SIGNS
+        "s.csv", FLAT, _judged, {"judged.csv": JUDGED_CSV}, harmless=SIGNS
     ),
     "minimal pairs": Reader(
         "b.jsonl",
-        "json",
         json_lines(
             [
                 {
@@ -463,75 +442,59 @@ READERS = {
         ),
         lambda p: read_minimal_pairs([p]),
     ),
-    "people's choices": Reader(
-        "h.csv", "csv", HUMANS_CSV.encode(), read_human_agreement, harmless=TWICE
-    ),
+    "people's choices": Reader("h.csv", HUMANS_CSV, read_human_agreement, harmless=TWICE),
     "published accuracies": Reader(
         "m.jsonl",
-        "json",
         json_lines([{"UID": "u", "gpt2": 0.5}, {"UID": "v", "gpt2": 0.75}]),
         read_published_accuracies,
         harmless={"numbers for all texts": "an identifier may be a number"},
     ),
-    "paradigms": Reader("p.toml", "toml", PARADIGMS.encode(), read_paradigms),
+    "paradigms": Reader("p.toml", PARADIGMS, read_paradigms),
     "Gorilla's data": Reader(
-        "g.csv",
-        "csv",
-        GORILLA_CSV.encode(),
-        lambda p: import_gorilla([p], TRIALS),
-        harmless=PEOPLE,
+        "g.csv", GORILLA_CSV, lambda p: import_gorilla([p], TRIALS), harmless=PEOPLE
     ),
     "jsPsych's data": Reader(
-        "j.csv", "csv", JSPSYCH_CSV.encode(), lambda p: import_jspsych([p], TRIALS), harmless=PEOPLE
+        "j.csv", JSPSYCH_CSV, lambda p: import_jspsych([p], TRIALS), harmless=PEOPLE
     ),
     "jsPsych's data as JSON lines": Reader(
-        "j.txt", "json", _rows(JSPSYCH_CSV), lambda p: import_jspsych([p], TRIALS), harmless=PEOPLE
+        "j.txt",
+        _rows(JSPSYCH_CSV),
+        lambda p: import_jspsych([p], TRIALS),
+        harmless=PEOPLE,
+        kind="json",
     ),
     "PsychoPy's data": Reader(
-        "p.csv",
-        "csv",
-        PSYCHOPY_CSV.encode(),
-        lambda p: import_psychopy([p], TRIALS),
-        harmless=PEOPLE,
+        "p.csv", PSYCHOPY_CSV, lambda p: import_psychopy([p], TRIALS), harmless=PEOPLE
     ),
     "Qualtrics' data": Reader(
         "q.csv",
-        "csv",
-        QUALTRICS_CSV.encode(),
+        QUALTRICS_CSV,
         lambda p: import_qualtrics([p], TRIALS, QualtricsReading(p.parent / "key.csv")),
-        {"key.csv": KEY_CSV.encode()},
+        {"key.csv": KEY_CSV},
         harmless=PEOPLE,
     ),
     "the key to Qualtrics' data": Reader(
         "k.csv",
-        "csv",
-        KEY_CSV.encode(),
+        KEY_CSV,
         lambda p: import_qualtrics([p.parent / "q.csv"], TRIALS, QualtricsReading(p)),
-        {"q.csv": QUALTRICS_CSV.encode()},
+        {"q.csv": QUALTRICS_CSV},
     ),
-    "PCIbex's data": Reader(
-        "p.txt", "lines", PCIBEX_CSV.encode(), lambda p: import_pcibex([p], TRIALS)
-    ),
-    "labels of a page": Reader("labels.csv", "csv", _labels, _page, harmless=LABELS),
+    "PCIbex's data": Reader("p.txt", PCIBEX_CSV, lambda p: import_pcibex([p], TRIALS)),
+    "labels of a page": Reader("labels.csv", _labels, _page, harmless=LABELS),
     "examples of a page": Reader(
         "examples.csv",
-        "csv",
         b"sentence_1,sentence_2,rating,explanation\nA b.,B a.,2,so\nC d.,D c.,5,so\n",
         _page,
         harmless=PAGE,
     ),
     "practice of a page": Reader(
-        "practice.csv",
-        "csv",
-        b"sentence_1,sentence_2\nA b.,B a.\nC d.,D c.\n",
-        _page,
-        harmless=PAGE,
+        "practice.csv", b"sentence_1,sentence_2\nA b.,B a.\nC d.,D c.\n", _page, harmless=PAGE
     ),
-    "a text of a page": Reader("consent.md", "lines", b"# Consent\n\nYes.\n", _page, harmless=PAGE),
-    "an exported study": Reader("study.json", "json", STUDY, lambda p: read_study(p.parent)),
-    "a server's answers": Reader("a.sqlite", "binary", _new_answers, collected_responses),
-    "a published pickle": Reader("p.pkl", "binary", pickle.dumps(["a", "b"] * 9), load_plain),
-    "a study's store": Reader("s.sqlite", "binary", _new_store, _stored, harmless=NEW),
+    "a text of a page": Reader("consent.md", b"# Consent\n\nYes.\n", _page, harmless=PAGE),
+    "an exported study": Reader("study.json", STUDY, lambda p: read_study(p.parent)),
+    "a server's answers": Reader("a.sqlite", _new_answers, collected_responses),
+    "a published pickle": Reader("p.pkl", pickle.dumps(["a", "b"] * 9), load_plain),
+    "a study's store": Reader("s.sqlite", _new_store, _stored, harmless=NEW),
 }
 
 
@@ -555,7 +518,7 @@ def test_a_good_file_is_read_and_a_damaged_one_refused_or_harmless(
     shutil.copytree(good.parent, folder)
     before = _plain(reader.read(path))
     assert before != repr(None)
-    for damage in ("missing", "a folder", *DAMAGES[reader.kind]):
+    for damage in ("missing", "a folder", *reader.damages):
         shutil.rmtree(folder)
         shutil.copytree(good.parent, folder)
         if damage == "missing":
@@ -564,7 +527,7 @@ def test_a_good_file_is_read_and_a_damaged_one_refused_or_harmless(
             path.unlink()
             path.mkdir()
         else:
-            path.write_bytes(DAMAGES[reader.kind][damage](content))
+            path.write_bytes(reader.damages[damage](content))
         there = {file: _content(file) for file in folder.rglob("*")}
         after = _read(reader, path)
         if isinstance(after, ContstimError):
@@ -605,9 +568,10 @@ def _read(reader: Reader, path: Path) -> str | ContstimError:
 def _folder(reader: Reader, folder: Path) -> Path:
     folder.mkdir()
     for name, content in reader.beside.items():
-        (folder / name).write_bytes(content)
-    path = folder / reader.name
-    path.write_bytes(reader.content if isinstance(reader.content, bytes) else reader.content())
+        (folder / name).write_text(content)
+    path, good = folder / reader.name, reader.content
+    good = good() if callable(good) else good
+    path.write_bytes(good.encode() if isinstance(good, str) else good)
     return path
 
 

@@ -10,23 +10,20 @@ import numpy as np
 import pytest
 
 from contstim import demo
-from contstim.demo import NAMES, Demo, Scale, run_demo
+from contstim.demo import NAMES, run_demo
 from contstim.errors import InputError
 from contstim.items.scores import ScoreTable
-from contstim.items.stimuli import read_pairs, read_triplets
+from contstim.items.stimuli import Pair, Triplet, read_pairs, read_triplets
 from contstim.models.catalog import load_model
 from contstim.models.ngram.training import DiscountWarning
 from contstim.optimization.search.recipes import DEFAULT
 from contstim.optimization.search.synthesize import synthesize_triplet
-from contstim.optimization.selection.question import (
-    Certificate,
-    NaturalQuestion,
-    NaturalSelection,
-)
+from contstim.optimization.selection.question import Certificate, NaturalQuestion, NaturalSelection
 from contstim.optimization.selection.verification import verify_natural
 from contstim.words.corpus import read_sentences
 
-SCALE = Scale(training=500, natural=1_500, judging=2_000, most_epochs=1)
+run_small_demo = partial(run_demo, n_training=500, n_natural=1_500, n_judging=2_000, most_epochs=1)
+Found = tuple[tuple[Triplet, ...], tuple[Pair, ...]]
 CLIMB = replace(DEFAULT, perturbation=None, with_cheap_words=None)
 
 
@@ -36,24 +33,24 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(out: Path) -> Demo:
+def found(out: Path) -> Found:
     """Of short sentences, as the passes of BERT double with every word, and searched once each."""
     with catch_warnings(), pytest.MonkeyPatch.context() as patch:
         simplefilter("ignore", DiscountWarning)
         patch.setattr(demo, "_WORDS", 5)
         patch.setattr(demo, "synthesize_triplet", partial(synthesize_triplet, recipe=CLIMB))
-        return run_demo(out, scale=SCALE)
+        return run_small_demo(out)
 
 
-def test_every_triplet_is_what_it_says(found: Demo, out: Path) -> None:
+def test_every_triplet_is_what_it_says(found: Found, out: Path) -> None:
     """Witness: models loaded anew from the folder score the sentences read back, the judge too."""
-    assert read_triplets(out / "triplets.csv") == found.triplets
-    assert {name for t in found.triplets for name in (t.model_1, t.model_2)} == set(NAMES)
+    assert read_triplets(out / "triplets.csv") == found[0]
+    assert {name for t in found[0] for name in (t.model_1, t.model_2)} == set(NAMES)
     models = {
         name: load_model(str(out / (f"{name}.arpa" if "gram" in name else name)), device="cpu")
         for name in NAMES
     }
-    for t in found.triplets:
+    for t in found[0]:
         texts = [t.natural, t.synthetic_1, t.synthetic_2]
         n1, s11, s21 = models[t.model_1].log_probs(texts)
         n2, s12, s22 = models[t.model_2].log_probs(texts)
@@ -63,11 +60,11 @@ def test_every_triplet_is_what_it_says(found: Demo, out: Path) -> None:
         assert s21 >= n1 - 1e-3
     judge = load_model(str(out / "judge.arpa"))
     floor = np.quantile(judge.log_probs([*read_sentences(out / "natural.txt")]), 0.2)
-    every = [s for t in found.triplets for s in (t.natural, t.synthetic_1, t.synthetic_2)]
+    every = [s for t in found[0] for s in (t.natural, t.synthetic_1, t.synthetic_2)]
     assert (judge.log_probs(every) >= floor - 1e-3).all()
 
 
-def test_pairs_of_all_models_pass_the_independent_verifier(found: Demo, out: Path) -> None:
+def test_pairs_of_all_models_pass_the_independent_verifier(found: Found, out: Path) -> None:
     scores = ScoreTable.from_file(out / "scores.csv")
     assert scores.models == NAMES
     pairs = read_pairs(out / "pairs.csv")
@@ -75,7 +72,7 @@ def test_pairs_of_all_models_pass_the_independent_verifier(found: Demo, out: Pat
     certificate = Certificate.of(
         NaturalQuestion(per_pair=1), (facts["objective"], facts["bound"]), 0, "", exact=True
     )
-    assert len(found.pairs) == len(pairs) == 15
+    assert len(found[1]) == len(pairs) == 15
     verify_natural(scores, NaturalSelection(pairs, certificate))
     record = json.loads((out / "scores.csv.meta.json").read_text())
     assert {model["unit"] for model in record["models"].values()} == {"nats"}
@@ -85,7 +82,7 @@ def test_pairs_of_all_models_pass_the_independent_verifier(found: Demo, out: Pat
 
 
 def test_called_again_it_trains_and_scores_nothing(
-    found: Demo, out: Path, monkeypatch: pytest.MonkeyPatch
+    found: Found, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("generate", "synthesize_triplet"):
         monkeypatch.setattr(f"contstim.demo.{name}", None)
@@ -94,9 +91,8 @@ def test_called_again_it_trains_and_scores_nothing(
         monkeypatch.setattr(f"contstim.models.{model.replace(':', '.')}.log_probs", None)
     with catch_warnings():
         simplefilter("ignore", DiscountWarning)
-        again = run_demo(out, scale=SCALE)
-    assert again.triplets == found.triplets
-    assert again.pairs == found.pairs
+        again = run_small_demo(out)
+    assert again == found
     record = out / "triplets.csv.meta.json"
     of_others = json.loads(record.read_text())
     of_others["models"]["LSTM"]["unit"] = "bits"
@@ -104,13 +100,13 @@ def test_called_again_it_trains_and_scores_nothing(
     with catch_warnings():
         simplefilter("ignore", DiscountWarning)
         with pytest.raises(TypeError, match="not callable"):  # the search
-            run_demo(out, scale=SCALE)
+            run_small_demo(out)
 
 
-def test_a_folder_of_another_demo_is_refused(found: Demo, out: Path, tmp_path: Path) -> None:
-    assert found.out == out
+@pytest.mark.usefixtures("found")
+def test_a_folder_of_another_demo_is_refused(out: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"another seed \(0, now 1\)"):
-        run_demo(out, seed=1, scale=SCALE)
+        run_small_demo(out, seed=1)
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match="contains no demo"):
-        run_demo(tmp_path, scale=SCALE)
+        run_small_demo(tmp_path)

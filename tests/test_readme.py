@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import shlex
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 from contstim.english import generate
 from contstim.items.stimuli import read_pairs
 from contstim.models.families import Family
+from contstim.testing.platform import read_csv_rows
 from tests.cli.running import run as run_here
 from tests.cli.running import succeed
 from tests.pages.blocks import read_blocks
@@ -64,8 +64,7 @@ def type_here(commands: str, folder: Path) -> str:
 
 
 def n_rows(path: Path) -> int:
-    with path.open(encoding="utf-8") as file:
-        return sum(1 for _ in csv.DictReader(file))
+    return sum(1 for _ in read_csv_rows(path))
 
 
 @pytest.mark.slow

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn, TextIO
 
-    from contstim.cli.program import app
-
-__all__ = ["app", "main"]
-
 _INPUT_ERROR, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 1
 _RETRY_DELAY, _MAX_TRIES = 0.05, 100  # seconds until the next try of an interrupt; tries
 _n_tries = 0
@@ -79,14 +75,6 @@ def main() -> None:
     finally:
         # Print no traceback on an interrupt during the exit
         signal.signal(signal.SIGINT, _exit_at_once)
-
-
-def __getattr__(name: str) -> object:
-    if name != "app":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from contstim.cli.program import app
-
-    return app
 
 
 def _interrupt(_signal: int, frame: FrameType | None) -> None:

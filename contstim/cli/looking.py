@@ -112,10 +112,8 @@ def show(
     scores: Annotated[
         Path | None,
         typer.Option(
-            help=(
-                "Scores of the sentences, written by `score`: adds log-probabilities of "
-                "pairs and trials, and the agreement of models."
-            )
+            help="Scores of the sentences, written by `score`: adds log-probabilities of "
+            "pairs and trials, and the agreement of models."
         ),
     ] = None,
     title: Annotated[

@@ -1,15 +1,273 @@
-"""The program with the targets of its commands."""
+"""The program and its commands, created from steps and functions when they are called.
+
+A step's docstring is its help page, and its fields are its options (`contstim.steps.step`). Other
+commands, such as `contstim run`, are functions with parameters annotated for Typer.
+"""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Any
+import ast
+import re
+import shlex
+import sys
+from dataclasses import MISSING, replace
+from functools import cache, partial
+from importlib.util import find_spec
+from inspect import Parameter, Signature, cleandoc
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from contstim.cli.commands import GROUPS, CommandGroup, group
-from contstim.steps import STEPS, step_named
+from contstim.cli.output import (
+    INCOMPLETE,
+    ProgressBars,
+    Quiet,
+    print_rows,
+    print_sentences,
+    remark,
+    warn,
+)
+from contstim.errors import InputError
+from contstim.options import Contexts, Models, Reads
+from contstim.steps import STEPS, import_target, step_named
+from contstim.steps.step import ChangedSentences, Field, Step, fields_of, perform
 from contstim.version import __version__
+from contstim.wording import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from contstim.steps.step import Outcome
+
+Targets: TypeAlias = "Mapping[str, str | TyperGroup | Callable[[], Any]]"
+
+FURTHER = {"review": ("contstim.cli.serving:REVIEW_OPTIONS", "contstim.cli.serving:review")}
+"""Additional options of a step's command, and a function that gets the step and these options and
+returns True if it has finished the command; both as `module:name`."""
+
+GROUPS: dict[str, Any] = {
+    "no_args_is_help": True,
+    "rich_markup_mode": "markdown",
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+"""Settings of all groups."""
+
+_N_FIRST = 5  # options that help shows first
+_NAME = re.compile(r"`([a-z][a-z0-9_]*)`")
+
+
+def deferred(name: str, page: str, make: Callable[[], Any]) -> Any:
+    """Return a placeholder for a command until it is called; lists only need name and help."""
+    # The first clause, if it fits into a line of the list
+    short = re.match(r".{1,62}?(?=[.,:;](?:\s|$))", page.partition("\n\n")[0])
+    text = short and short[0]
+    command: Any = TyperCommand(name, callback=lambda: None, help=cleandoc(page), short_help=text)
+    command.make_context = lambda *args, **kwargs: make().make_context(*args, **kwargs)
+    return command
+
+
+class CommandGroup(TyperGroup):
+    """A group of commands, such as `contstim train`, that imports a command when it is called.
+
+    Args:
+        targets: targets by name of the command: `module:name` of a step or a function, another
+            group, or a function that returns a step or None for no command. May also be a function
+            that returns these targets. By default the targets of the program.
+        about: arguments of Typer's groups.
+    """
+
+    def __init__(
+        self, targets: Targets | Callable[[], Targets] | None = None, **about: Any
+    ) -> None:
+        super().__init__(**about)
+        self._targets = targets
+
+    @property
+    def targets(self) -> Targets:
+        """Targets by name of the command."""
+        targets = self._targets or TARGETS
+        return targets() if callable(targets) else targets
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        del ctx
+        direct = str | TyperGroup
+        return [n for n, target in self.targets.items() if isinstance(target, direct) or target()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command with a name, or None."""
+        del ctx
+        target = self.targets.get(cmd_name)
+        if isinstance(target, str):
+            return deferred(
+                cmd_name,
+                _read_docstring(target),
+                lambda: _make_command(import_target(target), cmd_name),
+            )
+        if target is None or isinstance(target, TyperGroup):
+            return target
+        step = target()
+        return step and deferred(
+            cmd_name, step.__doc__ or "", lambda: _make_command(step, cmd_name)
+        )
+
+
+def group(name: str, summary: str, targets: Targets | Callable[[], Targets]) -> CommandGroup:
+    """Return a group of commands; the group without a command lists them."""
+    return CommandGroup(targets, name=name, help=summary, short_help=summary[:-1], **GROUPS)
+
+
+def _read_docstring(target: str) -> str:
+    """Return the docstring of a step or a function, read without imports."""
+    module, _, name = target.partition(":")
+    return _read_docstrings(module).get(name) or import_target(target).__doc__ or ""
+
+
+@cache
+def _read_docstrings(module: str) -> dict[str, str]:
+    """Return the docstrings of the classes and functions of a module by name."""
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        return {}
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    definitions = (node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef))
+    return {node.name: ast.get_docstring(node) or "" for node in definitions}
+
+
+def _make_command(target: Any, name: str) -> Any:
+    return (command_of_step if isinstance(target, type) else command_of)(target, name)
+
+
+def command_of(function: Callable[..., None], name: str) -> Any:
+    """Return the Typer command for a function."""
+    program = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
+    )
+    program.command(name)(function)
+    return typer.main.get_command(program)
+
+
+def command_of_step(step: type[Step[Any]], name: str) -> Any:
+    """Return the command of a step, with an option for each field and its additional options."""
+    further, instead = (
+        map(import_target, FURTHER[step.name]) if step.name in FURTHER else ((), None)
+    )
+
+    def command(*, quiet: bool, **options: Any) -> None:
+        if options.pop("prompt", None) is not None:
+            raise InputError(
+                "Unknown option --prompt. Use --context NAME=TEXT, which is for one model."
+            )
+        further_values = {option.name: options.pop(option.name) for option in further}
+        # Typer passes lists for repeatable options, and None or an empty list for missing ones
+        values = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in options.items()
+            if value is not None
+        }
+        try:
+            instance = step.of(values)
+            if instead and instead(instance, quiet=quiet, **further_values):
+                return
+            outcome = perform(
+                instance, ProgressBars(quiet=quiet, name_field=partial(as_flags, step=step))
+            )
+        except InputError as error:
+            raise type(error)(as_flags(str(error), step)) from None
+        except KeyboardInterrupt:
+            if step.saved_results:
+                command = shlex.join(["contstim", *sys.argv[1:]])
+                warn(
+                    f"Stopped. {step.saved_results} Run the same command to continue:\n  {command}"
+                )
+            raise
+        _print_outcome(outcome, instance.record_path(), quiet=quiet)
+
+    parameters = [*map(option, _order_fields(step)), *further, parameter("quiet", Quiet, False)]
+    if any(isinstance(field.note, Contexts) for field in fields_of(step)):
+        parameters.append(
+            parameter("prompt", Annotated[str | None, typer.Option(hidden=True)], None)
+        )
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    command.__doc__ = cleandoc(step.__doc__ or "")
+    return command_of(command, name)
+
+
+def _order_fields(step: type[Step[Any]]) -> Iterator[Field]:
+    """Yield required fields, models, and other fields in the order of help, with their panels."""
+    main = [field for field in fields_of(step) if not field.panel]
+    main.sort(key=lambda field: (field.default is not MISSING, not isinstance(field.note, Models)))
+    yield from main[:_N_FIRST]
+    for field in main[_N_FIRST:]:
+        yield replace(field, panel="Further options")
+    yield from (field for field in fields_of(step) if field.panel)
+
+
+def option(field: Field) -> Parameter:
+    """Return a field as an option or argument for Typer."""
+    note, default = field.note, field.default
+    kind: Any = get_args(field.hint)[0]
+    metavar, suffix = note.metavar, note.range
+    if get_origin(kind) is tuple:  # Typer needs lists for repeatable options
+        suffix += " Repeatable."
+        item: Any = get_args(kind)[0]
+        kind, default = (list[item], default) if default is MISSING else (list[item] | None, None)
+    elif number := next((n for n in (int, float) if n in (kind, *get_args(kind))), None):
+        # Read as text, so that our own message reports invalid numbers
+        metavar = metavar or f"<{number.__name__}>"
+        kind, default = str | None, default if default in (None, MISSING) else str(default)
+    if isinstance(note, Reads) and note.argument:
+        typed: Any = typer.Argument(help=note.text, metavar=metavar or None)
+    else:
+        # Booleans that default to False need no `--no-` flag
+        plain = kind is bool and default is False
+        flags = [note.flag or dashed(field.name)] if note.flag or plain else []
+        typed = typer.Option(
+            *flags,
+            help=note.text + suffix,
+            metavar=metavar or None,
+            rich_help_panel=field.panel or None,
+        )
+    # mypy does not allow computed annotations
+    annotated: Any = Annotated
+    return parameter(field.name, annotated[kind, typed], default)
+
+
+def parameter(name: str, annotation: object, default: object = MISSING) -> Parameter:
+    """Return a parameter for the signature of a Typer command."""
+    empty = Parameter.empty if default is MISSING else default
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=empty, annotation=annotation)
+
+
+def _print_outcome(outcome: Outcome[Any], record: Path | None, *, quiet: bool) -> None:
+    """Print a step's result and the path of its report page, and set the exit status."""
+    for part in outcome.parts:
+        if isinstance(part, str):
+            print(printable(part))
+        elif isinstance(part, ChangedSentences):
+            print_sentences(part)
+        else:
+            print_rows(part.header, part.rows, texts=part.texts)
+    page = record.with_name("report.html") if record else None
+    if page and page.is_file():
+        remark(f"The results are in {page.parent}/; open {page} in a browser.", quiet=quiet)
+    # Exit after everything is written and printed, because the status is for scripts
+    if not (outcome.holds and outcome.complete):
+        raise typer.Exit(INCOMPLETE if outcome.holds else 1)
+
+
+def dashed(name: str) -> str:
+    """Return the option name of a field."""
+    return f"--{name.replace('_', '-')}"
+
+
+def as_flags(message: str, step: type[Step[Any]]) -> str:
+    """Replace the field names between backticks in a message by options."""
+    flags = {field.name: field.note.flag or dashed(field.name) for field in fields_of(step)}
+    return _NAME.sub(lambda match: flags.get(match[1], match[0]), message)
 
 
 def _platform_targets(word: str) -> dict[str, Any]:

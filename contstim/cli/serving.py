@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from contstim.cli.commands import parameter
 from contstim.cli.output import Quiet, remark, warn
+from contstim.cli.program import parameter
 from contstim.errors import InputError, needing
 from contstim.steps.review import WriteReviewPage
 from contstim.wording import quantity
@@ -35,19 +35,15 @@ def collect(
     code: Annotated[
         str | None,
         typer.Option(
-            help=(
-                "The completion code; by default that of the export or, without redirect, a "
-                "different code for each participant."
-            )
+            help="The completion code; by default that of the export or, without redirect, a "
+            "different code for each participant."
         ),
     ] = None,
     redirect: Annotated[
         str | None,
         typer.Option(
-            help=(
-                "Web address that participants go to when all answers are saved, such as "
-                "Prolific's link."
-            )
+            help="Web address that participants go to when all answers are saved, such as "
+            "Prolific's link."
         ),
     ] = None,
     dropout: Annotated[
@@ -58,8 +54,7 @@ def collect(
         ),
     ] = 30,
     participants: Annotated[
-        int,
-        typer.Option(min=0, help="Maximum number of participants; 0 closes the study."),
+        int, typer.Option(min=0, help="Maximum number of participants; 0 closes the study.")
     ] = 10_000,
     behind_proxy: Annotated[
         bool,
@@ -71,10 +66,8 @@ def collect(
         bool,
         typer.Option(
             "--accept-platform-ids",
-            help=(
-                "Admit each ID of Prolific, SONA or MTurk once; participants can resume only "
-                "in the same browser."
-            ),
+            help="Admit each ID of Prolific, SONA or MTurk once; participants can resume only "
+            "in the same browser.",
         ),
     ] = False,
     rehearsal: Annotated[
@@ -84,9 +77,8 @@ def collect(
     links: Annotated[
         Path | None,
         typer.Option(
-            help=(
-                "Do not serve: print participant,link (CSV) for the IDs in this file, one per line."
-            )
+            help="Do not serve: print participant,link (CSV) for the IDs in this file, one per "
+            "line."
         ),
     ] = None,
     url: Annotated[
@@ -135,8 +127,7 @@ def collect(
         # Private, because the command may contain the completion code and the link
         facts = {"folder": str(folder), "dropout_minutes": dropout, "participants": participants}
         # No checksum of the database, because it will change
-        record = Record.of(record_path(path), inputs={}, outputs=(), facts=facts)
-        record.write(private=True)
+        Record.of(record_path(path), inputs={}, outputs=(), facts=facts).write(private=True)
         # The only line on standard output, for scripts that wait for the address
         print(url, flush=True)
         token_source = token_file or "CONTSTIM_ADMIN_TOKEN"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +13,10 @@ from contstim.wording import duration_range, printable, quantity
 
 if TYPE_CHECKING:
     from contstim.files.records import Record
+    from contstim.study.amounts import NaturalSupply
     from contstim.study.planning import StagePlan, StudyPlan
     from contstim.study.states import StageState
     from contstim.study.study import StudyStage
-    from contstim.study.supply import NaturalSupply
 
 StudyFile = Annotated[Path, typer.Argument(help="The study file, or its folder.")]
 _STUDY_FILE = Path("study.toml")
@@ -149,8 +150,7 @@ def _print_plan(planned: StudyPlan) -> None:
             f"{numbers.trials_each:,} for each participant, about {numbers.minutes:.0f} min."
         )
     if numbers.needs is not None:
-        header = ("natural sentences", "times", "each", "needed")
-        print_rows(header, numbers.needs.rows)
+        print_rows(("natural sentences", "times", "each", "needed"), numbers.needs.rows)
         if planned.supply is not None:
             _print_supply(planned.supply, planned)
     if planned.admissible:
@@ -192,8 +192,11 @@ def status(study: StudyFile = _STUDY_FILE) -> None:
     from contstim.study.study_file import read_study
 
     read = read_study(study)
+    states = stage_states(read)
     header = ("stage", "state", "done (UTC)", "seconds", "size", "because")
-    print_rows(header, (state.row for state in stage_states(read)), texts=3)
+    with chdir(read.folder):
+        rows = [state.row for state in states]
+    print_rows(header, rows, texts=3)
     correct_page(read)
 
 
@@ -242,8 +245,7 @@ def archive(
     without: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE",
-            help="Exclude this file or folder, and record its checksum; repeatable.",
+            metavar="FILE", help="Exclude this file or folder, and record its checksum; repeatable."
         ),
     ] = None,
     largest: Annotated[

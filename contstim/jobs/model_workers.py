@@ -185,10 +185,7 @@ class ModelTaskQueue(TaskQueue[Any]):
 
 
 def work_off(
-    pool: Pool,
-    tasks: Iterable[Any],
-    receive: Callable[[Any, Any], None],
-    names: Mapping[str, str],
+    pool: Pool, tasks: Iterable[Any], receive: Callable[[Any, Any], None], names: Mapping[str, str]
 ) -> None:
     """Perform tasks of models; see `ModelTaskQueue`.
 

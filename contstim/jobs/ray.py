@@ -28,12 +28,13 @@ _PATIENCE = 10  # seconds to wait for an answer of the cluster
 class RayExecutor(Executor):
     """Workers as actors that Ray assigns to machines.
 
+    The environment variable RAY_ADDRESS has the address of a cluster, or `auto` for the cluster of
+    this machine. Without it, a cluster is started here.
+
     Args:
         workers: number of workers; None for the number of GPUs (or shares of them), or processors.
         gpus_per_worker: share of a GPU for each worker, such as 0.5; None for one whole GPU if the
             cluster has any.
-        address: address of a cluster, `auto` for the cluster of this machine; None to start one
-            here, unless the environment variable RAY_ADDRESS has an address.
         silence: seconds without an answer after which a worker is assumed to hang. Longer than for
             processes: processor time is unknown over a network, and a library that reads a large
             model may block the worker's answers.
@@ -48,7 +49,6 @@ class RayExecutor(Executor):
         workers: int | None = None,
         *,
         gpus_per_worker: float | None = None,
-        address: str | None = None,
         silence: float = 300,
     ) -> None:
         self._requested = checked_number(workers)
@@ -57,7 +57,7 @@ class RayExecutor(Executor):
         with needing("ray", "The executor ray"):
             import ray
         self._ray: Any = ray
-        self._share, self._address, self.silence = gpus_per_worker, address, silence
+        self._share, self.silence = gpus_per_worker, silence
         self._started_ray = False
         self._watcher: subprocess.Popen[bytes] | None = None
         self._actors: dict[int, Any] = {}
@@ -96,7 +96,7 @@ class RayExecutor(Executor):
     def _connect(self) -> None:
         if self._ray.is_initialized():
             return
-        address = self._address or os.environ.get("RAY_ADDRESS")
+        address = os.environ.get("RAY_ADDRESS", "")
         options: dict[str, Any] = {"address": address}
         if not address:
             options = {"address": "local", "include_dashboard": False}
@@ -104,7 +104,7 @@ class RayExecutor(Executor):
                 options["num_cpus"] = max(self._requested, os.cpu_count() or 1)
             self._watch()
         try:
-            _check_connection(address or "")
+            _check_connection(address)
             ray = self._ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
         except Exception as error:  # Ray has no separate class for a start that takes too long
             self._unwatch()

@@ -6,19 +6,15 @@
                                    +-- done, stale or missing: checksums of inputs, options
                                        and the step's version, compared with the record
 
-toml_lines     line of each key of a TOML text
-problems       all problems of a study file in one message
-sections       reads sections: each is a command, its keys are the options
-study          content of a study: texts, models, stages
-study_file     reads a study file
+problems       all problems of a study file in one message, with their lines
+study          content of a study: texts, models, stages; paths that belong to the study itself
+study_file     reads a study file: each section is a command, its keys are the options
 stages         makes stages of sections and connects their inputs and outputs
-feasibility    checks before a run
-owners         checks that each path is written by one stage
-places         paths that belong to the study itself
+feasibility    checks before a run, such as that each path is written by one stage
 states         state of each stage and its reason, by the records of steps
 running        runs stale stages
 planning       work of a run, its feasibility, and its expected power
-amounts        numbers of the design: items, trials, minutes
+amounts        numbers of the design, and the natural sentences that it needs and has
 times          durations of stages, from earlier runs or a measured speed
 page           the page of a study, `index.html`, updated during a run
 page_sections  its tables and figures; their text is in page.md.jinja

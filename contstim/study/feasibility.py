@@ -14,26 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 from contstim.errors import ContstimError, InputError
 from contstim.experiments.platforms.texts import LANGUAGES, has_texts
+from contstim.experiments.responses.questionnaire import questions_beside
 from contstim.models.catalog import check_model
 from contstim.models.specifications import parse_model
 from contstim.options import Aside, Help, Reads, Writes
 from contstim.steps.analysis import AnalyzeResponses
 from contstim.steps.design import MakeDesign
-from contstim.steps.paths import check_input, check_targets
+from contstim.steps.paths import check_input, check_targets, identity, store_paths, targets
 from contstim.steps.platforms import ExportTrials
 from contstim.steps.step import fields_of
 from contstim.study.amounts import check_numbers
-from contstim.study.owners import conflicts
-from contstim.study.places import RESULTS
-from contstim.study.study import embedded_text
+from contstim.study.study import ARCHIVED, BEGUN, LOCK, PAGE, RESULTS, STORE, embedded_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from contstim.study.problems import Problems
-    from contstim.study.sections import Section
-    from contstim.study.study import Study, StudyStage
-    from contstim.study.toml_lines import Key
+    from contstim.study.problems import Key, Problems
+    from contstim.study.study import Section, Study, StudyStage
 
 _TEXT = Reads("A text.", content="text")
 _OF_BUTTONS = ("pcibex", "psychopy", "gorilla", "qualtrics")
@@ -53,11 +50,8 @@ def check_study(study: Study, sections: Sequence[Section], problems: Problems) -
     for stage in study.stages:
         with problems.of(stage.key):
             _check_stage(stage, study)
-    for claim, first_claim in () if problems else conflicts(study):
-        message = (
-            f"{claim.owner} would write {claim.path}, which belongs to {first_claim.owner}: name "
-        )
-        problems.add(claim.key, f"{message}another path.")
+    if not problems:
+        _check_owners(study, problems)
 
 
 def _check_files(study: Study, sections: Sequence[Section], problems: Problems) -> None:
@@ -172,3 +166,43 @@ def _check_catch(number: int, design: MakeDesign) -> None:
         except ContstimError:  # said of the table itself
             return
     CatchRule(number=number).required(design.settings.catch_per_group + further)
+
+
+def _check_owners(study: Study, problems: Problems) -> None:
+    """Check that each path belongs to the study itself, or is written by a single stage.
+
+    Paths are compared without links, `..` and upper case. The current folder is the study's.
+    """
+    claims: list[tuple[str, Path, Key]] = [  # owner, its path, and the key that names the path
+        ("the study file", Path(study.path.name), ()),
+        ("the page of the study", PAGE, ()),
+        ("the lock of the study", LOCK, ()),
+        ("the record of begun stages", BEGUN, ()),
+        ("the archived results", ARCHIVED, ()),
+        *(("the store of the study", path, ()) for path in store_paths(STORE)),
+    ]
+    for stage in study.stages:
+        owner, section = f"the stage {stage.name!r}", stage.key
+        claims += [(owner, path, (*section, name)) for name, path in targets(stage.step)]
+        record, store = stage.step.record_path(), stage.step.store_path()
+        if record is not None:
+            claims.append((owner, record, section))
+        if store is not None and identity(store) != identity(STORE):
+            claims += [(owner, path, (*section, "store")) for path in store_paths(store)]
+        claims += [
+            (owner, questions_beside(value), section)
+            for field, value in stage.step.values()
+            if isinstance(field.note, Writes) and field.note.kind == "responses"
+        ]
+    owners: dict[Path, str] = {}
+    inside: dict[Path, str] = {}  # folder → owner of something in it
+    for owner, path, key in claims:
+        real = identity(path)
+        around = (owners[folder] for folder in (real, *real.parents) if folder in owners)
+        first = next(around, inside.get(real, owner))
+        if first != owner:
+            text = f"{owner} would write {path}, which belongs to {first}: name another path."
+            problems.add(key, text)
+        owners.setdefault(real, owner)
+        for folder in real.parents:
+            inside.setdefault(folder, owner)

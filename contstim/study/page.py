@@ -16,6 +16,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from contstim.errors import ContstimError, InputError
+from contstim.experiments.platforms.jspsych import unfilled_warning
 from contstim.files.files import lock_holder, write_text
 from contstim.files.records import now
 from contstim.reporting.report import (
@@ -30,17 +31,22 @@ from contstim.reporting.report import (
     with_code,
 )
 from contstim.reporting.templates import passages
+from contstim.steps.analysis import AnalyzeResponses
+from contstim.steps.design import MakeDesign
+from contstim.steps.platforms import ExportTrials
+from contstim.steps.review import WriteReviewPage
+from contstim.steps.simulation import SimulateResponses
 from contstim.study.handing_on.facts import StudyFacts
-from contstim.study.page_sections import SECTIONS, at_a_glance, link, next_step
-from contstim.study.places import LOCK, PAGE
+from contstim.study.page_sections import SECTIONS, at_a_glance, link
 from contstim.study.states import begun_with, size_of, size_text, stage_states
+from contstim.study.study import LOCK, PAGE
 from contstim.version import __version__
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from contstim.reporting.report import Part, Text, Value
+    from contstim.reporting.report import Part, Span, Text, Value
     from contstim.study.states import StageState
     from contstim.study.study import Study, StudyStage
 
@@ -50,17 +56,6 @@ _LONGEST = 600  # characters of a message; the terminal has all of it
 _META = re.compile(r'<meta name="([\w-]+)" content="([^"]*)">')
 _WRITTEN = re.compile(r"page written [-\d]+ [:\d]+ UTC")
 _DAMAGED = (OSError, ValueError, TypeError, LookupError, AttributeError)
-
-
-def study_page(study: Study) -> Report:
-    """Page on the progress and results of a study, with links relative to its folder.
-
-    Args:
-        study: as `read_study` reads it.
-    """
-    states = stage_states(study)
-    with chdir(study.folder):
-        return _report(study, states)
 
 
 def write_page(
@@ -88,7 +83,7 @@ def write_page(
         stopped = "it was interrupted."
     elif isinstance(stopped, BaseException):
         stopped = str(stopped) if isinstance(stopped, ContstimError) else type(stopped).__name__
-    text = _report(study, states, running, stopped, so_far).html()
+    text = study_page(study, states, running, stopped, so_far).html()
     written = PAGE.read_text("utf-8", errors="replace") if PAGE.is_file() else ""
     if _WRITTEN.sub("", text) != _WRITTEN.sub("", written):
         write_text(PAGE, text)
@@ -129,13 +124,14 @@ def _meta() -> dict[str, str]:
         return dict(_META.findall(file.read(4096)))
 
 
-def _report(
+def study_page(
     study: Study,
     states: Sequence[StageState],
     running: StudyStage | None = None,
     stopped: str = "",
     so_far: Sequence[Part] = (),
 ) -> Report:
+    """Return the page on the progress and results of a study; see `write_page`."""
     from contstim.experiments.responses.table import origin_of
 
     facts, warning, measured = StudyFacts(study), "", False
@@ -163,11 +159,44 @@ def _report(
                 under.insert(0, Paragraph((strong("Of an earlier run: "), again)))
             under += [Paragraph(notes[title], note=True)] if title in notes else []
             parts.append(Details(title, under))
-    files = [Paragraph(notes["Files"], note=True), _files(study, states)]
-    parts.append(Details("Files", files))
+    parts.append(Details("Files", [Paragraph(notes["Files"], note=True), _files(study, states)]))
     meta = {"generator": _GENERATOR}
     meta |= {_RUNNING: "yes"} if running is not None and not stopped else {}
     return Report(study.title, parts, warning=warning, meta=meta)
+
+
+def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
+    """The next thing to do in a study, with its command or file.
+
+    Args:
+        facts: of the study.
+        is_done: whether all its stages are done.
+    """
+    study, design = facts.study, facts.study.step(MakeDesign)
+    file = link(Path(study.path.name))
+    pages = [step.out for step in study.steps(WriteReviewPage) if step.out.is_file()]
+    exporting = study.step(ExportTrials)
+    export = exporting and exporting.out
+    texts = export if export and (export / "consent.md").is_file() else None
+    of_people = facts.path("responses") and study.step(SimulateResponses) is None
+    step: tuple[str | Span, ...]
+    if not is_done:
+        step = ("run the remaining stages: ", code(f"contstim run {study.path.name}"))
+    elif pages and not facts.decisions:
+        links = [run for page in pages for run in (link(page), ", ")]
+        step = ("review the items: ", *links, "and name the saved file as review in ", file)
+    elif texts and not of_people and unfilled_warning(texts):
+        step = ("edit the texts that participants read: ", link(texts / "consent.md"))
+        step += (", ", link(texts / "debrief.md"))
+    elif export and not of_people:
+        how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
+        step = ("collect answers: ", how, ", and name them in a section import.NAME of ", file)
+    elif study.step(AnalyzeResponses) is None:
+        missing = "analyze" if of_people else "export.jspsych" if design else "design"
+        step = (f"add a section [{missing}] to ", file, " and run it again")
+    else:
+        step = ("hand the study on: ", code(f"contstim archive {study.path.name}"))
+    yield Paragraph((strong("Next: "), *step))
 
 
 def _progress(

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contstim.experiments.platforms.jspsych import unfilled_warning
 from contstim.experiments.platforms.texts import BUTTONS
-from contstim.files.tables import read_table
+from contstim.files.tables import cells_by_name, read_table
 from contstim.items.reviews import changed_positions
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import Condition, ControversialMinimalPair
@@ -38,7 +37,7 @@ from contstim.steps.design import MakeDesign
 from contstim.steps.platforms import ExportTrials
 from contstim.steps.review import WriteReviewPage
 from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
-from contstim.steps.simulation import SimulatePower, SimulateResponses
+from contstim.steps.simulation import SimulatePower
 from contstim.steps.triplets import SearchTriplets
 from contstim.wording import quantity
 
@@ -55,41 +54,6 @@ _SHOWN = 4  # pairs of models whose items are seen without unfolding anything
 def link(path: Path, text: str = "") -> Span:
     """A link to a file of the study, by its name unless a text is given."""
     return Span(text or path.name, "a", path.as_posix())
-
-
-def next_step(facts: StudyFacts, is_done: bool) -> Iterator[Part]:
-    """The next thing to do in a study, with its command or file.
-
-    Args:
-        facts: of the study.
-        is_done: whether all its stages are done.
-    """
-    study, design = facts.study, facts.study.step(MakeDesign)
-    file = link(Path(study.path.name))
-    pages = [step.out for step in study.steps(WriteReviewPage) if step.out.is_file()]
-    exporting = study.step(ExportTrials)
-    export = None if exporting is None else exporting.out
-    texts = export if export and (export / "consent.md").is_file() else None
-    of_people = facts.path("responses") and study.step(SimulateResponses) is None
-    step: tuple[str | Span, ...]
-    if not is_done:
-        step = ("run the remaining stages: ", code(f"contstim run {study.path.name}"))
-    elif pages and not facts.decisions:
-        links = [run for page in pages for run in (link(page), ", ")]
-        step = ("review the items: ", *links, "and name the saved file as review in ", file)
-    elif texts and not of_people and unfilled_warning(texts):
-        step = ("edit the texts that participants read: ", link(texts / "consent.md"))
-        step += (", ", link(texts / "debrief.md"))
-    elif export and not of_people:
-        how = code(f"contstim collect {export}") if texts else link(export, export.as_posix())
-        step = ("collect answers: ", how, ", and name them in a section import.NAME of ", file)
-    elif study.step(AnalyzeResponses) is None:
-        missing = "export.jspsych" if design else "design"
-        missing = "analyze" if of_people else missing
-        step = (f"add a section [{missing}] to ", file, " and run it again")
-    else:
-        step = ("hand the study on: ", code(f"contstim archive {study.path.name}"))
-    yield Paragraph((strong("Next: "), *step))
 
 
 def at_a_glance(facts: StudyFacts) -> Iterator[Part]:
@@ -237,7 +201,9 @@ def _items(facts: StudyFacts) -> Iterator[Part]:
     ):
         yield from _folded(
             Details(
-                f"{item_name}: {_rivals(best)}", [_item_table(best, facts.scores)], is_open=True
+                f"{item_name}: {best.model_1} against {best.model_2}",
+                [_item_table(best, facts.scores)],
+                is_open=True,
             )
             for best in _best(items, value)
         )
@@ -255,10 +221,6 @@ def _item_table(item: Any, scores: ScoreTable | None) -> Table:
     table = ScoreTable(both, models, np.array(values))
     marked = (dict.fromkeys(changed_positions(*versions), "") for versions in (both, both[::-1]))
     return stimuli_table([pair_trial(item)], table, {item.trial_id: tuple(marked)})
-
-
-def _rivals(item: Any) -> str:
-    return f"{item.model_1} against {item.model_2}"
 
 
 def _best(items: Iterable[Any], value: Callable[[Any], float]) -> list[Any]:
@@ -324,8 +286,7 @@ def _design(facts: StudyFacts) -> Iterator[Part]:
             f"{quantity(len(changed), 'trial')} that no reviewer rejected changed after the review"
         )
         yield Details(title, [Table(("trial", "rule", "key"), changes, texts=3)])
-    picture = Path(f"{design.out}.summary.png")
-    yield from _picture(picture, "trials by group, sources, and balance")
+    yield from _picture(Path(f"{design.out}.summary.png"), "trials by group, sources, and balance")
     summary = link(Path(f"{design.out}.summary.md"), "the summary of the design")
     yield Paragraph((link(design.out, "All trials"), "; ", summary, "."))
 
@@ -346,8 +307,7 @@ def _participant(facts: StudyFacts) -> Iterator[Part]:
         # A trial with a synthetic sentence shows the task best
         of_group = [trial for trial in facts.trials if trial.group == 1]
         shows_best = (Condition.NATURAL_SYNTHETIC, Condition.SYNTHETIC_SYNTHETIC)
-        synthetic = (t for t in of_group if t.condition in shows_best)
-        trial = next(synthetic, of_group[0])
+        trial = next((t for t in of_group if t.condition in shows_best), of_group[0])
         words = [labels[name] for name in BUTTONS.get(trial.scale, ())]
         buttons = [button(f"{n} {w}") for n, w in enumerate((*words, *reversed(words)), start=1)]
         yield Paragraph(("A trial of group 1. ", strong(labels["question"])))
@@ -368,14 +328,14 @@ def _power(facts: StudyFacts) -> Iterator[Part]:
     if not step or not facts.simulation:
         return
     comparisons, sizes, text, figure = step.writes()
-    table = read_table(sizes)
-    names = ("first_low", "first_high", "significantly_better_low", "significantly_better_high")
-    columns = (table[name] for name in ("scope", *names, "detectable_difference"))
+    rates = ("first", "significantly_better")
     planned: dict[str, tuple[Value, ...]] = {}  # the first row of a scope is that of the design
-    for scope, *rates, least in zip(*columns, strict=True):
-        ends = [f"{float(rate):.0%}" for rate in rates]
-        shares = [" to ".join(dict.fromkeys(ends[at : at + 2])) for at in (0, 2)]
-        planned.setdefault(scope, (scope, *shares, f"{float(least):.2f}" if least != "" else "–"))
+    for row in cells_by_name(read_table(sizes)):
+        ends = [[f"{float(row[f'{rate}_{end}']):.0%}" for end in ("low", "high")] for rate in rates]
+        shares = [" to ".join(dict.fromkeys(both)) for both in ends]
+        least = row["detectable_difference"]
+        cells = (row["scope"], *shares, f"{float(least):.2f}" if least != "" else "–")
+        planned.setdefault(row["scope"], cells)
     header = ("trials", "comes first", "significantly better", "smallest difference found")
     yield Table(header, list(planned.values()))
     yield from _picture(figure, ALTERNATIVE)
@@ -401,12 +361,10 @@ def _people(facts: StudyFacts) -> Iterator[Part]:
 
 def accuracies(path: Path) -> Table:
     """Accuracy of each model by kind of trial, the best in bold."""
-    table = read_table(path)
-    columns = (table[name] for name in ("scope", "measure", "model", "value"))
     values = {
-        (model, scope): float(value)
-        for scope, measure, model, value in zip(*columns, strict=True)
-        if measure == "accuracy"
+        (row["model"], row["scope"]): float(row["value"])
+        for row in cells_by_name(read_table(path))
+        if row["measure"] == "accuracy"
     }
     models, scopes = (dict.fromkeys(key[axis] for key in values) for axis in (0, 1))
     best = {s: max(v for (_, scope), v in values.items() if scope == s) for s in scopes}

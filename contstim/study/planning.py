@@ -39,12 +39,11 @@ from contstim.steps.sentences import FindSentences
 from contstim.steps.simulation import SimulatePower, SimulateResponses
 from contstim.steps.triplets import SearchTriplets
 from contstim.steps.vocabulary import MakeVocabulary
-from contstim.study.amounts import StudyNumbers
-from contstim.study.measuring import measure as measure_study
-from contstim.study.measuring import stored_times
+from contstim.store.times import times_beside
+from contstim.study.amounts import StudyNumbers, count_missing, natural_supply, too_few
 from contstim.study.states import stage_states
-from contstim.study.supply import count_missing, natural_supply, too_few
-from contstim.study.times import TimeEstimates
+from contstim.study.study import STORE
+from contstim.study.times import TimeEstimates, measure_study
 from contstim.wording import quantity
 from contstim.words.vocabulary import Vocabulary
 
@@ -57,8 +56,8 @@ if TYPE_CHECKING:
     from contstim.reporter import Reporter
     from contstim.steps.step import Step
     from contstim.store.times import Times
+    from contstim.study.amounts import NaturalSupply
     from contstim.study.study import Study
-    from contstim.study.supply import NaturalSupply
 
 _IN_ALL, _READING = 40.0, 20.0  # seconds of a plan, and those after which no text is read further
 _FEWEST_CANDIDATES = 2  # searched for each triplet that is selected; 10 in the 2023 study
@@ -165,7 +164,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         except ContstimError as error:
             cautions.append(f"sentences: {error}")
         n_natural = None if supply is None else supply.number
-        measured = stored_times()
+        measured = times_beside(STORE)
         estimates = TimeEstimates(study, numbers, n_natural, measured)
         times = estimates.of_stages(states)
         if measure and estimates.needs_measurement(states):
@@ -178,8 +177,7 @@ def plan_study(study: Study, *, measure: bool = True, reporter: Reporter = SILEN
         for state, time in zip(states, times, strict=True):
             amount = amounts.get(type(state.stage.step), "")
             work = f"{state.stage.about}: {amount}" if amount else state.stage.about
-            estimate = (time.shortest, time.longest, time.basis, time.reason)
-            plans.append(StagePlan(state.stage.name, state.state, work, state.because, *estimate))
+            plans.append(StagePlan(state.stage.name, state.state, work, state.because, *time))
         # Files of stages that a run does again do not predict its results
         has_scores = SelectPairs in undone and study.files.get("scores") not in unwritten
         admissible = _admissible(study) if has_scores else ()
@@ -292,7 +290,7 @@ def _word_caps(study: Study, numbers: StudyNumbers) -> Iterator[str]:
 def _contradictions(study: Study) -> Iterator[str]:
     """Numbers that two sections of a study state differently."""
     power, simulation = study.step(SimulatePower), study.step(SimulateResponses)
-    settings, planned = _analysis(study), StudyNumbers(study).planned_participants
+    settings, planned = _analysis(study), study.planned_participants
     if power is not None and power.settings.smallest_effect != settings.smallest_effect:
         yield (
             f"[power] takes {power.settings.smallest_effect:g} for the smallest difference that "

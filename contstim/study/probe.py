@@ -31,8 +31,8 @@ from contstim.steps.training import TrainNetwork
 from contstim.steps.triplets import SearchTriplets
 from contstim.store import Store, TripletStore
 from contstim.store.times import times_beside
-from contstim.study.places import STORE
 from contstim.study.states import stage_states
+from contstim.study.study import STORE
 from contstim.study.study_file import read_study
 from contstim.study.times import SURE, is_ngram, training_key
 from contstim.words.vocabulary import Vocabulary
@@ -64,11 +64,6 @@ def measurement(key: str, units: float, seconds: float, rows: float = 0) -> None
     _emit({"key": key, "units": units, "seconds": seconds, "rows": rows})
 
 
-def problem(text: str) -> None:
-    """Print why something cannot be measured."""
-    _emit({"problem": text})
-
-
 def _emit(line: dict[str, object]) -> None:
     print(json.dumps(line), file=sys.__stdout__, flush=True)
 
@@ -82,8 +77,7 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
         seconds: in all.
     """
     deadline = perf_counter() + seconds
-    states = stage_states(study)
-    undone = [state.stage.step for state in states if state.state != "done"]
+    undone = [state.stage.step for state in stage_states(study) if state.state != "done"]
     for step in undone:
         if isinstance(step, TrainNetwork):
             with _report_problems(step.out.name):
@@ -92,11 +86,7 @@ def probe(study: Study, folder: Path, seconds: float) -> None:
     natural = "sentences" in study.files and _path(study.files["sentences"], folder)
     sentences = [*dict.fromkeys(read_stimuli(natural))] if natural else _embedded(study)
     searcher = _Searcher(study.loading, search, folder, sentences)
-    there = [
-        model.specification
-        for model in study.models
-        if model.training is None or all(file.exists() for file in model.files)
-    ]
+    there = [model.specification for model in study.existing_models]
     for specification in dict.fromkeys((*there, *searcher.judges)):
         with _report_problems(specification):
             searcher.inspect(specification)
@@ -118,7 +108,7 @@ def _report_problems(task: str) -> Iterator[None]:
     try:
         yield
     except ContstimError as error:
-        problem(f"{task}: {error}")
+        _emit({"problem": f"{task}: {error}"})
 
 
 def _path(path: Path, folder: Path) -> Path | None:

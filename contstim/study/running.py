@@ -20,25 +20,16 @@ from contstim.models.specifications import parse_model
 from contstim.reporter import SILENT, Reporter, forwarding
 from contstim.steps.step import perform
 from contstim.steps.training import TrainNetwork, TrainNgram
-from contstim.study.amounts import StudyNumbers
-from contstim.study.measuring import stored_times
+from contstim.store.times import times_beside
+from contstim.study.amounts import StudyNumbers, natural_supply, too_few
 from contstim.study.page import refuse_foreign_page, write_page
-from contstim.study.places import ARCHIVED, LOCK, PAGE, RESULTS, check_links
-from contstim.study.states import (
-    basis_of,
-    begun_path,
-    begun_with,
-    examine,
-    record_of,
-    state_of,
-)
-from contstim.study.supply import natural_supply, too_few
+from contstim.study.states import StageState, basis_of, begun_path, begun_with, examine, record_of
+from contstim.study.study import ARCHIVED, LOCK, PAGE, RESULTS, STORE, check_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.reporting.report import Part
-    from contstim.study.states import StageState
     from contstim.study.study import Study, StudyStage
 
 
@@ -123,11 +114,11 @@ def run_study(
                     except InfeasibleError as error:
                         raise InfeasibleError(" ".join((str(error), *few))) from error
                     if isinstance(stage.step, TrainNetwork | TrainNgram):
-                        times, out = stored_times(), stage.step.out.as_posix()
+                        times, out = times_beside(STORE), stage.step.out.as_posix()
                         texts = (model.specification for model in study.models)
                         times.forget_models({m for m in texts if parse_model(m).location == out})
                         times.save()
-                    running, states[index] = None, state_of(stage, "done", record=record)
+                    running, states[index] = None, StageState(stage, "done", record=record)
                     end(stage, record)
                     done.append(stage.name)
                 if study.files.get("sentences") in stage.writes:
@@ -161,8 +152,8 @@ def _unexamined(stage: StudyStage) -> StageState:
     """State of a stage that a run has not reached: whether it still holds is not yet known."""
     record = record_of(stage)
     if record is not None:
-        return state_of(stage, "waits", ("those before it first",), record)
-    return state_of(stage, "not done" if begun_with(stage) is None else "interrupted")
+        return StageState(stage, "waits", ("those before it first",), record)
+    return StageState(stage, "not done" if begun_with(stage) is None else "interrupted")
 
 
 def _do(stage: StudyStage, study: Study, reporter: Reporter) -> Record:

@@ -25,16 +25,23 @@ from contstim.steps import BY_DEFAULT, step_named, step_names
 from contstim.steps.generation import GenerateSentences
 from contstim.steps.platforms import WriteQuestions
 from contstim.steps.step import Step, fields_of
-from contstim.study.places import NATURAL_TEXT, QUESTIONS, RESULTS, STORE, TRAINING
-from contstim.study.sections import Section
-from contstim.study.study import StudyStage, embedded_text
+from contstim.study.study import (
+    NATURAL_TEXT,
+    QUESTIONS,
+    RESULTS,
+    STORE,
+    TRAINING,
+    Section,
+    StudyStage,
+    embedded_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from contstim.steps.step import Field
-    from contstim.study.problems import Problems
+    from contstim.study.problems import Key, Problems
     from contstim.study.study import Study
 
 
@@ -59,7 +66,8 @@ def with_stages(study: Study, sections: Sequence[Section], problems: Problems) -
     paths_of_kind = {kind: wiring.find(kind, Step, by_default=False) for kind in sorted(kinds)}
     files = {kind: values[0] for kind, values in paths_of_kind.items() if len(values) == 1}
     ordered = _sort_stages([*_texts_and_models(study, sections), *stages])
-    return replace(study, stages=ordered, files=files)
+    planned = wiring.planned_participants
+    return replace(study, stages=ordered, files=files, planned_participants=planned)
 
 
 def _texts_and_models(study: Study, sections: Sequence[Section]) -> Iterator[StudyStage]:
@@ -158,6 +166,15 @@ class _Wiring:
 
     def __init__(self, study: Study, sections: Sequence[Section], problems: Problems) -> None:
         self._study, self._sections = study, sections
+        options: dict[Key, dict[str, Any]] = {}
+        for section in sections:
+            defaults = {field.name: field.default for field in fields_of(section.step)}
+            options[section.key] = {**defaults, **section.values}
+        power, design = options.get(("power",)), options.get(("design",))
+        self.planned_participants: int | None = None
+        if power and design:
+            groups = power["power_groups"] or design["groups"]
+            self.planned_participants = groups * power["participants"]
         self._given = {**vars(study.loading), "seed": study.seed, "store": STORE}
         self._supplied: dict[str, Any] = {
             "models": study.specifications,
@@ -165,8 +182,8 @@ class _Wiring:
             "training texts": study.training_texts,
             "natural text": study.texts.natural_text,
             "questions": QUESTIONS if study.questions else None,
-            "planned participants": _count_planned_participants(sections),
-            "twins": any(s.key == ("design",) and s.values.get("twins") for s in sections) or None,
+            "planned participants": self.planned_participants,
+            "twins": (design and design["twins"]) or None,
         }
         self.drafts = [_draft(section) for section in sections if not _list_alternatives(section)]
         for section in sections:
@@ -247,16 +264,11 @@ class _Wiring:
         if missing := [n for n, f in fields.items() if f.default is MISSING and n not in values]:
             raise InputError(" ".join(f"`{name}` is missing." for name in missing))
         model_texts = {model.name: model.text for model in study.models}
-        for name in (
-            name for name in draft.section.values if isinstance(fields[name].note, Models)
-        ):
-            texts = values[name]
-            several = isinstance(texts, tuple)
-            values[name] = (
-                tuple(model_texts.get(text, text) for text in texts)
-                if several
-                else model_texts.get(texts, texts)
-            )
+        for name, value in draft.section.values.items():
+            if isinstance(fields[name].note, Models):
+                texts = value if isinstance(value, tuple) else (value,)
+                specifications = tuple(model_texts.get(text, text) for text in texts)
+                values[name] = specifications if isinstance(value, tuple) else specifications[0]
         text = values.get("text")
         if text is not None and study.is_prose(text):
             if "prose" not in fields and fields["text"].note.content == "text":
@@ -303,18 +315,6 @@ class _Wiring:
             reason = "[texts] names no" if kind in self._supplied else "no section writes"
             raise InputError(f"`{field.name}` must name a file, because {reason} {kind}.")
         return candidates[0] if candidates else None
-
-
-def _count_planned_participants(sections: Sequence[Section]) -> int | None:
-    """Count the participants in all by [power] and [design]; None if either is missing."""
-    values = {}
-    for section in sections:
-        defaults = {field.name: field.default for field in fields_of(section.step)}
-        values[section.key] = {**defaults, **section.values}
-    power, design = values.get(("power",)), values.get(("design",))
-    if power is None or design is None:
-        return None
-    return int((power["power_groups"] or design["groups"]) * power["participants"])
 
 
 def _sort_stages(stages: Sequence[StudyStage]) -> tuple[StudyStage, ...]:

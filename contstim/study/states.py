@@ -20,7 +20,7 @@ from contstim.files.files import checksum, files_of, lock_holder, path_inside
 from contstim.files.records import Record, path_from
 from contstim.files.tables import join_names
 from contstim.steps.step import fields_of
-from contstim.study.places import BEGUN, LOCK
+from contstim.study.study import BEGUN, LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,7 +38,6 @@ class StageState:
     Attributes:
         stage: the stage.
         state: state according to the current files.
-        size: size of its output, bytes.
         reasons: why it is not done, or which process runs it.
         record: record of its last complete run, if any.
         edited: output files that were changed since.
@@ -46,7 +45,6 @@ class StageState:
 
     stage: StudyStage
     state: State
-    size: int = 0
     reasons: tuple[str, ...] = ()
     record: Record | None = None
     edited: tuple[str, ...] = ()
@@ -62,11 +60,14 @@ class StageState:
 
     @property
     def row(self) -> tuple[str, str, str, str, str, str]:
-        """The name of the stage, its state, when it was done (UTC), seconds, size and reasons."""
+        """The name of the stage, its state, when it was done (UTC), seconds, size and reasons.
+
+        The current folder is the study's.
+        """
         date, seconds, size = "", "", ""
         if self.record is not None:
             date = self.record.date.replace("T", " ").removesuffix("Z")
-            seconds, size = f"{self.record.seconds:,.1f}", size_text(self.size)
+            seconds, size = f"{self.record.seconds:,.1f}", size_text(size_of(self.stage.writes))
         return (self.stage.name, self.state, date, seconds, size, self.because)
 
 
@@ -103,11 +104,11 @@ def examine(stage: StudyStage) -> StageState:
         now = basis_of(stage)
         changes = _changes(stage, now, begun) if begun.keys() == now.keys() else ()
         reasons = ("a run ended before it was done", *changes)
-        return state_of(stage, "interrupted", reasons, record)
+        return StageState(stage, "interrupted", reasons, record)
     if record is None:
         path = stage.step.record_path()
         damaged = path is not None and path.exists() and Record.from_file(path) is None
-        return state_of(stage, "not done", (f"{path} cannot be read",) if damaged else ())
+        return StageState(stage, "not done", (f"{path} cannot be read",) if damaged else ())
     basis = {
         "options": record.options,
         "inputs": {_name(Path(n)): v for n, v in from_here(record, record.inputs).items()},
@@ -130,19 +131,7 @@ def examine(stage: StudyStage) -> StageState:
         recorded = from_here(record, record.files)
         differing = {n for n in (*inside, *recorded) if inside.get(n) != recorded.get(n)}
         edited = sorted({*differing, *(name for name in edited if Path(name).is_file())})
-    return state_of(stage, "stale" if reasons else "done", reasons, record, edited)
-
-
-def state_of(
-    stage: StudyStage,
-    state: State,
-    reasons: Iterable[str] = (),
-    record: Record | None = None,
-    edited: Iterable[str] = (),
-) -> StageState:
-    """Return a state of a stage, with the size of its output if it is done."""
-    size = 0 if record is None else size_of(stage.writes)
-    return StageState(stage, state, size, tuple(reasons), record, tuple(edited))
+    return StageState(stage, "stale" if reasons else "done", reasons, record, tuple(edited))
 
 
 def record_of(stage: StudyStage) -> Record | None:
@@ -235,8 +224,7 @@ def _changes(
 def _format_value(value: object) -> str:
     if value is None:
         return "(none)"
-    as_json = json.dumps(value, ensure_ascii=False, default=str)
-    text = value if isinstance(value, str) else as_json
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 

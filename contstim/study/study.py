@@ -8,10 +8,10 @@ from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+from contstim.files.files import path_inside
 from contstim.models.catalog import model_files
 from contstim.models.specifications import parse_model, with_name
 from contstim.options import Help
-from contstim.study.places import NATURAL_TEXT, RESULTS, TRAINING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,30 @@ if TYPE_CHECKING:
     from contstim.models.loading import Loading
     from contstim.steps.step import Step
     from contstim.steps.training import TrainNetwork, TrainNgram
-    from contstim.study.toml_lines import Key
+    from contstim.study.problems import Key
+
+RESULTS = Path("results")
+"""The folder of everything that a study writes but its page, next to the study file."""
+
+STORE = RESULTS / "contstim.sqlite"
+"""Scores as they come; a cache for later runs, not a result."""
+
+PAGE = Path("index.html")
+"""The page of the study, next to its file."""
+
+LOCK = RESULTS / ".lock"
+"""Held by the process that runs the study."""
+
+BEGUN = RESULTS / "begun"
+"""The folder of notes on stages that have begun and are not done."""
+
+ARCHIVED = Path("archived-results")
+"""The results of a study in an archive of it, next to those of running it again."""
+
+TRAINING, NATURAL_TEXT = RESULTS / "training.txt", RESULTS / "natural-text.txt"
+"""Sentences of the embedded English."""
+
+QUESTIONS = RESULTS / "questions.csv"
 
 StepOf = TypeVar("StepOf", bound="Step[Any]")
 
@@ -47,6 +70,23 @@ class TextsSection:
     def natural_text(self) -> Path | None:
         """Path of the text of natural sentences; None if there is none."""
         return text_path(self.natural, NATURAL_TEXT)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a study file, or one of several in double brackets.
+
+    Attributes:
+        name: words of the command, and the number in `[[train.ngram]]`.
+        key: such as `("select", "natural")`.
+        step: step of the command.
+        values: values of the keys, by the names of the step's fields.
+    """
+
+    name: str
+    key: Key
+    step: type[Step[Any]]
+    values: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -138,6 +178,8 @@ class Study:
         questions: questions to participants: cells of a table, row by row.
         stages: stages, each after those whose files it reads.
         files: files of the study by their kind, such as `vocabulary` (`Help.kind`).
+        planned_participants: participants in all by [power] and [design]; None if either is
+            missing.
     """
 
     path: Path
@@ -149,6 +191,7 @@ class Study:
     questions: tuple[dict[str, str], ...] = ()
     stages: tuple[StudyStage, ...] = ()
     files: Mapping[str, Any] = field(default_factory=dict)
+    planned_participants: int | None = None
 
     @property
     def folder(self) -> Path:
@@ -159,6 +202,11 @@ class Study:
     def names(self) -> tuple[str, ...]:
         """Names of the models."""
         return tuple(model.name for model in self.models)
+
+    @property
+    def existing_models(self) -> list[StudyModel]:
+        """Models that can be loaded now, because they need no training or are trained."""
+        return [m for m in self.models if not m.training or all(f.exists() for f in m.files)]
 
     @property
     def specifications(self) -> tuple[str, ...]:
@@ -211,3 +259,19 @@ def embedded_text(text: str | None) -> int | None:
     """The number N of sentences that `english:N` asks for; None where a text is a file or none."""
     match = _EMBEDDED.fullmatch(text or "")
     return None if match is None else int(match[1])
+
+
+def check_links() -> None:
+    """Refuse links in results that lead out of the study's folder, which is the current one.
+
+    A study is handed on as a folder: its results, and the archived results that a receiver reads,
+    must not be files elsewhere.
+
+    Raises:
+        InputError: if there is such a link.
+    """
+    folders = (RESULTS, ARCHIVED)
+    inside = (path for folder in folders for path in folder.rglob("*"))
+    for path in (PAGE, *folders, *inside):
+        if path.is_symlink():
+            path_inside("", path.as_posix())

@@ -23,17 +23,26 @@ from contstim.models.specifications import (
 )
 from contstim.models.training.settings import NETWORKS, trained_specification
 from contstim.options import Seed
-from contstim.steps import step_named
-from contstim.steps.step import adapter, in_words
+from contstim.steps import step_named, step_names
+from contstim.steps.step import adapter, fields_of, in_words
 from contstim.study.feasibility import check_study
-from contstim.study.places import RESULTS, TRAINING
 from contstim.study.problems import Problems
-from contstim.study.sections import read_sections, read_values, section_commands
 from contstim.study.stages import with_stages
-from contstim.study.study import Study, StudyModel, TextsSection, embedded_text, text_path
+from contstim.study.study import (
+    RESULTS,
+    TRAINING,
+    Section,
+    Study,
+    StudyModel,
+    TextsSection,
+    embedded_text,
+    text_path,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from contstim.study.problems import Key
 
 STUDY_FILE = "study.toml"
 KINDS = ("ngram", *NETWORKS)
@@ -106,8 +115,8 @@ def _bad_line(text: str, message: str) -> str:
 
 
 def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study | None:
-    words = [key[0] for key in section_commands()]
-    names = (*_VALUES, *_TABLES, "questions", *dict.fromkeys(words))
+    commands = {tuple(name.replace("-", "_").split()): name for name in step_names()}
+    names = (*_VALUES, *_TABLES, "questions", *dict.fromkeys(key[0] for key in commands))
     problems.refuse_unknown((), tables, names)
     title, seed = tables.get("title", ""), tables.get("seed", 0)
     if not isinstance(title, str):
@@ -121,13 +130,13 @@ def _study(path: Path, tables: Mapping[str, Any], problems: Problems) -> Study |
     wrong = [name for name in inner if not problems.has_table((name,), inner[name])]
     if wrong:
         return None
-    texts = TextsSection(**read_values(TextsSection, inner["texts"], ("texts",), problems))
-    loading = Loading(**read_values(Loading, inner["loading"], ("loading",), problems))
+    texts = TextsSection(**_read_values(TextsSection, inner["texts"], ("texts",), problems))
+    loading = Loading(**_read_values(Loading, inner["loading"], ("loading",), problems))
     models = _models(inner["models"], texts, seed, problems)
     questions = _questions(tables.get("questions", []), problems)
     name = str(title) or Path.cwd().name
     study = Study(path, name, seed, texts, models, loading, questions)
-    sections = read_sections(tables, problems)
+    sections = _read_sections(tables, commands, problems)
     study = with_stages(study, sections, problems)
     check_study(study, sections, problems)
     return study
@@ -152,6 +161,67 @@ def _questions(rows: Any, problems: Problems) -> tuple[dict[str, str], ...]:
     return questions
 
 
+def _read_sections(
+    tables: Mapping[str, Any], commands: Mapping[Key, str], problems: Problems
+) -> list[Section]:
+    """Read the sections that are commands, in the order of the file."""
+    keyed_tables: list[tuple[Key, Any]] = []
+    for word, table in tables.items():
+        second = [key[1] for key in commands if len(key) == 2 and key[0] == word]
+        if (word,) in commands:
+            keyed_tables.append(((word,), table))
+        elif second and problems.has_table((word,), table):
+            problems.refuse_unknown((word,), table, second)
+            keyed_tables += [((word, name), table[name]) for name in table if name in second]
+    sections = []
+    for key, table in keyed_tables:
+        name = commands[key]
+        step = step_named(name)
+        rows = table if isinstance(table, list) and table else [table]
+        if step is None or not all(isinstance(row, dict) for row in rows):
+            problems.add(key, f"is not a section with options: write [{'.'.join(key)}] and keys.")
+            continue
+        for number, row in enumerate(rows, start=1):
+            is_only = row is table
+            row_key = key if is_only else (*key, str(number))
+            section_name = name if is_only else f"{name} {number}"
+            values = _read_values(step, row, row_key, problems)
+            sections.append(Section(section_name, row_key, step, values))
+    return sections
+
+
+def _read_values(
+    kind: type[Any],
+    table: Mapping[str, Any],
+    key: Key,
+    problems: Problems,
+    further: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Read the values of a table's keys, without those that are wrong.
+
+    Args:
+        kind: step or settings whose fields are the keys.
+        table: content of the table.
+        key: key of the table.
+        problems: collects problems of keys and values.
+        further: keys that are read elsewhere.
+    """
+    from pydantic import ValidationError
+
+    fields = {field.name: field for field in fields_of(kind)}
+    problems.refuse_unknown(key, table, (*fields, *further))
+    values = {}
+    for name in (n for n in table if n in fields and n not in {*further}):
+        value = fields[name].as_list(table[name])
+        try:
+            # JSON, whose strict rules are those of TOML: "10" is not a number, a list is a tuple
+            text = json.dumps(value, default=str)
+            values[name] = adapter(fields[name].hint).validate_json(text, strict=True)
+        except ValidationError as error:
+            problems.add((*key, name), in_words(error.errors()[0]))
+    return values
+
+
 def _models(
     tables: Mapping[str, Any], texts: TextsSection, seed: int, problems: Problems
 ) -> tuple[StudyModel, ...]:
@@ -166,10 +236,7 @@ def _models(
                 if parsed.name != name:
                     problems.add(key, f"{name!r} is not a name for a model: leave out ':' and '/'.")
                 else:
-                    trained = isinstance(value, dict) and "train" in value
-                    models.append(
-                        _trained(model, value, texts, seed, problems) if trained else model
-                    )
+                    models.append(_trained(model, value, texts, seed, problems))
     with problems.of(("models",)):
         parse_models([model.text for model in models])
     paths: dict[str, str] = {}
@@ -232,9 +299,11 @@ def _model(
 
 
 def _trained(
-    model: StudyModel, table: Mapping[str, Any], texts: TextsSection, seed: int, problems: Problems
+    model: StudyModel, table: Any, texts: TextsSection, seed: int, problems: Problems
 ) -> StudyModel:
-    """The model with the step that trains it, whose options are the keys of its table."""
+    """The model with the step that trains it, if any; the keys of its table are its options."""
+    if not isinstance(table, dict) or "train" not in table:
+        return model
     key, own_text = ("models", model.name), table.get("text")
     step = step_named(f"train {table['train']}")
     assert step is not None
@@ -242,7 +311,7 @@ def _trained(
     if text is None:
         problems.add(key, "has no training text: set `training` in [texts].")
     options = {name: value for name, value in table.items() if name not in ("out", "prose")}
-    values = read_values(step, options, key, problems, ("train", "text", *_ENDINGS))
+    values = _read_values(step, options, key, problems, ("train", "text", *_ENDINGS))
     embedded = embedded_text(texts.training if own_text is None else own_text)
     derived = {"seed": seed, "text": text or TRAINING, "out": Path(model.location)}
     derived["prose"] = texts.prose and not embedded

@@ -1,4 +1,4 @@
-"""Times of the stages of a study, from measured times of units of work; see `probe`.
+"""Times of the stages of a study, from units of work that another process measures; see `probe`.
 
     training    seconds of a step x steps of all epochs
     scores      seconds to load a model + seconds of a sentence x sentences
@@ -12,10 +12,19 @@ networks times the usual number of rows of such searches.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import os
+import subprocess
+import sys
+from dataclasses import asdict
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory
+from threading import Thread
+from time import monotonic
+from typing import IO, TYPE_CHECKING, Literal, TypeAlias
 
+from contstim.errors import ContstimError
+from contstim.files.files import lock_holder, write_text
 from contstim.models.specifications import parse_model
 from contstim.optimization.jobs.floors import MAX_REFERENCE_SENTENCES
 from contstim.optimization.jobs.queues import search_key
@@ -24,15 +33,18 @@ from contstim.steps.scoring import ScoreSentences
 from contstim.steps.simulation import SimulatePower
 from contstim.steps.training import TrainNetwork, TrainNgram
 from contstim.steps.triplets import SearchTriplets
+from contstim.store.times import times_beside
 from contstim.study.states import record_of
+from contstim.study.study import LOCK, STORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from contstim.optimization.jobs.question import SearchQuestion
+    from contstim.reporter import Reporter
     from contstim.steps.execution import Execution
-    from contstim.store.times import MeasuredTime, Times
-    from contstim.study.amounts import StudyNumbers
+    from contstim.store.times import Times
+    from contstim.study.amounts import NaturalSupply, StudyNumbers
     from contstim.study.states import StageState
     from contstim.study.study import Study, StudyModel, StudyStage
 
@@ -58,25 +70,12 @@ _NGRAM_SEARCH = (0.1, 5.0)  # seconds, between n-gram models
 _DOUBT = 1.7  # error factor of the mean of fewer triplets
 SURE = 3
 """Triplets from which a mean time counts as measured."""
+_PULSE = 1.0  # seconds between two reports of progress of a measurement
+_TO_END = 3.0  # seconds that are left when the measuring process should have ended by itself
 
 Basis = Literal["done", "measured", "usual", "last run", "unknown"]
-
-
-@dataclass(frozen=True)
-class StageTime:
-    """Time of a stage.
-
-    Attributes:
-        basis: how it is known.
-        shortest: seconds; None where it is unknown.
-        longest: seconds, about the same where it is measured.
-        reason: why it is unknown.
-    """
-
-    basis: Basis
-    shortest: float | None = None
-    longest: float | None = None
-    reason: str = ""
+Estimate: TypeAlias = tuple[float | None, float | None, Basis, str]
+"""Shortest and longest time of a stage, its basis, and the reason; see `StagePlan`."""
 
 
 def training_key(step: TrainNetwork) -> str:
@@ -88,10 +87,6 @@ def training_key(step: TrainNetwork) -> str:
 def is_ngram(specification: str) -> bool:
     """True for a model that costs next to nothing."""
     return parse_model(specification, specification).family == "kenlm"
-
-
-def _unknown(reason: str) -> StageTime:
-    return StageTime("unknown", reason=reason)
 
 
 class TimeEstimates:
@@ -110,9 +105,9 @@ class TimeEstimates:
         self._study, self._numbers = study, numbers
         self._n_natural, self._times = n_natural, times
 
-    def of_stages(self, states: Iterable[StageState]) -> list[StageTime]:
-        """The time of each stage; of one that is done, none."""
-        done = StageTime("done", 0.0, 0.0)
+    def of_stages(self, states: Iterable[StageState]) -> list[Estimate]:
+        """Return the time of each stage; 0 for a stage that is done."""
+        done: Estimate = (0.0, 0.0, "done", "")
         return [done if s.state == "done" else self.of_stage(s.stage) for s in states]
 
     def needs_measurement(self, states: Iterable[StageState]) -> bool:
@@ -121,28 +116,36 @@ class TimeEstimates:
             step = state.stage.step
             if state.state == "done":
                 continue
-            if isinstance(step, TrainNetwork) and self._training(step).basis == "unknown":
+            *_, basis, _ = self.of_stage(state.stage)
+            if isinstance(step, TrainNetwork) and basis == "unknown":
                 return True
-            measurable = isinstance(step, ScoreSentences | SearchTriplets)
-            if measurable and self.of_stage(state.stage).basis != "measured":
-                return any(self._is_there(model) for model in self._study.models)
+            if isinstance(step, ScoreSentences | SearchTriplets) and basis != "measured":
+                return bool(self._study.existing_models)
         return False
 
-    def _is_there(self, model: StudyModel) -> bool:
-        return model.training is None or all(file.exists() for file in model.files)
+    def of_stage(self, stage: StudyStage) -> Estimate:
+        """Return the time of a stage that is not done."""
+        try:
+            return self._estimate(stage)
+        except ContstimError as error:
+            return None, None, "unknown", str(error)
 
-    def of_stage(self, stage: StudyStage) -> StageTime:
-        """The time of a stage that is not done."""
+    def _estimate(self, stage: StudyStage) -> Estimate:
+        """Return the time of a stage.
+
+        Raises:
+            ContstimError: if it is unknown; the message is the reason.
+        """
         step = stage.step
         if isinstance(step, TrainNetwork):
             return self._training(step)
         if isinstance(step, TrainNgram):
             size = step.text.stat().st_size if step.text.is_file() else _EMBEDDED_BYTES
             slow, fast = _NGRAM_BYTES
-            return StageTime("usual", 1 + size / fast, 2 + size / slow)
+            return 1 + size / fast, 2 + size / slow, "usual", ""
         if isinstance(step, GenerateSentences):
             fast, slow = _GENERATED
-            return StageTime("usual", 1 + step.number * fast, 2 + step.number * slow)
+            return 1 + step.number * fast, 2 + step.number * slow, "usual", ""
         if isinstance(step, ScoreSentences):
             of_trials = step.sentences == self._study.files.get("trials")
             number = self._numbers.new_sentences if of_trials else self._n_natural
@@ -151,31 +154,27 @@ class TimeEstimates:
             return self._triplets(step)
         if isinstance(step, SimulatePower):
             seconds = step.settings.simulations * self._numbers.models * _SIMULATION
-            return StageTime("usual", seconds / 2, 2 * seconds)
+            return seconds / 2, 2 * seconds, "usual", ""
         if stage.kind in _SHORT:
-            return StageTime("usual", *_SHORT_SECONDS)
+            return *_SHORT_SECONDS, "usual", ""
         record = record_of(stage)
         # What took so long with other models says little
         models = [model.text for model in self._study.models]
         if record is not None and record.options.get("models", models) == models:
-            return StageTime("last run", record.seconds, record.seconds)
-        return _unknown("no run has measured it yet")
+            return record.seconds, record.seconds, "last run", ""
+        raise ContstimError("no run has measured it yet")
 
-    def _training(self, step: TrainNetwork) -> StageTime:
+    def _training(self, step: TrainNetwork) -> Estimate:
         key = training_key(step)
         prepare, steps = self._times.get(f"prepare {key}").a_unit, self._times.get(key).a_unit
         if steps is None:
             text = "" if step.text.is_file() else f": {step.text} is not there yet"
-            return _unknown(f"no step of the training was measured{text}")
+            raise ContstimError(f"no step of the training was measured{text}")
         seconds = (prepare or 0.0) + steps
-        return StageTime("measured", seconds, seconds)
+        return seconds, seconds, "measured", ""
 
     def _scoring(self, model: StudyModel, n_sentences: int, workers: int) -> tuple[float, float]:
-        """Shortest and longest time of scoring sentences, seconds.
-
-        Raises:
-            _NotMeasured: it is not known.
-        """
+        """Return the shortest and longest time of scoring sentences, seconds."""
         name = model.specification
         sentence = self._times.get(f"score {name}").a_unit
         load = self._times.get(f"load {name}").a_unit or 0.0
@@ -184,39 +183,32 @@ class TimeEstimates:
         if is_ngram(name):
             return 0.1, 5.0
         if model.training is None:
-            raise _NotMeasured(f"the speed of {model.name} is not measured yet")
+            raise ContstimError(f"the speed of {model.name} is not measured yet")
         fast, slow = _SMALL_ROW
         return 0.5 + fast * n_sentences / workers, 5 + slow * n_sentences / workers
 
-    def _scores(self, n_sentences: int | None, workers: int) -> StageTime:
+    def _scores(self, n_sentences: int | None, workers: int) -> Estimate:
         if n_sentences is None:
-            return _unknown("the natural sentences are not counted yet")
-        try:
-            both = [self._scoring(model, n_sentences, workers) for model in self._study.models]
-        except _NotMeasured as error:
-            return _unknown(str(error))
-        return _summed(both)
+            raise ContstimError("the natural sentences are not counted yet")
+        return _summed(self._scoring(m, n_sentences, workers) for m in self._study.models)
 
-    def _triplets(self, step: SearchTriplets) -> StageTime:
+    def _triplets(self, step: SearchTriplets) -> Estimate:
         workers, per_pair = _workers_of(step.execution), step.settings.per_pair
         question = step.question().resolved
         times = []
-        try:
-            if question.plausibility[1]:
-                floors = min(self._n_natural or MAX_REFERENCE_SENTENCES, MAX_REFERENCE_SENTENCES)
-                times += [self._scoring(model, floors, workers) for model in self._study.models]
-            for one, two in combinations(self._study.models, 2):
-                low, high = self._triplet(question, one, two)
-                times.append((per_pair * low / workers, per_pair * high / workers))
-        except _NotMeasured as error:
-            return _unknown(str(error))
+        if question.plausibility[1]:
+            floors = min(self._n_natural or MAX_REFERENCE_SENTENCES, MAX_REFERENCE_SENTENCES)
+            times += [self._scoring(model, floors, workers) for model in self._study.models]
+        for one, two in combinations(self._study.models, 2):
+            low, high = self._triplet(question, one, two)
+            times.append((per_pair * low / workers, per_pair * high / workers))
         return _summed(times)
 
     def _triplet(
         self, question: SearchQuestion, one: StudyModel, two: StudyModel
     ) -> tuple[float, float]:
         """Shortest and longest time for a triplet of two models, seconds."""
-        measured = self._searched(question, one, two)
+        measured = self._times.get(search_key(question, one.specification, two.specification))
         if measured.a_unit is not None:
             doubt = 1.0 if measured.units >= SURE else _DOUBT
             return measured.a_unit / doubt, measured.a_unit * doubt
@@ -231,26 +223,18 @@ class TimeEstimates:
         low = max(fewest * fast, measured.seconds)
         return low, max(largest * slow, 2 * low)
 
-    def _searched(self, question: SearchQuestion, one: StudyModel, two: StudyModel) -> MeasuredTime:
-        names = one.specification, two.specification
-        return self._times.get(search_key(question, *names))
-
     def _row(self, model: StudyModel) -> tuple[float, float]:
         """Return the shortest and longest time of a row in a search with a network, seconds."""
         sentence = self._times.get(f"score {model.specification}").a_unit
         if sentence is None and model.training is None:
-            raise _NotMeasured(f"the speed of {model.name} is not measured yet")
+            raise ContstimError(f"the speed of {model.name} is not measured yet")
         network = _SMALL_ROW if sentence is None else (_ROW_SHARE * sentence,) * 2
         return _OVERHEAD + network[0], _OVERHEAD + network[1]
 
 
-class _NotMeasured(Exception):  # noqa: N818
-    """Reason why a time is not known."""
-
-
-def _summed(times: list[tuple[float, float]]) -> StageTime:
+def _summed(times: Iterable[tuple[float, float]]) -> Estimate:
     low, high = (sum(values) for values in zip(*times, strict=True))
-    return StageTime("measured" if high <= 2 * low else "usual", low, high)
+    return low, high, "measured" if high <= 2 * low else "usual", ""
 
 
 def _workers_of(execution: Execution) -> int:
@@ -262,3 +246,75 @@ def _workers_of(execution: Execution) -> int:
     from contstim.jobs.processes import usable_processors, visible_gpus
 
     return len(visible_gpus()) or usable_processors()
+
+
+def measure_study(
+    study: Study, supply: NaturalSupply | None, seconds: float, reporter: Reporter
+) -> tuple[Times, list[str]]:
+    """Measure training, scoring and searches of stages that are not done; store the times.
+
+    Another process measures and is killed when the time is over. While a run of the study stores
+    times itself, the measured times are used and not stored.
+
+    Args:
+        study: as `read_study` reads it; the current folder is its own.
+        supply: natural sentences that stages have yet to find.
+        seconds: time limit in all.
+        reporter: receives the elapsed time.
+
+    Returns:
+        All times, and one sentence for each failed measurement.
+    """
+    times, problems = times_beside(STORE), []
+    deadline = monotonic() + seconds
+    with TemporaryDirectory() as folder:
+        if supply is not None and supply.found_sentences is not None:
+            lines = "".join(f"{sentence.text}\n" for sentence in supply.found_sentences.sentences)
+            write_text(f"{folder}/{study.files['sentences'].name}", lines)
+            if supply.vocabulary is not None:
+                supply.vocabulary.save(f"{folder}/{study.files['vocabulary'].name}")
+        command = [sys.executable, "-m", "contstim.study.probe"]
+        arguments = [str(study.path), folder, str(max(1.0, seconds - _TO_END))]
+        # The other process must find the modules of this one
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        with subprocess.Popen(
+            [*command, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            env=environment,
+        ) as process:
+            assert process.stdout is not None
+            lines_read: SimpleQueue[str] = SimpleQueue()
+            Thread(target=_forward_lines, args=(process.stdout, lines_read), daemon=True).start()
+            try:
+                while (remaining := deadline - monotonic()) > 0:
+                    reporter.progress("measuring", seconds - remaining, seconds)
+                    try:
+                        line = lines_read.get(timeout=min(_PULSE, remaining))
+                    except Empty:
+                        continue
+                    if not line:
+                        break
+                    message = json.loads(line)
+                    if "problem" in message:
+                        problems.append(message["problem"])
+                    elif "context" in message:
+                        times.add_context(message["context"], message["facts"])
+                    else:
+                        times.add(message.pop("key"), **message)
+                if process.poll():
+                    problems.append(f"Measuring ended early, with status {process.returncode}.")
+            finally:
+                process.kill()
+    reporter.progress("measuring", seconds, seconds)
+    if lock_holder(LOCK) is None:
+        times.save()
+    return times, problems
+
+
+def _forward_lines(pipe: IO[str], lines: SimpleQueue[str]) -> None:
+    """Pass on lines as they come, and an empty one at the end."""
+    for line in pipe:
+        lines.put(line)
+    lines.put("")

@@ -33,8 +33,8 @@ from contstim.study.handing_on.manifest import (
     read_manifest,
     unpacked,
 )
-from contstim.study.places import ARCHIVED, BEGUN, PAGE, RESULTS, STORE
 from contstim.study.states import from_here
+from contstim.study.study import ARCHIVED, BEGUN, PAGE, RESULTS, STORE
 from contstim.study.study_file import STUDY_FILE
 from contstim.wording import quantity
 
@@ -179,8 +179,7 @@ def _archived(folder: Path, manifest: Manifest) -> Iterator[CheckedFile]:
         path = folder / name
         if not path.is_file():
             if name in listed_files:
-                sentence = f"{MANIFEST} lists it, and it is gone."
-                yield CheckedFile(name, FileState.MISSING, sentence)
+                yield CheckedFile(name, FileState.MISSING, f"{MANIFEST} lists it, and it is gone.")
         elif checksum(path) == listed_checksum:
             yield CheckedFile(name, FileState.HOLDS, f"as {MANIFEST} lists it.")
         elif name == PAGE.name and (folder / RESULTS).is_dir():

@@ -190,12 +190,11 @@ class Section:
 def study_sections() -> list[Section]:
     """The sections of a study file that are commands, in the order of `contstim --help`."""
     from contstim.options import Writes
-    from contstim.steps import step_named
+    from contstim.steps import step_named, step_names
     from contstim.steps.step import fields_of
-    from contstim.study.sections import section_commands
 
     sections = []
-    for key, command in section_commands().items():
+    for command in step_names():
         step = step_named(command)
         if step is not None:
             notes = [field.note for field in fields_of(step)]
@@ -203,7 +202,8 @@ def study_sections() -> list[Section]:
             named = [note for note in notes if isinstance(note, Writes) and note.name]
             paths = [path for note in named for path in note.name.split("|")]
             writes = [f"results/{path.replace('{}', command.split()[-1])}" for path in paths]
-            sections.append(Section(".".join(key), tuple(dict.fromkeys(reads)), tuple(writes)))
+            name = command.replace(" ", ".").replace("-", "_")
+            sections.append(Section(name, tuple(dict.fromkeys(reads)), tuple(writes)))
     return sections
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.errors import ContstimError, ScoreError
 from contstim.models.ngram.adapter import NgramModel
+from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
 from tests.evaluation.judged_tables import ITEMS, write
 from tests.models.tiny import TEXTS, train_ngrams
@@ -23,11 +24,6 @@ def invoke(*arguments: object) -> tuple[str, str]:
     if done.exception is not None:
         raise done.exception
     return done.stdout, done.stderr
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def cola(path: Path) -> Path:
@@ -57,14 +53,14 @@ def trained(
 
 
 def test_restarts_are_judged_together_and_by_feature(trained: Path) -> None:
-    (kept, annotated) = rows(trained / "summary.csv")
+    (kept, annotated) = read_csv_rows(trained / "summary.csv")
     assert (kept["set"], kept["sentences"]) == ("kept apart", "12")
     assert (annotated["set"], annotated["sentences"]) == ("features.tsv", "2")
-    assert [row["feature"] for row in rows(trained / "features.csv")] == ["Short"]
-    each = [float(row["matthews"]) for row in rows(trained / "restarts.csv")[:2]]
+    assert [row["feature"] for row in read_csv_rows(trained / "features.csv")] == ["Short"]
+    each = [float(row["matthews"]) for row in read_csv_rows(trained / "restarts.csv")[:2]]
     assert float(kept["mean"]) == pytest.approx(sum(each) / 2)
     assert float(kept["maximum"]) == max(each)
-    assert len(rows(trained / "predictions.csv")) == 14
+    assert len(read_csv_rows(trained / "predictions.csv")) == 14
     record = json.loads((trained / "report.md.meta.json").read_text(encoding="utf-8"))
     assert record["seeds"] == [3, 4]
     assert (trained / "restarts.png").is_file()
@@ -83,7 +79,7 @@ def test_models_and_classifiers_are_evaluated_together(trained: Path, tmp_path: 
     )
     assert all(model.rpartition("/")[2] in shown for model in models)
     assert "Not evaluated: 1 pair, a judgement is missing" in told
-    pairs = rows(out / "pairs.csv")
+    pairs = read_csv_rows(out / "pairs.csv")
     assert [(p["acceptable_id"], p["unacceptable_id"]) for p in pairs] == [
         ("a1", "a2"),
         ("a1", "a4"),
@@ -113,8 +109,8 @@ def test_a_table_of_scores_does_as_well(tmp_path: Path) -> None:
     given = ["evaluate", "acceptability", "--data", data, "--scores", table]
     shown, _ = invoke(*given, "--column", "n", "--delta", "2", "--out", tmp_path / "n")
     assert "adc-2" in shown
-    assert {row["model"] for row in rows(tmp_path / "n" / "criteria.csv")} == {"n"}
-    (phenomenon, *_) = rows(tmp_path / "n" / "phenomena.csv")
+    assert {row["model"] for row in read_csv_rows(tmp_path / "n" / "criteria.csv")} == {"n"}
+    (phenomenon, *_) = read_csv_rows(tmp_path / "n" / "phenomena.csv")
     assert (phenomenon["phenomenon"], phenomenon["pairs"], phenomenon["met"]) == (
         "agreement",
         "4",
@@ -123,7 +119,7 @@ def test_a_table_of_scores_does_as_well(tmp_path: Path) -> None:
     lacking = write(tmp_path / "lacking.csv", table.read_text().replace("c2,49,-7", "c2,49,"))
     _, told = invoke(*given[:-1], lacking, "--allow-missing", "--out", tmp_path / "both")
     assert "Without a score: 1 sentence;" in told
-    assert [row["model"] for row in rows(tmp_path / "both" / "left_out.csv")] == ["n"]
+    assert [row["model"] for row in read_csv_rows(tmp_path / "both" / "left_out.csv")] == ["n"]
     report = (tmp_path / "both" / "report.md").read_text(encoding="utf-8")
     for heading in ("## By phenomenon", "## Pairs on which models differ", "data sha256"):
         assert heading in report

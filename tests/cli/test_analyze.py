@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from contstim.experiments.responses.table import write_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import Condition, trial_columns
 from contstim.models.training_text import sentence_hash
+from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
 from tests.cli.running import run
 from tests.experiments.analysis.simulation import Experiment, simulate
@@ -56,8 +56,11 @@ def test_thirty_people_in_one_group(of_people: tuple[Path, CompletedProcess[str]
     assert "a has the highest" in done.stdout.splitlines()[-1]
     assert (results / "report.html").is_file()
     assert (results / "figures" / "ranks.pdf").is_file()
-    with (results / "tables" / "comparisons.csv").open(newline="") as file:
-        rows = [r for r in csv.DictReader(file) if r["scope"] == "natural-controversial"]
+    rows = [
+        r
+        for r in read_csv_rows(results / "tables" / "comparisons.csv")
+        if r["scope"] == "natural-controversial"
+    ]
     contrasts = [("a", "b"), ("a", "ceiling"), ("b", "ceiling")]
     assert [(r["first"], r["second"]) for r in rows[:3]] == contrasts
     assert {r["n_units"] for r in rows} == {"30"}
@@ -98,16 +101,21 @@ def test_who_and_what_cannot_be_judged_by_is_named(tmp_path: Path, made: Experim
     said = f"{share} occur in the training text of a: their scores may reflect memorisation."
     assert f"warning: {said}" in done.stderr
     assert said in (tmp_path / "results" / "report.html").read_text()
-    with (tmp_path / "results" / "tables" / "training_texts.csv").open(newline="") as file:
-        found = {row["model"]: int(row["in_training_text"]) for row in csv.DictReader(file)}
+    found = {
+        row["model"]: int(row["in_training_text"])
+        for row in read_csv_rows(tmp_path / "results" / "tables" / "training_texts.csv")
+    }
     assert found == {"a": 2, "c": 0}
     record = json.loads((tmp_path / "results" / "report.html.meta.json").read_text())
     assert record["training_text"]["a"]["found"] == 2
     assert record["training_text"]["b"] is None
     assert "g1p0: rated 12 of 24 trials" in done.stderr
     assert "29 participants kept, 1 left out" in done.stderr
-    with (tmp_path / "results" / "tables" / "participants.csv").open(newline="") as file:
-        rows = [r for r in csv.DictReader(file) if r["participant"] == "g1p1"]
+    rows = [
+        r
+        for r in read_csv_rows(tmp_path / "results" / "tables" / "participants.csv")
+        if r["participant"] == "g1p1"
+    ]
     assert rows
     assert np.isfinite([float(r["value"]) for r in rows]).all()
 
@@ -132,8 +140,7 @@ def test_artificial_participants_are_named_wherever_results_stand(
     assert body.index(warning) < body.index("<table>")
     assert record_of(results / "report.html")["simulated_participants"] == 3
     for path in (results / "tables").iterdir():
-        with path.open(newline="") as file:
-            shares = {row["simulated_participants"] for row in csv.DictReader(file)}
+        shares = {row["simulated_participants"] for row in read_csv_rows(path)}
         assert shares == {"3 of 30"}, path
         assert b"simulated" not in of_people_alone[path.name]
     for path in (results / "figures").glob("*.png"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 from contstim.experiments.responses.table import read_responses
 from contstim.items.scores import ScoreTable
 from contstim.items.stimuli import read_stimuli, read_trials
+from contstim.testing.platform import read_csv_rows
 from tests.cli.running import run, succeed
 from tests.experiments.stimuli import natural
 from tests.study.small import blank_figures
@@ -71,8 +71,7 @@ def test_a_design_for_choices_is_followed_to_the_end(told: str, folder: Path) ->
     ratings = [response.rating for response in read_responses(folder / "responses.csv")]
     assert set(ratings) == {1, 2}
     assert "overall" in told
-    with (folder / "results" / "tables" / "models.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_csv_rows(folder / "results" / "tables" / "models.csv")
     assert {row["measure"] for row in rows} == {"accuracy"}
     values = {row["model"]: float(row["value"]) for row in rows if row["scope"] == "random-natural"}
     assert values["truth"] > 0.75 > values["rival"] > 0.2

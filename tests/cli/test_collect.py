@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 import socket
@@ -17,6 +16,7 @@ from contstim.experiments.collection.tables import collected_responses
 from contstim.experiments.responses.table import read_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import Condition, trial_columns
+from contstim.testing.platform import read_csv_rows
 from tests.cli.running import run
 from tests.experiments.analysis.simulation import simulate
 from tests.experiments.collection.servers import CollectProcess, export, small_study
@@ -71,8 +71,7 @@ def test_without_a_server_responses_are_written_at_once(planted: Path) -> None:
     done = run(planted, "simulate", *WHO, "--lapses", "0", "--out", "responses.csv", "--quiet")
     assert (done.returncode, done.stderr) == (0, "")
     assert (planted / "responses.csv.journal").exists()
-    with (planted / "responses.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_csv_rows(planted / "responses.csv")
     assert {row["participant"] for row in rows} == {f"simulated-{n}" for n in (1, 2, 3)}
     assert {row["simulated"] for row in rows} == {"true"}
 

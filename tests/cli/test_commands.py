@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import sqlite3
@@ -14,9 +13,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.english import generate
 from contstim.models.ngram.adapter import NgramModel
+from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
 from contstim.words.vocabulary import Vocabulary
 from tests.cli.running import run, succeed
@@ -44,15 +44,10 @@ MODELS = ("--model", "kenlm:bigram.arpa", "--model", "kenlm:trigram.arpa")
 SEARCH = ("--frame", "none", "--restarts", "1")
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_score_writes_a_column_a_model_and_its_convention(folder: Path) -> None:
     """Witness: KenLM asked in this process."""
     succeed(folder, "score", *MODELS, "--sentences", "natural.txt", "--out", "scores.csv")
-    table = rows(folder / "scores.csv")
+    table = read_csv_rows(folder / "scores.csv")
     assert list(table[0]) == ["sentence", "kenlm:bigram.arpa", "kenlm:trigram.arpa"]
     model = NgramModel(folder / "trigram.arpa")
     expected = model.log_probs([Sentence.parse(row["sentence"]) for row in table])
@@ -70,9 +65,9 @@ def test_a_table_of_pairs_can_be_scored(folder: Path) -> None:
     options = ("--per-pair", "3", "--no-repeats", "--out", "pairs.csv")
     succeed(folder, "select", "natural", "--scores", "scores.csv", *options)
     succeed(folder, "score", *MODELS, "--sentences", "pairs.csv", "--out", "again.csv")
-    known = {row["sentence"]: row for row in rows(folder / "scores.csv")}
-    assert len(rows(folder / "again.csv")) == 6
-    assert all(known[row["sentence"]] == row for row in rows(folder / "again.csv"))
+    known = {row["sentence"]: row for row in read_csv_rows(folder / "scores.csv")}
+    assert len(read_csv_rows(folder / "again.csv")) == 6
+    assert all(known[row["sentence"]] == row for row in read_csv_rows(folder / "again.csv"))
 
 
 def test_synthesize_is_repeatable_and_keeps_the_constraint(folder: Path) -> None:
@@ -102,13 +97,7 @@ def test_unknown_words_are_dropped_and_counted_unless_allowed(folder: Path) -> N
     natural = (folder / "natural.txt").read_text().splitlines()[0]
     command = (
         *("synthesize", "--accept", "kenlm:trigram.arpa", "--reject", "kenlm:bigram.arpa"),
-        *(
-            "--vocabulary",
-            "more-words.txt",
-            *SEARCH,
-            "--sentence",
-            natural,
-        ),
+        *("--vocabulary", "more-words.txt", *SEARCH, "--sentence", natural),
     )
     done = run(folder, *command)
     assert "2 of" in done.stderr
@@ -214,7 +203,7 @@ def test_a_killed_score_goes_on_where_it_stopped(folder: Path) -> None:
     assert not (folder / "many.csv").exists()
     done = run(folder, "score", *MODELS[:2], *arguments[:-1])
     assert done.returncode == 0, done.stderr
-    table = rows(folder / "many.csv")
+    table = read_csv_rows(folder / "many.csv")
     assert len({row["sentence"] for row in table}) == 30_000
     planted = [row["sentence"] for row in table if row["kenlm:bigram.arpa"] == "-1234.5"]
     assert planted == [first[0]]
@@ -243,8 +232,7 @@ def test_sentences_of_the_training_text_are_counted_by_score_and_select(
     assert (
         "training text"
         not in run(
-            folder,
-            *"score --model kenlm:bigram.arpa --sentences natural.txt --out new.csv".split(),
+            folder, *"score --model kenlm:bigram.arpa --sentences natural.txt --out new.csv".split()
         ).stderr
     )
     known = list(dict.fromkeys(english))[:20]
@@ -260,7 +248,7 @@ def test_sentences_of_the_training_text_are_counted_by_score_and_select(
     select = "select natural --scores mixed.csv --per-pair 5 --out mixed-pairs.csv -q".split()
     done = run(folder, *select)
     assert done.returncode == 0, done.stderr
-    chosen = {row[n] for row in rows(folder / "mixed-pairs.csv") for n in SIDES}
+    chosen = {row[n] for row in read_csv_rows(folder / "mixed-pairs.csv") for n in SIDES}
     held = len(chosen & {sentence.text for sentence in known})
     record = json.loads((folder / "mixed-pairs.csv.meta.json").read_text())
     assert record["training_text"]["kenlm:trigram.arpa"] == {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.english import generate
 from contstim.errors import InfeasibleError, InputError, VocabularyError
 from contstim.items.scores import ScoreTable

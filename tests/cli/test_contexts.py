@@ -12,9 +12,9 @@ import pytest
 
 from contstim.models.catalog import load_model
 from contstim.store.times import times_beside
-from contstim.study.places import STORE
 from contstim.study.planning import plan_study
 from contstim.study.probe import probe
+from contstim.study.study import STORE
 from contstim.study.study_file import read_study
 from contstim.words.sentence import Sentence
 from tests.cli.running import run

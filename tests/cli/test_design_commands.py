@@ -186,10 +186,7 @@ def test_reviews_change_as_little_as_can_be(folder: Path) -> None:
     before = read_trials(folder / "d1.csv")
     place = next(i for i, trial in enumerate(before) if trial.condition == "catch")
     reject(folder, "rd.csv", before, place)
-    refused = run(
-        folder,
-        *f"{design} {SMALL} --review rd.csv --review rt.csv --out d2.csv".split(),
-    )
+    refused = run(folder, *f"{design} {SMALL} --review rd.csv --review rt.csv --out d2.csv".split())
     assert refused.returncode == 2
     assert "Run 'contstim select triplets --review FILE' first" in refused.stderr
     again = f"{design} {SMALL} --review rd.csv --review rt.csv --out d2.csv".replace("t1", "t2")

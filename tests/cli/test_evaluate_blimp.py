@@ -1,4 +1,4 @@
-"""`contstim evaluate blimp` as a user runs it."""
+"""`contstim evaluate blimp` and `contstim evaluate desiderata` as a user runs them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from contstim.cli import app
-from contstim.errors import ContstimError
+from contstim.cli.program import app
+from contstim.english import generate
+from contstim.errors import ContstimError, InputError
 from contstim.evaluation.minimal_pairs import pair_files, read_minimal_pairs
 from contstim.files.tables import read_table, write_table
 from contstim.models.ngram.adapter import NgramModel
@@ -121,7 +122,6 @@ def test_hours_under_a_rule_over_orders_are_told_before_with_the_quick_way(
 
 
 @pytest.mark.usefixtures("unsaved")
-@pytest.mark.usefixtures("unsaved")
 def test_sentences_beyond_the_window_are_counted_and_listed(
     data: Path, tmp_path: Path, tiny_checkpoint: Callable[[str], Path]
 ) -> None:
@@ -144,10 +144,7 @@ def test_sentences_beyond_the_window_are_counted_and_listed(
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
-    [
-        ((), "--scores"),
-        (("--model", "m.arpa", "--scores", "{text}"), "--scores"),
-    ],
+    [((), "--scores"), (("--model", "m.arpa", "--scores", "{text}"), "--scores")],
 )
 def test_what_cannot_be_done_is_said(
     data: Path, tmp_path: Path, arguments: tuple[str, ...], complaint: str
@@ -165,3 +162,18 @@ def test_a_model_called_like_a_column_is_refused(data: Path, tmp_path: Path) -> 
     write_table(tmp_path / "s.csv", {"sentence": sorted(sides), "people": [-1.0] * len(sides)})
     done = evaluate("--scores", tmp_path / "s.csv", "--data", data, "--out", tmp_path / "out")
     assert "must not be 'people'" in str(done.exception)
+
+
+@pytest.mark.usefixtures("unsaved")
+def test_words_come_from_the_folder_of_a_model(trained: Path, tmp_path: Path) -> None:
+    """A folder without the counts of a model is refused by name."""
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"{sentence.text}\n" for sentence in generate(60, seed=9)))
+    counts = (trained / "2gram.arpa.counts.csv").read_bytes()
+    command = ["evaluate", "desiderata", "--out", str(tmp_path / "out"), "--sentences", str(text)]
+    command += ["--model", f"kenlm:{trained / '2gram.arpa'}", "--frequencies", str(tmp_path)]
+    result = CliRunner().invoke(app, [*command, "--words", "5", "--sample", "20"])
+    assert isinstance(result.exception, InputError)
+    (tmp_path / "vocabulary.csv").write_bytes(counts)
+    result = CliRunner().invoke(app, [*command, "--words", "5", "--sample", "20"])
+    assert result.exit_code == 0

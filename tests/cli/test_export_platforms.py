@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from contstim.experiments.responses.admission import admit
 from contstim.experiments.responses.exclusions import Exclusions
+from contstim.experiments.responses.questionnaire import QuestionAnswer, read_answers
 from contstim.experiments.responses.table import read_responses, write_responses
 from contstim.files.tables import write_table
 from contstim.items.stimuli import read_trials, trial_columns
@@ -21,6 +24,9 @@ from tests.experiments.platforms import test_pcibex as pcibex
 from tests.experiments.platforms import test_psychopy as psychopy
 from tests.experiments.platforms import test_qualtrics as qualtrics
 from tests.experiments.platforms.hostile import hostile_trials
+from tests.experiments.platforms.test_jspsych_reading import page
+from tests.experiments.platforms.test_jspsych_reading import write as write_data
+from tests.experiments.responses.experiment import make_responses, make_trials
 
 TRIALS = hostile_trials(brackets=False)
 PCIBEX_PEOPLE = {"ann": "L01", "=HYPERLINK(1, 2)": "L04"}
@@ -106,3 +112,100 @@ def test_an_analysis_in_r_is_written_from_three_tables(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "in-r" / "export.meta.json").read_text())
     assert record["platform"] == "r"
     assert len(read_csv_rows(tmp_path / "in-r" / "ratings.csv")) == len(experiment.responses)
+
+
+PAGE_TRIALS = make_trials(2, catch=1)
+
+
+def test_export_jspsych(tmp_path: Path) -> None:
+    write_table(tmp_path / "trials.csv", trial_columns(PAGE_TRIALS))
+    practice = "sentence_1;sentence_2\nDogs bark;Bark dogs the\n"
+    (tmp_path / "practice.csv").write_text(practice)
+    command = "export jspsych --trials trials.csv --out experiment --title Pairs --language de"
+    done = run(
+        tmp_path,
+        *command.split(),
+        *"--practice practice.csv --save datapipe --datapipe-id abc123".split(),
+        *"--redirect https://app.prolific.com/submissions/complete?cc=C1".split(),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "18 pairs in 2 groups" in done.stderr
+    assert "warning: the texts of experiment still contain placeholders" in done.stderr
+    assert "[Kontakt]" in done.stderr
+    study = json.loads((tmp_path / "experiment" / "study.json").read_text())
+    assert {name: len(own) for name, own in study["groups"].items()} == {"1": 9, "2": 9}
+    assert study["save"]["experiment"] == "abc123"
+    assert study["completion"]["redirect"].endswith("cc=C1")
+    assert study["texts"]["practice.csv"] == practice
+    index = (tmp_path / "experiment" / "index.html").read_text()
+    assert '<html lang="de">' in index
+    assert "<title>Pairs</title>" in index
+    path = tmp_path / "experiment.meta.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600  # the completion link is in the command
+    record = json.loads(path.read_text())
+    assert record["study"] == study["id"]
+    assert record["command"][1:3] == ["export", "jspsych"]
+
+
+SEEN_TRIALS = make_trials()
+RESPONSES = make_responses(SEEN_TRIALS, {"9001": 1, "9002": 2})
+
+
+def test_import_gorilla(tmp_path: Path) -> None:
+    half = [r for r in RESPONSES if r.participant == "9001" or r.position <= 10]
+    rows = [
+        {
+            "Participant Private ID": r.participant,
+            "trial_id": r.trial_id,
+            "shown_left": r.left,
+            "Zone Name": f"resp{r.rating if r.left == 1 else 7 - r.rating}",
+            "Reaction Time": r.rt_ms,
+        }
+        for r in half
+    ]
+    write_data(tmp_path / "export.csv", rows)
+    write_table(tmp_path / "trials.csv", trial_columns(SEEN_TRIALS))
+    said = succeed(
+        tmp_path, *"import gorilla export.csv --trials trials.csv --out responses.csv".split()
+    )
+    assert "9002 did not rate every trial of the group (10:" in said
+    assert list(read_responses(tmp_path / "responses.csv")) == half
+    record = json.loads((tmp_path / "responses.csv.meta.json").read_text())
+    assert record["problems"][0]["participant"] == "9002"
+    failed = run(tmp_path, *"import gorilla export.csv --out r.csv".split())
+    assert failed.returncode == 2
+    assert "--trials" in failed.stderr
+
+
+def test_columns_about_people_are_kept(tmp_path: Path) -> None:
+    """Beside the answers to questions, so that rules of exclusion can ask for them."""
+    rows = page(RESPONSES)
+    for row in rows:
+        row["age"] = {"9001": 31, "9002": "=1+1"}.get(row.get("participant", ""))
+    write_data(tmp_path / "data.json", rows)
+    write_table(tmp_path / "trials.csv", trial_columns(SEEN_TRIALS))
+    command = "import jspsych data.json --trials trials.csv --out responses.csv".split()
+    succeed(tmp_path, *command, "--keep", "age")
+    told = read_answers(tmp_path / "responses.csv.questions.csv")
+    assert told == [QuestionAnswer("9001", "age", "31"), QuestionAnswer("9002", "age", "=1+1")]
+    failed = run(tmp_path, *command, "--keep", "trial_id")
+    assert failed.returncode == 2
+    assert "names trial_id, which has several values for 9001" in failed.stderr
+
+
+def test_of_several_ratings_one_may_be_kept(tmp_path: Path) -> None:
+    again = replace(RESPONSES[0], rating=7 - RESPONSES[0].rating)
+    write_data(tmp_path / "data.json", page([*RESPONSES, again]))
+    write_table(tmp_path / "trials.csv", trial_columns(SEEN_TRIALS))
+    command = "import jspsych data.json --trials trials.csv --out responses.csv".split()
+    assert "9001 rated the same trial more than once" in succeed(tmp_path, *command)
+    for which, kept in (("first", RESPONSES[0]), ("last", again)):
+        said = run(tmp_path, *command, "--duplicates", which)
+        assert "every participant rated every trial" in said.stdout
+        assert (
+            f"(the {which} rating of a trial is kept): 1 further rating by 9001, {again.trial_id}."
+            in said.stderr
+        )
+        first, *others = read_responses(tmp_path / "responses.csv")
+        assert first.rating == kept.rating
+        assert others == RESPONSES[1:]

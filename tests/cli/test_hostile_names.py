@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.items.scores import ScoreTable
 from contstim.models.vocabularies import counts_path
 from contstim.words.sentence import Sentence
@@ -28,10 +28,7 @@ The cats see her.,The cats sees her.,three,agreement,3
 
 @pytest.fixture
 def folder(
-    tmp_path: Path,
-    trained: Path,
-    unseen: list[Sentence],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, trained: Path, unseen: list[Sentence], monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     texts = list(dict.fromkeys(sentence.text for sentence in unseen))[:30]
     (tmp_path / "natural.txt").write_text("".join(f"{text}\n" for text in texts))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.errors import InputError, ModelError
 from contstim.files.tables import write_table
 from contstim.items.stimuli import Condition, Kind, Trial, trial_columns

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.errors import ModelError
 from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.errors import InputError, ModelError
 from contstim.jobs import LocalExecutor
 from contstim.jobs.model_workers import remote_scorers
@@ -19,6 +18,7 @@ from contstim.jobs.worker_context import WorkerContext
 from contstim.models.base import require_language_model
 from contstim.models.catalog import load_model
 from contstim.models.loading import Loading
+from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
 from tests.models import tiny
 
@@ -44,8 +44,7 @@ def run(folder: Path, out: str, *options: str) -> list[dict[str, str]]:
     result = CliRunner().invoke(app, ["score", *paths, "--device", "cpu", *options])
     if result.exception is not None:
         raise result.exception
-    with (folder / out).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return read_csv_rows(folder / out)
 
 
 def test_the_words_of_a_sentence_add_up_to_its_score(folder: Path) -> None:
@@ -126,8 +125,7 @@ def test_standard_errors_stand_in_a_table_of_the_same_shape(folder: Path) -> Non
     ]
     options = [part for model in models for part in ("--model", model)]
     run(folder, "scores.csv", *options, "--standard-errors", str(folder / "errors.csv"))
-    with (folder / "errors.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_csv_rows(folder / "errors.csv")
     sampled = load_model(models[0], device="cpu")
     expected = sampled.standard_errors([Sentence.parse(text) for text in TEXTS])
     assert [float(row[models[0]]) for row in rows] == pytest.approx(expected.tolist(), rel=1e-3)
@@ -140,8 +138,7 @@ def test_bounds_stand_beside_scores_under_the_mixture(folder: Path) -> None:
     models = [f"m=hf:{folder}/bert@chain-mixture", f"b=kenlm:{folder}/bigram.arpa"]
     options = [part for model in models for part in ("--model", model)]
     scores = run(folder, "mixed.csv", *options, "--bounds", str(folder / "bounds.csv"))
-    with (folder / "bounds.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_csv_rows(folder / "bounds.csv")
     sentences = [Sentence.parse(text) for text in TEXTS]
     chain = load_model(f"hf:{folder}/bert@chain", device="cpu").log_probs(sentences)
     assert [row["sentence"] for row in rows] == [sentence.text for sentence in sentences]

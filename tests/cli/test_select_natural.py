@@ -1,22 +1,21 @@
-"""`contstim select natural` on scores that leave nothing to choose."""
+"""`contstim select natural` on scores that leave nothing to choose, and `contstim near-pairs`."""
 
 from __future__ import annotations
 
-import csv
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.errors import InfeasibleError
+from contstim.items.minimal_pair_scores import MinimalPairScores
 from contstim.items.scores import ScoreTable
+from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.cli.running import run, succeed
 
 
 @pytest.mark.parametrize("alike", [True, False])
@@ -34,11 +33,24 @@ def test_pairs_on_which_models_agree_are_named(tmp_path: Path, *, alike: bool) -
             CliRunner().invoke(app, command, catch_exceptions=False)
         command.append("--agreeing")
     done = CliRunner().invoke(app, command, catch_exceptions=False)
-    with out.open() as file:
-        (pair,) = csv.DictReader(file)
+    (pair,) = read_csv_rows(out)
     assert ("both models prefer the same sentence" in done.stderr) == alike
     assert (pair["trial_id"] in done.stderr) == alike
     certificate = json.loads((tmp_path / "pairs.csv.certificate.json").read_text())
     assert certificate["question"]["agreeing"] == alike
     record = json.loads((tmp_path / "pairs.csv.meta.json").read_text())
     assert record["not_controversial"] == ([pair["trial_id"]] if alike else [])
+
+
+def test_what_is_found_is_told(folder: Path) -> None:
+    models = ("--model", "two=kenlm:2.arpa", "--model", "three=kenlm:3.arpa")
+    arguments = ("near-pairs", *models, "--sentences", "natural.txt", "--out", "near.csv")
+    shown = succeed(folder, *arguments, "--same-length", "2")
+    pairs = MinimalPairScores.from_file(folder / "near.csv")
+    assert all(abs(len(pair.good.text) - len(pair.bad.text)) <= 2 for pair in pairs.pairs)
+    row = next(line for line in shown.splitlines() if "three" in line)
+    assert f" {len(pairs.pairs)} " in row
+    (folder / "natural.txt").write_text("Stop.\nThe xylophone sleeps.\n", encoding="utf-8")
+    done = run(folder, *arguments)
+    assert done.returncode == 3
+    assert "2 sentences skipped: a single word, words outside the vocabulary" in done.stderr

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from contstim.cli import app
 from contstim.cli.output import INCOMPLETE
+from contstim.cli.program import app
 from contstim.errors import ContstimError
 from contstim.models.ngram.adapter import NgramModel
 from contstim.words.sentence import Sentence
@@ -132,16 +132,8 @@ def test_it_says_when_nothing_was_found(
     words = tmp_path / "few.txt"
     Vocabulary((first,), (*rest, "xylograph"), frozenset()).save(words)
     models = [f"kenlm:{trained / f'{order}gram.arpa'}" for order in (3, 2)]
-    arguments = [
-        "synthesize",
-        "--accept",
-        models[0],
-        "--reject",
-        models[1],
-        "--frame",
-        "none",
-        "--allow-unknown",
-    ]
+    arguments = ["synthesize", "--accept", models[0], "--reject", models[1], "--frame", "none"]
+    arguments += ["--allow-unknown"]
     arguments += ["--vocabulary", str(words), "--sentence", natural.text, "--fix", "0"]
     done = CliRunner().invoke(app, [*arguments, "--objective", objective])
     assert done.exit_code == 3, done.exception

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 from pathlib import Path
@@ -12,9 +11,10 @@ import safetensors.torch
 import torch
 from typer.testing import CliRunner
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.models.training.loop import Progress
 from contstim.reporter import Reporter
+from contstim.testing.platform import read_csv_rows
 from contstim.words.sentence import Sentence
 from tests.cli.running import run
 
@@ -44,8 +44,7 @@ def test_a_trained_model_is_scored_by_name_and_by_folder(folder: Path) -> None:
     for model in (f"lstm:{out}", out):
         done = runner.invoke(app, ["score", "--model", model, *natural, "--per-word"])
         assert done.exit_code == 0, done.output
-        with Path(scores).open(encoding="utf-8") as file:
-            log_probs.append([row["log_prob"] for row in csv.DictReader(file)])
+        log_probs.append([row["log_prob"] for row in read_csv_rows(Path(scores))])
     named, bare = log_probs
     assert named == bare
     assert len(named) == 8

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.errors import ContstimError, StoreError
 from contstim.items.stimuli import read_triplets
 from contstim.models.ngram.adapter import NgramModel
@@ -23,6 +23,7 @@ from contstim.words.vocabulary import Vocabulary
 from tests.optimization.jobs.studies import seed_of
 
 MODELS = ("--model", "kenlm:2.arpa", "--model", "kenlm:3.arpa")
+NAMED = ("--model", "small=kenlm:2.arpa", "--model", "kenlm:3.arpa")
 INPUTS = ("--sentences", "natural.txt", "--vocabulary", "vocab.txt", "--per-pair", "2")
 
 
@@ -149,6 +150,37 @@ def test_searches_that_find_nothing_are_counted_and_named_where_no_sentence_is_l
     assert repeated == record
 
 
+def test_the_default_floor_is_recorded_in_nats(folder: Path) -> None:
+    """Witness: no natural sentence below the floors that the record states."""
+    assert triplets("-q", inputs=(*NAMED, *INPUTS)).exit_code == 0
+    facts = json.loads((folder / "t.csv.meta.json").read_text())
+    assert (facts["plausible"], facts["capitals"]) == (0.25, "rules")
+    floors = facts["floors"]
+    assert set(floors) == {"small", "kenlm:3.arpa"}
+    for triplet in read_triplets(folder / "t.csv"):
+        length = str(len(triplet.natural))
+        assert triplet.log_prob_natural_model_1 >= floors["small"][length]
+        assert triplet.log_prob_natural_model_2 >= floors["kenlm:3.arpa"][length]
+
+
+def test_a_judge_and_word_options_hold_and_are_recorded(folder: Path) -> None:
+    (folder / "unwanted.txt").write_text("is\nwas\n")
+    options = ("--plausible", "judge=kenlm:1.arpa:.1", "--exclude", "unwanted.txt")
+    done = triplets(*options, "--max-changes", "3", "--fix", "0", inputs=(*NAMED, *INPUTS))
+    assert done.exit_code == 0, done.output
+    facts = json.loads((folder / "t.csv.meta.json").read_text())
+    assert (facts["exclude"], facts["max_changes"], facts["fix"]) == (["is", "was"], 3, ["0"])
+    assert facts["judge"]["judge"]["specification"] == "kenlm:1.arpa"
+    floors = facts["floors"]["judge"]
+    judge = NgramModel("1.arpa")
+    for triplet in read_triplets(folder / "t.csv"):
+        for sentence in (triplet.synthetic_1, triplet.synthetic_2):
+            pairs = list(zip(triplet.natural.words, sentence.words, strict=True))
+            assert pairs[0][0] == pairs[0][1]
+            assert sum(old != new for old, new in pairs) <= 3
+            assert judge.log_probs([sentence])[0] >= floors[str(len(sentence))]
+
+
 def test_a_store_in_use_is_refused(folder: Path) -> None:
     with Store(folder / "contstim.sqlite"):
         refused = triplets("-q").exception
@@ -170,6 +202,9 @@ def test_a_store_in_use_is_refused(folder: Path) -> None:
         (("--vocabulary", "none.txt"), "Cannot read none.txt"),
         (("--frontier", "e.txt"), "not a table"),
         (("--out", "t.txt"), "not a table"),
+        (("--plausible", "kenlm:1.arpa"), "ends with no number"),
+        (("--plausible", "2"), "from 0 to below 1"),
+        (("--fix", "xylograph"), "no sentence has the word"),
     ],
 )
 def test_bad_input_is_one_message(folder: Path, arguments: tuple[str, ...], message: str) -> None:

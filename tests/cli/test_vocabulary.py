@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from contstim.cli import app
+from contstim.cli.program import app
+from contstim.testing.platform import read_csv_rows
 from contstim.words.vocabulary import Vocabulary
 from tests.models import tiny
 
@@ -39,8 +39,7 @@ def test_words_that_tokenizers_cut_alike_and_a_table_of_all(folder: Path) -> Non
     table = ("--table", str(folder / "tokens.csv"))
     run(folder, *named, "--same-token-count", "--every-word", *table)
     kept = Vocabulary.load(folder / "out.txt")
-    with (folder / "tokens.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_csv_rows(folder / "tokens.csv")
     assert {row["word"] for row in rows} >= {"teacher", "hospitals", "Unbelievably"}
     for row in rows:
         words = kept.initial if row["place"] == "initial" else kept.inner

@@ -53,10 +53,7 @@ class Naps(TaskQueue[Nap]):
 
 def test_what_exceeds_the_time_limit_is_done_again_and_then_given_up(tmp_path: Path) -> None:
     remarks: list[str] = []
-    context, queue = (
-        WorkerContext(folder=tmp_path),
-        Naps([600, 0.01, 0.02, 0.03]),
-    )
+    context, queue = (WorkerContext(folder=tmp_path), Naps([600, 0.01, 0.02, 0.03]))
     with worker_pool(ProcessExecutor(2), context, say=remarks.append, task_limit=1) as workers:
         workers.work_off(queue)
         short = Naps([0.3, 0.1])

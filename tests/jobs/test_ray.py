@@ -67,11 +67,14 @@ def test_more_workers_than_there_is_room_for_are_refused(tmp_path: Path) -> None
         pass
 
 
-def test_a_cluster_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
+def test_a_cluster_that_cannot_be_reached_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ray
 
     ray.shutdown()
-    executor = RayExecutor(2, address="127.0.0.1:1")
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    executor = RayExecutor(2)
     with pytest.raises(WorkerError, match=r"Cannot reach or start Ray at 127\.0\.0\.1:1 .*refused"):
         executor.start(WorkerContext(folder=tmp_path))
     executor.shutdown()

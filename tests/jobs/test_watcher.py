@@ -49,9 +49,7 @@ def test_a_driver_that_dies_takes_its_own_processes_along(
 ) -> None:
     """Unless it has said that it is done."""
     program = subprocess.Popen(
-        [sys.executable, watcher.__file__, "ours"],
-        stdin=subprocess.PIPE,
-        start_new_session=True,
+        [sys.executable, watcher.__file__, "ours"], stdin=subprocess.PIPE, start_new_session=True
     )
     program.communicate(f"{tmp_path}\n".encode() + watcher.DONE * done, timeout=60)
     assert program.returncode == 0

@@ -18,7 +18,7 @@ import pytest
 from scipy import stats
 from typer.testing import CliRunner
 
-from contstim.cli import app
+from contstim.cli.program import app
 from contstim.errors import ScoreError
 from contstim.evaluation.acceptability import AcceptabilitySettings, read_judgements
 from contstim.evaluation.criteria import (

@@ -30,18 +30,7 @@ EVALUATIONS = (
 )
 TRAIL = {"accept": "b", "reject": "a", "steps": STEPS, "evaluations": EVALUATIONS}
 TRAILS = (TRAIL, TRAIL | {"accept": "a", "reject": "b"})
-FOUND = Result(
-    0,
-    "a",
-    "b",
-    TRIPLET.natural.text,
-    "found",
-    "",
-    TRIPLET,
-    24,
-    200,
-    4,
-)
+FOUND = Result(0, "a", "b", TRIPLET.natural.text, "found", "", TRIPLET, 24, 200, 4)
 SKIPPED = replace(FOUND, state="inadmissible", reason="too rare", triplet=None)
 
 

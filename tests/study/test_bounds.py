@@ -11,7 +11,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.study.handing_on.archive import archive_study
-from contstim.study.handing_on.inputs import study_inputs
+from contstim.study.handing_on.manifest import study_inputs
 from contstim.study.study_file import read_study
 from tests.cli.running import run
 from tests.study.small import change
@@ -101,6 +101,6 @@ def test_a_folder_above_the_study_has_its_own_name_in_an_archive(
     (folder / "inside").mkdir()
     (folder / "inside" / "study.toml").write_text("")
     monkeypatch.chdir(folder / "inside")
-    monkeypatch.setattr("contstim.study.handing_on.inputs._paths", lambda _: [Path("..")])
+    monkeypatch.setattr("contstim.study.handing_on.manifest._paths", lambda _: [Path("..")])
     _, files = study_inputs(read_study("study.toml"), 'a = "hf:.."')
     assert files["inputs/study/text.txt"] == Path("../text.txt")

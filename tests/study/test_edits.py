@@ -21,6 +21,7 @@ from contstim.experiments.responses.table import read_responses
 from contstim.files.records import Record
 from contstim.items.stimuli import read_trials
 from contstim.study.verification import verify_folder
+from contstim.testing.platform import read_csv_rows
 from tests.study.small import STAGES, change, leave_out, review_with, run
 
 AFTER_TRIALS = {"review trials", "score trials", "power", "simulate", "export csv", "analyze"}
@@ -59,8 +60,7 @@ def _reject_first(
     """Write a review that rejects the first item of a table, and change the study file."""
 
     def reject(folder: Path) -> None:
-        with (folder / "results" / table).open(encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+        rows = read_csv_rows(folder / "results" / table)
         names = ("natural", "synthetic_1", "synthetic_2")
         with (folder / "review.csv").open("w", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -101,10 +101,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     ),
     "where searches run": (edit(("max_changes = 2", "max_changes = 2\nworkers = 1")), set()),
     "the training text": (_append("corpus.txt", "The cat and the dog sleep.\n"), {*STAGES}),
-    "a natural sentence of another length": (
-        _append("more.txt", "They sleep.\n"),
-        {"sentences"},
-    ),
+    "a natural sentence of another length": (_append("more.txt", "They sleep.\n"), {"sentences"}),
     "the seed": (
         edit(("seed = 3", "seed = 4")),
         {"triplets", "select triplets", "design", "review triplets", *AFTER_TRIALS},
@@ -121,10 +118,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
         edit(("per_pair = 4", "per_pair = 3")),
         {"triplets", "select triplets"},  # the same ones are selected
     ),
-    "another objective": (
-        edit(("enough = 1", 'objective = "worst-rank"')),
-        {"select triplets"},
-    ),
+    "another objective": (edit(("enough = 1", 'objective = "worst-rank"')), {"select triplets"}),
     "more groups": (
         edit(("catch_per_group = 1", "catch_per_group = 2")),
         {"design", *AFTER_TRIALS},
@@ -154,10 +148,7 @@ EDITS: dict[str, tuple[Callable[[Path], None], set[str]]] = {
     ),
     "a table that is gone": (_delete("results/pairs.csv"), {"select natural"}),
     "a folder that is gone": (_delete("results/analysis"), {"analyze"}),
-    "a word of the vocabulary": (
-        _drop_a_word,
-        {"sentences", "score sentences", *AFTER_SCORES},
-    ),
+    "a word of the vocabulary": (_drop_a_word, {"sentences", "score sentences", *AFTER_SCORES}),
     "a rejected pair": (
         _reject_first("pairs.csv", "trial_id", "pair"),
         {"select natural", "select triplets", "design", "review pairs", *AFTER_TRIALS},
@@ -306,14 +297,12 @@ def test_a_file_of_words_is_read_by_the_search_that_names_it(study: Path) -> Non
     change(study, ("max_changes = 2", 'max_changes = 2\nexclude = ["block.txt"]'))
     assert "triplets" in run(study, last="triplets").done
     triplets = study / "results" / "triplets.csv"
-    with triplets.open(encoding="utf-8") as file:
-        row = next(csv.DictReader(file))
+    row = read_csv_rows(triplets)[0]
     put_in = {*row["synthetic_1"].split()} - {*row["natural"].split()}
     word = min(put_in).strip(".").lower()
     (study / "block.txt").write_text(f"{word}\n", encoding="utf-8")
     assert run(study, last="triplets").done == ("triplets",)
-    with triplets.open(encoding="utf-8") as file:
-        synthetic = [r[name] for r in csv.DictReader(file) for name in ("synthetic_1",)]
+    synthetic = [r[name] for r in read_csv_rows(triplets) for name in ("synthetic_1",)]
     assert word not in " ".join(synthetic).lower().replace(".", "").split()
 
 

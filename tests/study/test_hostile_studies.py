@@ -11,9 +11,8 @@ import pytest
 from contstim.errors import InputError
 from contstim.models.loading import Loading
 from contstim.options import LARGEST
-from contstim.steps import step_named
+from contstim.steps import step_named, step_names
 from contstim.steps.step import fields_of
-from contstim.study.sections import section_commands
 from contstim.study.study_file import KINDS, read_study
 from tests.cli.running import run
 from tests.study import small
@@ -23,7 +22,7 @@ MODEL = '[texts]\ntraining = "corpus.txt"\n[models]\nbigram = { train = "ngram",
 
 def _declared() -> list[tuple[str, Any]]:
     """Heading of the section of each declared field of a step, and the field."""
-    steps = ((".".join(key), step_named(name)) for key, name in section_commands().items())
+    steps = ((name.replace(" ", ".").replace("-", "_"), step_named(name)) for name in step_names())
     kinds: list[tuple[str, Any]] = [*steps, ("loading", Loading)]
     return [(section, field) for section, kind in kinds if kind for field in fields_of(kind)]
 

@@ -35,10 +35,7 @@ words = "8"
 
 
 def test_a_new_commit_does_again_what_loads_the_model(
-    tmp_path: Path,
-    english: list[Sentence],
-    unseen: list[Sentence],
-    hub_model: Callable[[str], str],
+    tmp_path: Path, english: list[Sentence], unseen: list[Sentence], hub_model: Callable[[str], str]
 ) -> None:
     folder = tmp_path / "study"
     folder.mkdir()

@@ -66,7 +66,7 @@ def test_texts_and_page_state_the_selection_by_models_and_paradigm(done: Study) 
         pairs = read_controversial_minimal_pairs("results/minimal-pairs.csv")
         certificate = read_json_object("results/minimal-pairs.csv.certificate.json")
         scores = read_table("results/evaluate-blimp/pairs.csv")
-    page = study_page(done).html()
+        page = study_page(done, stage_states(done)).html()
     right = [
         [
             float(g) - float(b) > 1e-4  # nats, far above rounding

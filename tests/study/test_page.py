@@ -37,12 +37,11 @@ from contstim.steps.review import WriteReviewPage
 from contstim.steps.simulation import SimulateResponses
 from contstim.steps.step import Outcome, Step, perform
 from contstim.study.handing_on.facts import StudyFacts
-from contstim.study.page import correct_page, study_page
-from contstim.study.page_sections import accuracies, next_step
-from contstim.study.places import PAGE
+from contstim.study.page import correct_page, next_step, study_page
+from contstim.study.page_sections import accuracies
 from contstim.study.running import run_study
 from contstim.study.states import stage_states
-from contstim.study.study import Study, StudyStage, TextsSection
+from contstim.study.study import PAGE, Study, StudyStage, TextsSection
 from contstim.study.study_file import read_study
 from tests.cli.running import succeed
 from tests.experiments.analysis.simulation import simulate
@@ -148,9 +147,7 @@ def _sentences(number: int, seed: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def finished(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[Study, dict[str, _Page]]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, dict[str, _Page]]:
     """A study that was run, and its page when each stage began."""
     folder = tmp_path_factory.mktemp("study")
     (folder / "training.txt").write_text(_sentences(300, seed=1))
@@ -186,6 +183,12 @@ def _watching(study: Study, pages: dict[str, _Page]) -> Callable[..., Outcome[An
         return perform(step, reporter)
 
     return look
+
+
+def _made_now(study: Study) -> Report:
+    states = stage_states(study)
+    with chdir(study.folder):
+        return study_page(study, states)
 
 
 def _page(study: Study) -> _Page:
@@ -359,7 +362,7 @@ def test_artificial_answers_cannot_be_overlooked(finished: Finished) -> None:
     assert before["export jspsych"].alerts == 1
     page = (study.folder / PAGE).read_text()
     assert page.index('role="alert"') < page.index("<p>")
-    assert study_page(study).warning.startswith(
+    assert _made_now(study).warning.startswith(
         "Artificial participants: there are no human participants;"
     )
 
@@ -388,14 +391,14 @@ def test_an_edited_and_a_damaged_file_are_named(finished: Finished) -> None:
     text = record.read_text()
     try:
         vocabulary.write_text(words + "zymurgy\n")
-        page = _Page(study_page(study).html())
+        page = _Page(_made_now(study).html())
         assert "results/vocabulary.txt was changed by hand" in page.text
         assert "Of an earlier run: to be done again: sentences." in page.text
         record.write_text("{")
-        page = _Page(study_page(study).html())
+        page = _Page(_made_now(study).html())
         assert "This part cannot be shown: " in page.text
         record.write_text('{"left_out": [1]}')
-        page = _Page(study_page(study).html())
+        page = _Page(_made_now(study).html())
         assert "This part cannot be shown: a file is not as it was written" in page.text
     finally:
         vocabulary.write_text(words)
@@ -411,7 +414,7 @@ def test_what_a_participant_sees(finished: Finished) -> None:
     before = labels.read_text()
     try:
         labels.write_text(before.replace("very confident", "absolutely sure"))
-        text = _Page(study_page(study).html()).text
+        text = _Page(_made_now(study).html()).text
     finally:
         labels.write_text(before)
     assert "1 absolutely sure" in text
@@ -433,7 +436,7 @@ def test_a_study_that_has_not_been_begun(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     text = STUDY.replace('"training.txt"', '"english:50"').replace('"more.txt"', '"english:90"')
     path.write_text(text)
-    page = study_page(read_study(path))
+    page = _made_now(read_study(path))
     assert isinstance(page, Report)
     assert "0 of 17 stages done, 17 not done." in _Page(page.html()).text
     assert not (tmp_path / PAGE).exists()
@@ -547,10 +550,12 @@ def test_the_best_model_of_each_kind_of_trial_is_bold(tmp_path: Path) -> None:
 def test_a_page_needs_no_torch(finished: Finished) -> None:
     study, *_ = finished
     program = (
-        "import sys; from contstim.study.study_file import read_study; "
+        "import os, sys; from contstim.study.study_file import read_study; "
         "from contstim.study.page import study_page; "
+        "from contstim.study.states import stage_states; "
         "from contstim.study.verification import verify_folder; "
-        "study_page(read_study(sys.argv[1])).html(); "
+        "os.chdir(sys.argv[1]); study = read_study(sys.argv[1]); "
+        "study_page(study, stage_states(study)).html(); "
         "print({'torch', 'transformers', 'matplotlib', 'ortools'} & sys.modules.keys())"
     )
     done = subprocess.run(

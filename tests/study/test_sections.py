@@ -240,10 +240,7 @@ BAD = {
     "a comparison of nothing": ("[compare]", "sentences must be set"),
     "options for words": ('[score]\nby = "word"', "need per_word"),
     "a model that is not there": ('[compare]\nsentences = "more.txt"\nmodels = ["x"]', "x"),
-    "tags of another kind": (
-        '[near_pairs]\ntags = "more.txt"',
-        "more.txt",
-    ),
+    "tags of another kind": ('[near_pairs]\ntags = "more.txt"', "more.txt"),
 }
 
 

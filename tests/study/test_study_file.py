@@ -63,215 +63,179 @@ model = "lstm"
 units = "participants"
 """
 
-# What is replaced by what, and what the message says of it
-BAD = {
-    "a section that there is not": ("[design]", "[desing]", "did you mean design?"),
-    "a section unlike any": ("[loading]", "[xyzzy]", "there is no such section; there are"),
-    "a key that there is not": ("min_count", "min_counts", "did you mean min_count?"),
-    "a key of another section": ("simulations = 10", "groups = 10", "there is no such key"),
-    "a key of the file": ("seed = 3", "sead = 3", "did you mean seed?"),
-    "a number in quotes": ("per_pair = 9", 'per_pair = "9"', "is not a whole number"),
-    "a fraction": ("per_pair = 9", "per_pair = 9.5", "is not a whole number"),
-    "a number where a text is": ('words = "8"', "words = 8", "is not a text in quotes"),
-    "a yes that is a text": ("same_length = true", 'same_length = "yes"', "is not true or false"),
-    "a choice that there is not": ('"worst-rank"', '"worst"', "is not one of"),
-    "a title that is a number": ('title = "Two n-gram models"', "title = 2", "is not a text"),
-    "a seed that is a text": ("seed = 3", 'seed = "3"', "is not a whole number"),
-    "a seed below 0": ("seed = 3", "seed = -3", "0 or more"),
-    "a section that is a number": ("[power]\nsimulations = 10", "[sentences.x]", "no such key"),
-    "a text that is not there": ('"more.txt"', '"mor.txt"', "there is no file 'mor.txt'"),
-    "a text that is a folder": ('"more.txt"', '"empty"', "'empty' is a folder; name a file"),
-    "a text without end": ('"more.txt"', '"/dev/zero"', "'/dev/zero' is not a file"),
-    "a review that is a folder": ('"review.csv"', '"empty"', "'empty' is a folder; name a file"),
-    "a null character in a title": ("Two n-gram", r"Two \u0000", "[title]: holds a null character"),
-    "a null character in a text": ("more.txt", r"more\u0000.txt", "[texts] natural: holds a null"),
-    "a null character in a list": ('"review.csv"', r'"a", "\u0000"', "review: holds a null"),
-    "a null character in a key": ("min_count", r'"a\u0000b"', r"[vocabulary] a\u0000b: holds"),
-    "a null character in a section": ("[loading]", r'["\u0000"]', r"[\u0000]: holds a null"),
-    "a null character in a model": (
-        "bigram =",
-        r'"bi\u0000" =',
-        r"[models] bi\u0000: holds",
-    ),
-    "a null character in braces": ('same = "lstm"', r'same = "\u0000"', "mean.same: holds a null"),
-    "an embedded text without number": ('"english:400"', '"english"', "such as english:2000"),
-    "a review that is not there": ('"review.csv"', '"rev.csv"', "there is no file 'rev.csv'"),
-    "a judge that is not there": ('"0.25"', '"kenlm:none.arpa:0.25"', "none.arpa"),
-    "a model that is not there": ('{ train = "ngram", order = 2 }', '"kenlm:2.arpa"', "2.arpa"),
-    "a folder that is no model": ('{ train = "ngram", order = 2 }', '"hf:./empty"', "empty"),
-    "a family that there is not": ('{ train = "ngram", order = 2 }', '"nlm:2"', "Families: "),
-    "a context of all models": ('device = "cpu"', 'prompt = ". "', "its own context in"),
-    "a context of an n-gram model": ("order = 2", 'order = 2, context = ". "', "reads nothing"),
-    "a context that is a number": ("order = 2", "order = 2, context = 2", "is not a text"),
-    "a rule beside a specification": (
-        '{ train = "ngram", order = 2 }',
-        '{ model = "hf:gpt2", rule = "chain" }',
-        "bigram.rule: there is no such key",
-    ),
-    "a model with a number": ('{ train = "ngram", order = 2 }', "{ model = 2 }", "must be a text"),
-    "a kind that there is not": ('train = "lstm"', 'train = "gru"', "must be one of ngram"),
-    "a setting that there is not": ("hidden = 16", "hiden = 16", "did you mean hidden?"),
-    "a setting out of range": ("hidden = 16", "hidden = 0", "1 or more"),
-    "a setting of another type": ("order = 2", 'order = "2"', "is not a whole number"),
-    "an order out of range": ("order = 2", "order = 9", "6 at most"),
-    "a rule that there is not": ("epochs = 1", 'rule = "chain"', "no rule 'chain'"),
-    "a transform that there is not": ('transform = "mean"', 'transform = "sum"', "transform"),
-    "a rule that is a path": ("epochs = 1", 'rule = "/../../../../KEEP.txt"', "no rule '/../"),
-    "a rule that is a dot": ("order = 2", 'order = 2, rule = "."', "no rule '.'"),
-    "a rule and a transform": ("epochs = 1", 'rule = "log-likelihood+mean"', "no rule"),
-    "a transform that is a path": ('"mean"', '"mean/../../../../KEEP.txt"', "transform"),
-    "an argument too many": ('"mean"', '"mean:/KEEP.txt"', "transform"),
-    "a name that leads upwards": ("bigram =", '".." =', "must be a file in"),
-    "the same as nothing": ('same = "lstm"', 'same = "gpt"', "another model of this study"),
-    "a model twice": (', transform = "mean"', "", "are the same model"),
-    "a model that is a number": ('{ train = "ngram", order = 2 }', "2", "is not a model"),
-    "two names for one place": ("bigram =", "LSTM =", "would be trained in one place"),
-    "a name like a path": ("bigram =", '"a/b" =', "is not a name for a model"),
-    "a name of a column": ("bigram =", "sentence =", "must not be"),
-    "a length that is none": ('words = "8"', 'words = "eight"', "must be a number or a range"),
-    "a floor that is none": ('"0.25"', '"often"', "plausible"),
-    "a floor above 1": ('"0.25"', '"25"', "plausible"),
-    "a recipe that there is not": (
+NGRAM = '{ train = "ngram", order = 2 }'
+TITLE = 'title = "Which is better?"'
+SELECTED = "quantiles = 3"
+UNITS = '"participants"'
+# Replaced text, its replacement, and part of the message
+BAD = [
+    ("[design]", "[desing]", "did you mean design?"),
+    ("[loading]", "[xyzzy]", "there is no such section; there are"),
+    ("min_count", "min_counts", "did you mean min_count?"),
+    ("simulations = 10", "groups = 10", "there is no such key"),
+    ("seed = 3", "sead = 3", "did you mean seed?"),
+    ("per_pair = 9", 'per_pair = "9"', "is not a whole number"),
+    ("per_pair = 9", "per_pair = 9.5", "is not a whole number"),
+    ('words = "8"', "words = 8", "is not a text in quotes"),
+    ("same_length = true", 'same_length = "yes"', "is not true or false"),
+    ('"worst-rank"', '"worst"', "is not one of"),
+    ('title = "Two n-gram models"', "title = 2", "is not a text"),
+    ("seed = 3", 'seed = "3"', "is not a whole number"),
+    ("seed = 3", "seed = -3", "0 or more"),
+    ("[power]\nsimulations = 10", "[sentences.x]", "no such key"),
+    ('"more.txt"', '"mor.txt"', "there is no file 'mor.txt'"),
+    ('"more.txt"', '"empty"', "'empty' is a folder; name a file"),
+    ('"more.txt"', '"/dev/zero"', "'/dev/zero' is not a file"),
+    ('"review.csv"', '"empty"', "'empty' is a folder; name a file"),
+    ("Two n-gram", r"Two \u0000", "[title]: holds a null character"),
+    ("more.txt", r"more\u0000.txt", "[texts] natural: holds a null"),
+    ('"review.csv"', r'"a", "\u0000"', "review: holds a null"),
+    ("min_count", r'"a\u0000b"', r"[vocabulary] a\u0000b: holds"),
+    ("[loading]", r'["\u0000"]', r"[\u0000]: holds a null"),
+    ("bigram =", r'"bi\u0000" =', r"[models] bi\u0000: holds"),
+    ('same = "lstm"', r'same = "\u0000"', "mean.same: holds a null"),
+    ('"english:400"', '"english"', "such as english:2000"),
+    ('"review.csv"', '"rev.csv"', "there is no file 'rev.csv'"),
+    ('"0.25"', '"kenlm:none.arpa:0.25"', "none.arpa"),
+    (NGRAM, '"kenlm:2.arpa"', "2.arpa"),
+    (NGRAM, '"hf:./empty"', "empty"),
+    (NGRAM, '"nlm:2"', "Families: "),
+    ('device = "cpu"', 'prompt = ". "', "its own context in"),
+    ("order = 2", 'order = 2, context = ". "', "reads nothing"),
+    ("order = 2", "order = 2, context = 2", "is not a text"),
+    (NGRAM, '{ model = "hf:gpt2", rule = "chain" }', "bigram.rule: there is no such key"),
+    (NGRAM, "{ model = 2 }", "must be a text"),
+    ('train = "lstm"', 'train = "gru"', "must be one of ngram"),
+    ("hidden = 16", "hiden = 16", "did you mean hidden?"),
+    ("hidden = 16", "hidden = 0", "1 or more"),
+    ("order = 2", 'order = "2"', "is not a whole number"),
+    ("order = 2", "order = 9", "6 at most"),
+    ("epochs = 1", 'rule = "chain"', "no rule 'chain'"),
+    ('transform = "mean"', 'transform = "sum"', "transform"),
+    ("epochs = 1", 'rule = "/../../../../KEEP.txt"', "no rule '/../"),
+    ("order = 2", 'order = 2, rule = "."', "no rule '.'"),
+    ("epochs = 1", 'rule = "log-likelihood+mean"', "no rule"),
+    ('"mean"', '"mean/../../../../KEEP.txt"', "transform"),
+    ('"mean"', '"mean:/KEEP.txt"', "transform"),
+    ("bigram =", '".." =', "must be a file in"),
+    ('same = "lstm"', 'same = "gpt"', "another model of this study"),
+    (', transform = "mean"', "", "are the same model"),
+    (NGRAM, "2", "is not a model"),
+    ("bigram =", "LSTM =", "would be trained in one place"),
+    ("bigram =", '"a/b" =', "is not a name for a model"),
+    ("bigram =", "sentence =", "must not be"),
+    ('words = "8"', 'words = "eight"', "must be a number or a range"),
+    ('"0.25"', '"often"', "plausible"),
+    ('"0.25"', '"25"', "plausible"),
+    (
         'plausible = "0.25"',
         'recipe = "best"',
         "study.toml has 1 problem:\n  line 22, [triplets]: There is no recipe",
     ),
-    "responses that are no table": (
-        '"participants"',
-        '"participants"\nresponses = "more.txt"',
-        "[analyze] responses: ",
-    ),
-    "a frequency band that is none": ("min_count = 2", 'zipf = "3"', "such as 3.5-7"),
-    "more selected than searched": ("per_pair = 9", "per_pair = 3", "cannot be selected from 3"),
-    "quantiles that do not divide": ("quantiles = 3", "quantiles = 4", "per_pair = 12"),
-    "pairs that groups do not divide": ("groups = 3", "groups = 4", "cannot be dealt out evenly"),
-    "too few groups": ("groups = 3", "groups = 2\ntwins = true", "3 groups or more"),
-    "no groups": ("groups = 3", "groups = 0", "1 or more"),
-    "a scale that there is not": (
+    (UNITS, '"participants"\nresponses = "more.txt"', "[analyze] responses: "),
+    ("min_count = 2", 'zipf = "3"', "such as 3.5-7"),
+    ("per_pair = 9", "per_pair = 3", "cannot be selected from 3"),
+    (SELECTED, "quantiles = 4", "per_pair = 12"),
+    ("groups = 3", "groups = 4", "cannot be dealt out evenly"),
+    ("groups = 3", "groups = 2\ntwins = true", "3 groups or more"),
+    ("groups = 3", "groups = 0", "1 or more"),
+    (
         "catch_per_group = 1",
         'catch_per_group = 1\nscale = "stars"',
         "'stars' is not one of 'confidence', 'choice' or 'slider'",
     ),
-    "a page of another scale": (
+    (
         "catch_per_group = 1\n[power]\n",
         'catch_per_group = 1\nscale = "slider"\n[export.pcibex]\n[power]\n',
         "makes buttons",
     ),
-    "a page in a language without texts": (
+    (
         "[export.jspsych]\n",
         '[export.jspsych]\nlanguage = "pt-BR"\n',
         "there are no texts in 'pt-BR', but in en, de",
     ),
-    "too few sentences": (
-        "random_per_group = 2",
-        "random_per_group = 2000",
-        "none has to serve twice",
-    ),
-    "triplets below 1": ("per_pair = 9", "per_pair = 0", "1 or more"),
-    "a section without what it needs": ("[design]", "[near_pairs]", "no section writes trials"),
-    "an artificial human that there is not": (
-        '"lstm"\n[an',
-        '"gru"\n[an',
-        "must be a model of the study",
-    ),
-    "two kinds of answers": (
+    ("random_per_group = 2", "random_per_group = 2000", "none has to serve twice"),
+    ("per_pair = 9", "per_pair = 0", "1 or more"),
+    ("[design]", "[near_pairs]", "no section writes trials"),
+    ('"lstm"\n[an', '"gru"\n[an', "must be a model of the study"),
+    (
         "[simulate]",
         '[import.jspsych]\nfiles = ["more.txt"]\n[simulate]',
         "responses must name one of",
     ),
-    "a platform that there is not": ("[export.jspsych]", "[export.jpsych]", "mean jspsych?"),
-    "a key that has no default": ("[export.jspsych]", "[reproduce.adc]", "data is missing"),
-    "a way to save that is not the platform's": (
+    ("[export.jspsych]", "[export.jpsych]", "mean jspsych?"),
+    ("[export.jspsych]", "[reproduce.adc]", "data is missing"),
+    (
         '[export.jspsych]\ntitle = "Which is better?"',
         '[export.jatos]\nsave = "file"',
         "[export.jatos] save: there is no such key",
     ),
-    "counts of other models": (
-        "quantiles = 3",
+    (
+        SELECTED,
         'counts = "other.csv"',
         "counts: other.csv has a number for lstm, bigram, which are not two models",
     ),
-    "more counted than searched": (
-        "quantiles = 3",
+    (
+        SELECTED,
         'quantiles = 0\ncounts = "many.csv"',
         "[select.triplets] counts: 12 triplets of bigram and lstm cannot be selected from 9",
     ),
-    "a count that groups do not divide": (
-        "quantiles = 3",
+    (
+        SELECTED,
         'quantiles = 0\ncounts = "four.csv"',
         "4 triplets of bigram and lstm cannot be dealt out evenly to 3 groups",
     ),
-    "a count that is none": (
-        "quantiles = 3",
-        'counts = "review.csv"',
-        "[select.triplets] counts: ",
-    ),
-    "contrasts that are none": (
-        '"participants"',
-        '"auto"\ncontrasts = "other.csv"',
-        "lacks the columns first, second",
-    ),
-    "a pair that is none": (
-        '"participants"',
-        '"auto"\npair = ["lstm", "x"]',
-        "must be a model of the study",
-    ),
-    "a rule for more catch trials": ('"participants"', '"auto"\nmin_catch = 9', "min_catch: "),
-    "a deadline and no share that may be missing": (
-        'title = "Which is better?"',
+    (SELECTED, 'counts = "review.csv"', "[select.triplets] counts: "),
+    (UNITS, '"auto"\ncontrasts = "other.csv"', "lacks the columns first, second"),
+    (UNITS, '"auto"\npair = ["lstm", "x"]', "must be a model of the study"),
+    (UNITS, '"auto"\nmin_catch = 9', "min_catch: "),
+    (
+        TITLE,
         "deadline = 4.0",
         "max_missing: after the deadline of [export.jspsych], 4 s, answers are missing",
     ),
-    "a deadline before buttons wake up": (
-        'title = "Which is better?"',
-        "deadline = 0.2",
-        "at least 1 second",
-    ),
-    "questions that are none": (
-        'title = "Which is better?"',
+    (TITLE, "deadline = 0.2", "at least 1 second"),
+    (
+        TITLE,
         'questions = "other.csv"',
         "[export.jspsych] questions: other.csv lacks the columns name, when, kind",
     ),
-    "a question that is none": (
+    (
         "[power]",
         "[[questions]]\nname = 'a'\nwhen = 'after'\nkind = 'text'\nquestion = 'A?'\n\n"
         "[[questions]]\nname = 'b'\nwhen = 'after'\nkind = 'number'\nquestion = 'B?'\n"
         "options = '18'\n[power]",
         "line 47, [questions] 2.options: '18': options of a number must be",
     ),
-    "a key of questions that there is not": (
+    (
         "[power]",
         "[[questions]]\nname = 'a'\nwhen = 'after'\nkind = 'text'\nquestions = 'A?'\n[power]",
         "[questions] 1.questions: there is no such key; did you mean question?",
     ),
-    "questions that are a table": ("[power]", "[questions]\n[power]", "write [[questions]] and"),
-    "practice that is none": (
-        'title = "Which is better?"',
+    ("[power]", "[questions]\n[power]", "write [[questions]] and"),
+    (
+        TITLE,
         'practice = "other.csv"',
         "[export.jspsych] practice: other.csv lacks the columns sentence_1",
     ),
-    "attention that is none": (
+    (
         "catch_per_group = 1",
         'attention = "other.csv"',
         "[design] attention: other.csv lacks the columns sentence_1",
     ),
-    "a pilot without tables": ("simulations = 10", 'pilot = "empty"', "[power]: "),
-    "no simulations": ("simulations = 10", "simulations = 0", "must be 1 or more, not 0"),
-    "a length that begins with more": ('words = "8"', 'words = "9-7"', "a number or a range"),
-    "responses that nothing writes": (
-        '"participants"',
+    ("simulations = 10", 'pilot = "empty"', "[power]: "),
+    ("simulations = 10", "simulations = 0", "must be 1 or more, not 0"),
+    ('words = "8"', 'words = "9-7"', "a number or a range"),
+    (
+        UNITS,
         '"participants"\nresponses = "results/answers.csv"',
         "there is no file 'results/answers.csv'",
     ),
-    "a key of a platform": ('title = "Which', 'tittle = "Which', "did you mean title?"),
-    "a platform that cannot be read": (
-        "[simulate]\nmodel",
-        "[import.nowhere]\nmodel",
-        "no such key",
-    ),
-    "no sentences": ('natural = "more.txt"\n', "", "[texts] names no natural text"),
-    "nothing to train on": ('training = "english:400"\n', "", "set training in [texts]"),
-}
+    ('title = "Which', 'tittle = "Which', "did you mean title?"),
+    ("[simulate]\nmodel", "[import.nowhere]\nmodel", "no such key"),
+    ('natural = "more.txt"\n', "", "[texts] names no natural text"),
+    ('training = "english:400"\n', "", "set training in [texts]"),
+]
 
 
 @pytest.fixture
@@ -332,9 +296,10 @@ def test_a_platform_has_settings_of_its_own(folder: Path) -> None:
     assert export.settings.save == "jatos"
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_told_with_line_key_and_remedy(folder: Path, name: str) -> None:
-    old, new, message = BAD[name]
+@pytest.mark.parametrize(("old", "new", "message"), BAD)
+def test_a_bad_file_is_told_with_line_key_and_remedy(
+    folder: Path, old: str, new: str, message: str
+) -> None:
     assert GOOD.count(old) == 1
     (folder / "study.toml").write_text(GOOD.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError) as refused:
@@ -392,9 +357,9 @@ def test_a_missing_file_says_how_to_begin(tmp_path: Path) -> None:
         read_study(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["no groups", "triplets below 1"])
-def test_nothing_is_told_of_numbers_that_were_refused(folder: Path, name: str) -> None:
-    old, new, _ = BAD[name]
+@pytest.mark.parametrize("number", ["groups = 3", "per_pair = 9"])
+def test_nothing_is_told_of_numbers_that_were_refused(folder: Path, number: str) -> None:
+    old, new = number, f"{number[:-1]}0"
     (folder / "study.toml").write_text(GOOD.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError, match="has 1 problem"):
         read_study(folder)

@@ -27,11 +27,10 @@ At the start, each model is loaded once for its facts. The pool and the executor
 
 triplets     the whole job, from a question to its results
 question     settings of a study's searches, and the part that determines a result
-walk         the order in which a pair of models uses natural sentences, and where it stops
-queues       the searches of all pairs: their stored results, and which is next
+queues       the order in which a pair of models uses natural sentences, and where it stops; the
+             searches of all pairs: their stored results, and which is next
 tasks        tasks of workers: inspect a model, search for a triplet
 floors       floors of plausibility: how rare a sentence may be
-progress     progress of the searches, weighted by their expected time
-so_far       triplets and statistics while searches run
+so_far       triplets, statistics and progress while searches run
 results      triplets, failures and statistics, with the user's names of the models
 """

@@ -1,7 +1,20 @@
-"""Searches of a study: their stored results, and which search is next, with few model loads."""
+"""Searches of a study: their stored results, and which search is next, with few model loads.
+
+    natural sentences      a random order for each pair of models: a hash of seed, pair and text
+          |
+    [natural_walk]     s17    s4     s31    s8     s22  …      sentences that both models know
+          |
+       searches        found  none   found  none   found       one for each, at any time
+          |
+    [counted_results]  s17           s31           s22         the first `per_pair` triplets count
+
+No assignment is stored: sentences, seed and models determine the order, and the order determines
+which results count.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter, deque
 from itertools import combinations
@@ -9,23 +22,19 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from contstim.jobs.pool import TaskQueue
-from contstim.optimization.jobs.progress import SearchProgress
-from contstim.optimization.jobs.so_far import MeanSeconds, so_far
+from contstim.optimization.jobs.so_far import SearchProgress, so_far
 from contstim.optimization.jobs.tasks import TripletTask, describe_words, digest
-from contstim.optimization.jobs.walk import MAX_UNSUCCESSFUL_SEARCHES, counted_results
 from contstim.reporter import SILENT
 from contstim.store.triplets import Outcome, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from contstim.errors import ContstimError
     from contstim.optimization.jobs.floors import Floors
     from contstim.optimization.jobs.question import SearchQuestion
-    from contstim.optimization.jobs.so_far import TripletsSoFar
     from contstim.optimization.jobs.tasks import ModelProfile
     from contstim.reporter import Reporter
-    from contstim.reporting.report import Part
     from contstim.store.triplets import TripletStore
     from contstim.words.sentence import Sentence
     from contstim.words.vocabulary import Vocabulary
@@ -34,6 +43,12 @@ if TYPE_CHECKING:
 
 
 _ATTEMPTS = 3
+
+MAX_UNSUCCESSFUL_SEARCHES = 3
+"""Maximum number of searches without a triplet, for each triplet that a pair of models needs.
+
+Such searches take longest. Many of them mean that the words allow hardly any change.
+"""
 
 
 class Searches:
@@ -148,7 +163,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         walks: natural sentences of each pair, see `natural_walk`.
         reporter: receives the number of completed searches, and of those that are needed.
         together: whether workers gain if they search between the same models at the same time.
-        table: table of the triplets so far, written now and then; None for no table.
+        write_table: function that writes a table of the triplets so far; None for no table.
     """
 
     def __init__(
@@ -158,10 +173,10 @@ class TripletQueue(TaskQueue[TripletTask]):
         reporter: Reporter = SILENT,
         *,
         together: bool = False,
-        table: TripletsSoFar | None = None,
+        write_table: Callable[[Mapping[ModelPair, Sequence[Result]]], None] | None = None,
     ) -> None:
         self._searches, self._reporter = searches, reporter
-        self._together, self._table = together, table
+        self._together, self._write_table = together, write_table
         self._per_pair = searches.question.per_pair
         self._progress = SearchProgress(reporter, searches.expected_seconds)
         self._walks = {pair: iter(walk) for pair, walk in walks.items()}
@@ -173,7 +188,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._expected: Counter[ModelPair] = Counter()
         self._unsuccessful: Counter[ModelPair] = Counter()
         self._ended: set[ModelPair] = set()  # pairs whose walk ended before they had enough
-        self._seconds = {pair: MeanSeconds() for pair in walks}
+        self._seconds: dict[ModelPair, list[float]] = {pair: [] for pair in walks}
         for pair in walks:
             self._walk_on(pair)
         self._order = pairs_sharing_models([*dict.fromkeys(m for pair in walks for m in pair)])
@@ -214,16 +229,13 @@ class TripletQueue(TaskQueue[TripletTask]):
         ended = {p: sum(not r.is_skipped for r in of_pair) for p, of_pair in results.items()}
         needed = {p: self._expected[p] if p in self._ended else self._per_pair for p in results}
         self._progress.report(ended, needed)
-        if self._table is not None:
-            self._table.write(results)
-        self._reporter.show(self._so_far)
+        if self._write_table is not None:
+            self._write_table(results)
+        self._reporter.show(lambda: so_far(self.results, self._seconds))
 
     def tick(self) -> None:
         """See `TaskQueue.tick`."""
         self._progress.tick()
-
-    def _so_far(self) -> Iterator[Part]:
-        return so_far(self.results, self._seconds)
 
     def _has_searched(self, pair: ModelPair) -> bool:
         return any(r and r.state != "inadmissible" for r in self._results[pair].values())
@@ -263,7 +275,7 @@ class TripletQueue(TaskQueue[TripletTask]):
         self._running[pair] -= 1
         self._progress.end(pair)
         if result.state != "failed":  # its time is unknown
-            self._seconds[pair].add(result.wall_seconds)
+            self._seconds[pair].append(result.wall_seconds)
         self._walk_on(pair)
         self._report()
 
@@ -290,3 +302,51 @@ def pairs_sharing_models(models: Sequence[str]) -> list[tuple[str, str]]:
     for (i, first), (_, second) in combinations(enumerate(models), 2):
         rows[i].append((first, second))
     return [pair for i, row in enumerate(rows) for pair in (reversed(row) if i % 2 else row)]
+
+
+def natural_walk(
+    seed: int, models: tuple[str, str], sentences: Iterable[Sentence], words: Vocabulary
+) -> Iterator[Sentence]:
+    """Yield the natural sentences that a pair of models can use, in the pair's own random order.
+
+    A hash of the seed, the two models and the sentence decides the order. So the order of two
+    sentences depends neither on the other sentences, nor on other models, nor on which is given
+    first. Sentences of one word, or with a word that `words` lacks, are left out.
+
+    Args:
+        seed: seed of the study.
+        models: fingerprints of the two models, in any order.
+        sentences: natural sentences; repetitions do not count.
+        words: words that the searches of the pair may use.
+    """
+
+    def random_key(sentence: Sentence) -> bytes:
+        # The separator is in no text, so different parts give different joined texts.
+        parts = (str(seed), *sorted(models), sentence.text)
+        return hashlib.sha256("\x1f".join(parts).encode()).digest()
+
+    for sentence in sorted(dict.fromkeys(sentences), key=random_key):
+        if len(sentence) > 1 and not words.missing_words(sentence):
+            yield sentence
+
+
+def counted_results(results: Iterable[Result], per_pair: int) -> list[Result]:
+    """Return the results up to the sentence at which the walk of a pair of models ends.
+
+    It ends at `per_pair` triplets, or at `MAX_UNSUCCESSFUL_SEARCHES` times as many unsuccessful
+    searches. A failed search counts like a triplet, because it may find one when it is repeated.
+
+    Args:
+        results: results in the order of the walk. There may be more than count, because several
+            searches run at the same time.
+        per_pair: number of triplets that the pair needs.
+    """
+    counted: list[Result] = []
+    n_triplets = n_unsuccessful = 0
+    for result in results:
+        if n_triplets == per_pair or n_unsuccessful == MAX_UNSUCCESSFUL_SEARCHES * per_pair:
+            break
+        counted.append(result)
+        n_triplets += not result.is_skipped
+        n_unsuccessful += result.is_unsuccessful
+    return counted

@@ -1,4 +1,4 @@
-"""Results of searches while others still run: tables for a page, and a table of triplets.
+"""Progress and results of searches while others still run: tables for a page, a table of triplets.
 
 The store is open for one process only, because locks of network file systems are not reliable. So
 readers get a separate table, which is replaced as a whole and works on every file system.
@@ -6,10 +6,12 @@ readers get a separate table, which is replaced as a whole and works on every fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from dataclasses import replace
 from itertools import chain
+from statistics import fmean
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from contstim.files.tables import columns_of, write_table
 from contstim.items.stimuli import Triplet
@@ -18,31 +20,22 @@ from contstim.reporting.stimuli_page import stimuli_table
 from contstim.wording import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from contstim.reporter import Reporter
     from contstim.reporting.report import Part
     from contstim.store.triplets import Result
+
+    ModelPair = tuple[str, str]
+
+_RowT = TypeVar("_RowT", "Triplet", "Result")
 
 _SECONDS = 10.0  # minimum time between two writes of the table
 _SHARE = 0.05  # maximum share of the time for writing
 _SHOWN = 100  # maximum number of triplets on a page
-
-
-@dataclass
-class MeanSeconds:
-    """Mean time of a search between two models, in this run."""
-
-    total: float = 0.0
-    searches: int = 0
-
-    def add(self, seconds: float) -> None:
-        """Count a search."""
-        self.total += seconds
-        self.searches += 1
-
-    def __str__(self) -> str:
-        return f"{self.total / self.searches:.1f}" if self.searches else "–"
+_REPORT_SECONDS = 1.0  # minimum time between two reports while no search ends
+_DEFAULT_SECONDS = 60.0  # expected time of a search without measurements
 
 
 def table_so_far(out: Path) -> Path:
@@ -50,58 +43,54 @@ def table_so_far(out: Path) -> Path:
     return out.with_name(f"{out.stem}.so-far{out.suffix}")
 
 
-class TripletsSoFar:
-    """A table of the triplets so far, written every few seconds while searches run.
+def triplets_writer(
+    path: Path, names: Mapping[str, str]
+) -> Callable[[Mapping[ModelPair, Sequence[Result]]], None]:
+    """Return a function that writes the triplets of results, unless it just wrote the last ones.
+
+    The function raises an InputError if the file cannot be written.
 
     Args:
         path: path of the table.
         names: names of the models, by specification.
     """
+    next_write = 0.0
 
-    def __init__(self, path: Path, names: Mapping[str, str]) -> None:
-        self._path, self._names = path, names
-        self._next = 0.0  # time of the next write
-
-    def write(self, results: Mapping[tuple[str, str], Sequence[Result]]) -> None:
-        """Write the triplets of results, unless the last write was a moment ago.
-
-        Raises:
-            InputError: if the file cannot be written.
-        """
+    def write(results: Mapping[ModelPair, Sequence[Result]]) -> None:
+        nonlocal next_write
         began = monotonic()
-        if began < self._next:
+        if began < next_write:
             return
-        triplets = [
-            replace(
-                triplet,
-                model_1=self._names.get(triplet.model_1, triplet.model_1),
-                model_2=self._names.get(triplet.model_2, triplet.model_2),
-            )
-            for triplet in _triplets(results)
-        ]
+        triplets = [renamed(triplet, names) for triplet in _triplets(results)]
         if not triplets:  # there may be a table of an earlier run
-            self._path.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
             return
-        write_table(self._path, columns_of(Triplet, triplets))
+        write_table(path, columns_of(Triplet, triplets))
         ended = monotonic()
-        self._next = ended + max(_SECONDS, (ended - began) / _SHARE)
+        next_write = ended + max(_SECONDS, (ended - began) / _SHARE)
+
+    return write
 
 
-def _triplets(results: Mapping[tuple[str, str], Sequence[Result]]) -> list[Triplet]:
+def renamed(row: _RowT, names: Mapping[str, str]) -> _RowT:
+    """Return a triplet or a result with other names of the models."""
+    return replace(row, model_1=names[row.model_1], model_2=names[row.model_2])
+
+
+def _triplets(results: Mapping[ModelPair, Sequence[Result]]) -> list[Triplet]:
     """Return the triplets whose three sentences are all different."""
     all_results = chain.from_iterable(results.values())
     return [r.triplet for r in all_results if r.triplet is not None and not r.is_unsuccessful]
 
 
 def so_far(
-    results: Mapping[tuple[str, str], Sequence[Result]],
-    seconds: Mapping[tuple[str, str], MeanSeconds],
+    results: Mapping[ModelPair, Sequence[Result]], seconds: Mapping[ModelPair, Sequence[float]]
 ) -> Iterator[Part]:
     """Yield the number and speed of the searches between every two models, and their triplets.
 
     Args:
         results: results of the searches, by pair of models.
-        seconds: mean time of a search, by pair of models.
+        seconds: times of searches of this run, by pair of models.
     """
     models = [*dict.fromkeys(model for pair in results for model in pair)]
     names = dict(zip(models, short_names(models), strict=True))
@@ -111,15 +100,92 @@ def so_far(
         unsuccessful = sum(result.is_unsuccessful for result in searched)
         failed = sum(result.state == "failed" for result in searched)
         one, two = (names[model] for model in pair)
-        rows.append((one, two, n_triplets, unsuccessful, failed, str(seconds[pair])))
+        mean = f"{fmean(seconds[pair]):.1f}" if seconds[pair] else "–"
+        rows.append((one, two, n_triplets, unsuccessful, failed, mean))
     numbers = ("triplets", "searches without a result", "failed", "seconds a search")
     yield Table(("model 1", "model 2", *numbers), rows, texts=2, is_wide=True)
-    triplets = [
-        replace(triplet, model_1=names[triplet.model_1], model_2=names[triplet.model_2])
-        for triplet in _triplets(results)
-    ]
-    if triplets:
+    if triplets := [renamed(triplet, names) for triplet in _triplets(results)]:
         first = triplets[:_SHOWN]
         limit = "" if len(first) == len(triplets) else f" (the first {len(first):,} are shown)"
         heading = f"{quantity(len(triplets), 'triplet')} so far{limit}"
         yield Details(heading, [stimuli_table([triplet]) for triplet in first], is_open=True)
+
+
+class SearchProgress:
+    """Progress of the searches between all pairs of models.
+
+    Work is the expected time of searches: a pair of two networks counts more than one of two n-gram
+    models. A running search counts in part, by its time so far.
+
+    Args:
+        reporter: receives the progress, in triplets.
+        expected: function that returns the seconds for a triplet of a pair; None if unknown.
+    """
+
+    def __init__(self, reporter: Reporter, expected: Callable[[ModelPair], float | None]) -> None:
+        self._reporter, self._expected = reporter, expected
+        self._running: defaultdict[ModelPair, list[float]] = defaultdict(list)
+        self._ended: Mapping[ModelPair, int] = {}
+        self._n_needed: Mapping[ModelPair, int] = {}
+        self._costs: dict[ModelPair, float] = {}
+        self._reported = 0.0
+
+    def begin(self, pair: ModelPair) -> None:
+        """Record the start of a search."""
+        self._running[pair].append(monotonic())
+
+    def end(self, pair: ModelPair) -> None:
+        """Record the end of a search, and take it for the oldest running one of the pair."""
+        if self._running[pair]:
+            self._running[pair].pop(0)
+
+    def report(self, ended: Mapping[ModelPair, int], n_needed: Mapping[ModelPair, int]) -> None:
+        """Report the progress.
+
+        Args:
+            ended: number of completed triplets of each pair.
+            n_needed: number of triplets that each pair needs.
+        """
+        self._ended, self._n_needed = ended, n_needed
+        self._costs = costs_of(n_needed, self._expected)
+        self._report()
+
+    def tick(self) -> None:
+        """Report the progress of running searches, at most once a second."""
+        if monotonic() >= self._reported + _REPORT_SECONDS:
+            self._report()
+
+    def _report(self) -> None:
+        now = self._reported = monotonic()
+        ended, total = sum(self._ended.values()), sum(self._n_needed.values())
+        work = sum(self._costs[pair] * number for pair, number in self._n_needed.items())
+        done = 0.0
+        for pair, number in self._n_needed.items():
+            # A running search counts less than 1, however long it runs
+            parts = (now - began for began in self._running[pair])
+            running = sum(elapsed / (elapsed + self._costs[pair]) for elapsed in parts)
+            done += self._costs[pair] * min(number, self._ended.get(pair, 0) + running)
+        share = done / work if work else 1.0
+        # Rounded, so that the number is whole if all pairs cost the same and none runs
+        triplets = round(share * total, 6)
+        note = "" if triplets == ended else f"{ended:,} of {total:,} triplets"
+        self._reporter.progress("triplets", triplets, total, note)
+
+
+def costs_of(
+    pairs: Iterable[ModelPair], expected: Callable[[ModelPair], float | None]
+) -> dict[ModelPair, float]:
+    """Return the seconds for a triplet of each pair.
+
+    The default for an unknown pair is the mean of pairs that share a model with it, else of all.
+    """
+    seconds_of = {pair: seconds for pair in pairs if (seconds := expected(pair))}
+    of_model: defaultdict[str, list[float]] = defaultdict(list)
+    for pair, seconds in seconds_of.items():
+        for model in pair:
+            of_model[model].append(seconds)
+    costs = {}
+    for pair in pairs:
+        similar = [*of_model[pair[0]], *of_model[pair[1]]] or [*seconds_of.values()]
+        costs[pair] = seconds_of.get(pair) or (fmean(similar) if similar else _DEFAULT_SECONDS)
+    return costs

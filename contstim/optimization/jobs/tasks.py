@@ -120,14 +120,12 @@ class ModelProfile:
         convention: convention of its scores.
         words: words that a search may use with it; None for all.
         training_text: sentences that it was trained on; None if unknown.
-        is_black_box: see `LanguageModel.is_black_box`.
         unknown: words of the natural sentences that it does not know.
     """
 
     convention: Convention
     words: Vocabulary | None
     training_text: Path | None = None
-    is_black_box: bool = False
     unknown: UnknownWords = ("", False)
 
 
@@ -151,7 +149,6 @@ class InspectionTask(WorkerTask[SearchContext]):
             model.convention,
             context.usable_words(model),
             model.training_text,
-            model.is_black_box,
             unknown_words(model, self.sentences),
         )
 

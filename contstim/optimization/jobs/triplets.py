@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain, combinations, islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from contstim.errors import InputError, ModelError
-from contstim.items.stimuli import Triplet
 from contstim.jobs.model_workers import work_off
 from contstim.jobs.pool import worker_pool
 from contstim.models.costs import Tally, counting
 from contstim.models.transforms import tell_end_mark, tell_unknown
 from contstim.optimization.jobs.floors import find_floors
-from contstim.optimization.jobs.queues import Searches, TripletQueue
+from contstim.optimization.jobs.queues import Searches, TripletQueue, natural_walk
 from contstim.optimization.jobs.results import TripletResults, pair_statistics
-from contstim.optimization.jobs.so_far import TripletsSoFar
+from contstim.optimization.jobs.so_far import renamed, triplets_writer
 from contstim.optimization.jobs.tasks import InspectionTask, shared_words
-from contstim.optimization.jobs.walk import natural_walk
 from contstim.optimization.search.settings import fixed_positions
 from contstim.optimization.search.verification import NEEDS_LOG_PROBABILITIES
 from contstim.reporter import SILENT
-from contstim.store.triplets import Result, TripletStore
+from contstim.store.triplets import TripletStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,8 +34,6 @@ if TYPE_CHECKING:
     from contstim.words.vocabulary import Vocabulary
 
     ModelPair = tuple[str, str]
-
-_RowT = TypeVar("_RowT", Triplet, Result)
 
 
 def find_triplets(
@@ -110,19 +105,19 @@ def find_triplets(
         walks = _walks(question, profiles, sentences, words)
         floors = find_floors(question, profiles, ordered, sentences, store, workers, reporter)
         searches = Searches(question, profiles, words, floors, store)
-        table = None if so_far is None else TripletsSoFar(so_far, names)
+        table = None if so_far is None else triplets_writer(so_far, names)
         together = executor.shares_models
-        queue = TripletQueue(searches, walks, reporter, together=together, table=table)
+        queue = TripletQueue(searches, walks, reporter, together=together, write_table=table)
         # In searches of this process, every batch of a network moves the progress bar
         with counting(Tally(queue.tick)):
             workers.work_off(queue)
 
     results = {
-        (names[first], names[second]): [_renamed(result, names) for result in results]
+        (names[first], names[second]): [renamed(result, names) for result in results]
         for (first, second), results in queue.results.items()
     }
     all_results = [*chain.from_iterable(results.values())]
-    triplets = [_renamed(r.triplet, names) for r in all_results if r.triplet is not None]
+    triplets = [renamed(r.triplet, names) for r in all_results if r.triplet is not None]
     return TripletResults(
         triplets=tuple(triplet for triplet in triplets if triplet.distinct),
         unchanged=tuple(triplet for triplet in triplets if not triplet.distinct),
@@ -136,11 +131,6 @@ def find_triplets(
         wall_seconds=searches.wall_seconds,
         network_seconds=searches.network_seconds,
     )
-
-
-def _renamed(row: _RowT, names: Mapping[str, str]) -> _RowT:
-    """Return a triplet or a result with the user's names of the models."""
-    return replace(row, model_1=names[row.model_1], model_2=names[row.model_2])
 
 
 def _walks(

@@ -24,14 +24,16 @@ from contstim.reporter import SILENT
 from contstim.steps.paths import identity
 from contstim.steps.platforms import ImportResponses
 from contstim.study.handing_on.facts import StudyFacts
-from contstim.study.handing_on.inputs import INPUTS, left_out_names, study_inputs
 from contstim.study.handing_on.manifest import (
     ARCHIVED_RESULTS,
     ENVIRONMENT,
+    INPUTS,
     MANIFEST,
     PSYCH_DS,
     ArchivedFile,
     Manifest,
+    left_out_names,
+    study_inputs,
 )
 from contstim.study.handing_on.texts import (
     TO_FILL_IN,
@@ -40,8 +42,8 @@ from contstim.study.handing_on.texts import (
     preregistration,
     readme_text,
 )
-from contstim.study.places import PAGE, RESULTS, STORE, check_links
 from contstim.study.states import examine, from_here
+from contstim.study.study import PAGE, RESULTS, STORE, check_links
 from contstim.version import __version__
 
 if TYPE_CHECKING:
@@ -179,8 +181,7 @@ def _without_identities(
         return text, dict(inputs)
     table, responses = INPUTS / "collected.csv", stage.step.out
     text, n_sections = re.subn(r"(?m)^\[import\.collected\][^\n]*\n(?:(?!\[)[^\n]*\n?)*", "", text)
-    readers = [s for s in study.stages if responses in s.reads]
-    for reader in readers:
+    for reader in [stage for stage in study.stages if responses in stage.reads]:
         header = re.escape(f"[{'.'.join(reader.key)}]")
         key = f'responses = "{table.as_posix()}"'
         text, n_headers = re.subn(rf"(?m)^{header}[^\n]*$", rf"\g<0>\n{key}", text)
@@ -317,10 +318,10 @@ def constraints_text() -> str:
     return "\n".join(lines) + "\n"
 
 
-def installed_requirements(package: str = "contstim") -> dict[str, str]:
-    """The installed version of everything that a package needs, and that this needs in turn."""
+def installed_requirements() -> dict[str, str]:
+    """The installed version of everything that contstim needs, and that this needs in turn."""
     versions: dict[str, str] = {}
-    waiting = [package]
+    waiting = ["contstim"]
     while waiting:
         for need in metadata.requires(waiting.pop()) or []:
             name = re.match(_NAME, need)
@@ -330,7 +331,7 @@ def installed_requirements(package: str = "contstim") -> dict[str, str]:
             plain = re.sub(r"[-_.]+", "-", name[0]).lower()
             # Packages that are not installed are not needed on this system
             with suppress(metadata.PackageNotFoundError):
-                if plain not in versions and plain != package:
+                if plain not in versions and plain != "contstim":
                     versions[plain] = metadata.version(plain)
                     waiting.append(plain)
     return versions

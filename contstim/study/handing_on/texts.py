@@ -27,7 +27,7 @@ from contstim.steps.platforms import ExportTrials
 from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
 from contstim.steps.sentences import FindSentences
 from contstim.steps.triplets import SearchTriplets
-from contstim.study.handing_on.facts import for_each
+from contstim.study.handing_on.materials import for_each
 from contstim.version import __version__
 from contstim.wording import quantity
 

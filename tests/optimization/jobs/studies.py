@@ -106,8 +106,7 @@ WORDS = Vocabulary(
     tuple(sentence.words[0] for sentence in NATURALS), (*NOUNS, *(f"verb{n}" for n in range(7)))
 )
 MADE_UP = Study(
-    vocabulary=WORDS,
-    question=SearchQuestion(frame="none", per_pair=4, plausible="none"),
+    vocabulary=WORDS, question=SearchQuestion(frame="none", per_pair=4, plausible="none")
 )
 
 

@@ -52,8 +52,7 @@ def test_every_sentence_keeps_what_the_question_says(two: Study, tmp_path: Path)
 
 
 @given(
-    st.lists(st.floats(-50, -1) | st.just(-np.inf), min_size=1, max_size=30),
-    st.floats(0.01, 0.99),
+    st.lists(st.floats(-50, -1) | st.just(-np.inf), min_size=1, max_size=30), st.floats(0.01, 0.99)
 )
 def test_a_floor_is_the_least_score_that_enough_sentences_do_not_exceed(
     scores: list[float], quantile: float

@@ -50,11 +50,7 @@ def test_killed_at_twenty_random_moments_the_job_gives_the_same_bytes(folder: Pa
     """Witness: the table of a run that nobody killed."""
     command = [sys.executable, str(KILLING), "20", "1", "t.csv.sqlite", "t.csv", "--"]
     done = subprocess.run(
-        [*command, *quick("t.csv")],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=900,
+        [*command, *quick("t.csv")], cwd=folder, capture_output=True, text=True, timeout=900
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -91,11 +87,7 @@ def children(process: int) -> list[int]:
 def test_interrupting_by_hand_is_no_loss_and_no_traceback(folder: Path) -> None:
     command = [sys.executable, "-m", "contstim", *quick("hand.csv")]
     driver = subprocess.Popen(
-        command,
-        cwd=folder,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=hear_interrupts,
+        command, cwd=folder, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts
     )
     wait_for_rows("result", folder / "hand.csv.sqlite", driver)
     driver.send_signal(signal.SIGINT)

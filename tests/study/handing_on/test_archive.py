@@ -14,7 +14,7 @@ import pytest
 
 from contstim.errors import InputError
 from contstim.study.handing_on.archive import archive_study
-from contstim.study.handing_on.inputs import study_inputs
+from contstim.study.handing_on.manifest import study_inputs
 from contstim.study.study_file import read_study
 from contstim.study.verification import FileState, verify_folder
 from tests.cli.running import run, succeed

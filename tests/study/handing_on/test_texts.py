@@ -34,9 +34,9 @@ from contstim.steps.platforms import export_step
 from contstim.study.handing_on.archive import _psych_ds
 from contstim.study.handing_on.facts import StudyFacts
 from contstim.study.handing_on.texts import datasheet, methods, preregistration
-from contstim.study.places import PAGE
-from contstim.study.study import StudyStage
+from contstim.study.study import PAGE, StudyStage
 from contstim.study.study_file import read_study
+from contstim.testing.platform import read_csv_rows
 from tests.study.small import change, review_with, run
 
 Row = dict[str, str]
@@ -65,11 +65,6 @@ def draft(done_study: Path) -> str:
         return preregistration(StudyFacts(read_study("study.toml"))).markdown()
 
 
-def rows(path: Path) -> list[Row]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def table(text: str, *header: str) -> list[list[str]]:
     """The rows of the Markdown table that has this header."""
     head = f"| {' | '.join(header)} |"
@@ -90,7 +85,7 @@ def of_pair(items: list[Row]) -> int:
 def test_the_datasheet_counts_items_by_condition_and_pair_of_models(
     sheet: str, results: Path
 ) -> None:
-    trials = rows(results / "trials.csv")
+    trials = read_csv_rows(results / "trials.csv")
     conditions = dict.fromkeys(trial["condition"] for trial in trials)
     of_condition = Counter(trial["condition"] for trial in trials)
     in_group = Counter(trial["condition"] for trial in trials if trial["group"] == "1")
@@ -103,17 +98,17 @@ def test_the_datasheet_counts_items_by_condition_and_pair_of_models(
     counted = [str(of_pair([t for t in trials if t["condition"] == c])) for c in rival]
     assert pair[2:] == total[2:] == counted
     pairs = table(sheet, "model", "model", "pairs")
-    assert pairs[0][2] == str(of_pair(rows(results / "pairs.csv")))
+    assert pairs[0][2] == str(of_pair(read_csv_rows(results / "pairs.csv")))
 
 
 def test_the_datasheet_counts_triplets_and_their_controversiality(
     sheet: str, results: Path
 ) -> None:
-    selected = rows(results / "selected.csv")
+    selected = read_csv_rows(results / "selected.csv")
     found = re.search(r"\| model \| model \| triplets \|[^\n]*selected \|\n[^\n]*\n([^\n]*)", sheet)
     assert found is not None
     cells = [cell.strip() for cell in found[1].strip("|").split("|")]
-    assert cells[2] == str(len(rows(results / "triplets.csv")))
+    assert cells[2] == str(len(read_csv_rows(results / "triplets.csv")))
     assert cells[-1] == str(len(selected))
     # Eq. 4 from the log-probabilities: what each model loses on the sentence that it rejects
     drops = [
@@ -138,7 +133,7 @@ def test_the_datasheet_measures_lengths_and_frequencies(sheet: str, results: Pat
         return fmean(math.log10((counts[word] + 1) / millions) + 3 for word in words)
 
     sentences: dict[tuple[str, str], set[str]] = {}
-    for trial in rows(results / "trials.csv"):
+    for trial in read_csv_rows(results / "trials.csv"):
         for side in "12":
             key = (trial["condition"], trial[f"kind_{side}"])
             sentences.setdefault(key, set()).add(trial[f"sentence_{side}"])
@@ -176,7 +171,9 @@ def test_all_pages_count_words_in_one_text_and_name_it(
 def test_the_datasheet_says_what_was_left_out_and_why(sheet: str, results: Path) -> None:
     lines = table(sheet, "excluded", "reason", "number")
     left_out = {(what, why): int(number.replace(",", "")) for what, why, number in lines}
-    dropped = Counter(row["reason"] for row in rows(results / "vocabulary.txt.dropped.csv"))
+    dropped = Counter(
+        row["reason"] for row in read_csv_rows(results / "vocabulary.txt.dropped.csv")
+    )
     words = {why: n for (what, why), n in left_out.items() if what == "words"}
     # The table of the vocabulary lists every word that was left out, with its reason
     assert set(words) <= set(dropped)
@@ -188,12 +185,12 @@ def test_the_datasheet_says_what_was_left_out_and_why(sheet: str, results: Path)
 
 
 def test_the_methods_state_the_numbers_of_the_tables(section: str, results: Path) -> None:
-    trials, pairs = rows(results / "trials.csv"), rows(results / "pairs.csv")
+    trials, pairs = read_csv_rows(results / "trials.csv"), read_csv_rows(results / "pairs.csv")
     groups = {trial["group"] for trial in trials}
     seen = sum(trial["group"] == "1" for trial in trials)
     shown = {trial[f"sentence_{side}"] for trial in trials for side in "12"}
     characters = fmean(len(bare(sentence)) for sentence in shown)
-    responses = rows(results / "responses.csv")
+    responses = read_csv_rows(results / "responses.csv")
     people = {row["participant"] for row in responses}
     vocabulary = (results / "vocabulary.txt").read_text().split("[inner]")
     initial = len(vocabulary[0].split("[initial]")[1].split())
@@ -206,9 +203,9 @@ def test_the_methods_state_the_numbers_of_the_tables(section: str, results: Path
         f"We selected {len(pairs)} pairs of natural sentences",
         f"all {len(people)} participants are artificial. They gave {len(responses)} ratings",
         f"vocabulary contains {initial} words for the first position",
-        f"The searches yielded {len(rows(results / 'triplets.csv'))} triplets",
-        f"From the {len(rows(results / 'triplets.csv'))} triplets, we selected "
-        f"{len(rows(results / 'selected.csv'))} (",
+        f"The searches yielded {len(read_csv_rows(results / 'triplets.csv'))} triplets",
+        f"From the {len(read_csv_rows(results / 'triplets.csv'))} triplets, we selected "
+        f"{len(read_csv_rows(results / 'selected.csv'))} (",
         "the fewest new words whose part of speech differs",
         "at least 1 nats below that of the natural sentence.",
         f"({ngrams} n-grams)",
@@ -224,7 +221,7 @@ def test_all_texts_state_the_same_families_of_tests(
     section: str, draft: str, study: Path, results: Path
 ) -> None:
     """Witness: the rows of the table of comparisons, counted by measure and kind of trials."""
-    tests = rows(results / "analysis" / "tables" / "comparisons.csv")
+    tests = read_csv_rows(results / "analysis" / "tables" / "comparisons.csv")
     families = Counter((test["scope"], test["measure"]) for test in tests)
     (size,) = {*families.values()}
     (study / "results" / "analysis" / "report.html.meta.json").unlink()
@@ -377,7 +374,7 @@ def test_a_selection_made_before_there_was_a_floor_has_a_datasheet(study: Path) 
 
 
 def test_reviews_are_counted(study: Path) -> None:
-    pairs = rows(study / "results" / "pairs.csv")
+    pairs = read_csv_rows(study / "results" / "pairs.csv")
     header = (
         "reviewer item_id kind source_id condition group model_1 model_2 sentence_1 sentence_2 "
         "sentence_3 decision reason"
@@ -446,7 +443,9 @@ def test_the_draft_has_the_fields_of_the_template_and_leaves_none_empty(draft: s
 
 def test_the_draft_states_sample_size_and_power_of_the_study(draft: str, results: Path) -> None:
     assert "6 participants: 2 in each of 3 groups." in draft
-    sizes = [r for r in rows(results / "trials.csv.power-sizes.csv") if r["scope"] == "overall"]
+    sizes = [
+        r for r in read_csv_rows(results / "trials.csv.power-sizes.csv") if r["scope"] == "overall"
+    ]
     planned = sizes[0]
     assert (planned["groups"], planned["participants_per_group"]) == ("3", "2")
     for rate in (
@@ -492,8 +491,7 @@ def test_methods_tell_what_people_who_are_analysed_said_of_themselves(study: Pat
         plan = preregistration(facts).markdown()
         files = _psych_ds(facts, study / "psych-ds")
         (answered,) = (path for name, path in files.items() if "answers" in name)
-        with answered.open(encoding="utf-8", newline="") as file:
-            kept = [(row["question"], row["answer"]) for row in csv.DictReader(file)]
+        kept = [(row["question"], row["answer"]) for row in read_csv_rows(answered)]
     assert kept == [("age", "31"), ("age", "77"), ("age", "88")]
     assert "Participants are asked for: age, remarks." in plan
     for fact in (

@@ -1,4 +1,4 @@
-"""A study that is killed thirty times ends with the same files as one that nobody disturbed."""
+"""Runs that are killed, that find too little, and that follow reviews."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from contstim.cli.output import INCOMPLETE
+from contstim.cli.program import app
+from contstim.items.reviews import Decision, undecided_items, write_review
+from contstim.items.stimuli import Condition, Trial, read_trials
+from contstim.words.sentence import Sentence
+from contstim.words.vocabulary import Vocabulary
 from tests.study import small
+from tests.study.small import change, review_with, run
 
 _TIMES = {
     "records",
@@ -117,3 +125,84 @@ def test_what_was_half_written_when_a_run_was_killed_is_removed(tmp_path: Path) 
     small.run(tmp_path)
     assert not any(half.exists() for half in halves)
     assert (tmp_path / "index.html").is_file()
+
+
+STUDY = """\
+title = "One sentence"
+[models]
+bigram = "kenlm:2gram.arpa"
+trigram = "kenlm:3gram.arpa"
+[triplets]
+vocabulary = "few.txt"
+sentences = "natural.txt"
+per_pair = 1
+frame = "none"
+plausible = "none"
+"""
+
+
+def test_what_was_not_found_is_named_now_and_whenever_it_is_run_again(
+    tmp_path: Path, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Witness: a vocabulary of the sentence's own words, none of which may occur twice."""
+    natural = Sentence.parse("She read a book")
+    words = natural.words
+    Vocabulary((words[0],), words[1:], frozenset()).save(tmp_path / "few.txt")
+    (tmp_path / "natural.txt").write_text(f"{natural.text}\n", encoding="utf-8")
+    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
+    for name in ("2gram.arpa", "3gram.arpa"):
+        (tmp_path / name).symlink_to(trained / name)
+    for _ in range(2):
+        with pytest.raises(SystemExit) as ended:
+            app(["run", str(tmp_path)])
+        assert ended.value.code == INCOMPLETE
+        told = capsys.readouterr().err
+        assert "warning: failed: bigram × trigram, 'She read a book" in told
+        assert "triplets is incomplete" in told
+
+
+def trials_of(folder: Path) -> list[Trial]:
+    return list(read_trials(folder / "results" / "trials.csv"))
+
+
+def reject(folder: Path, condition: Condition, rounds: int) -> Trial:
+    """Write a review of all trials that rejects one, name it in the study, and return the trial."""
+    trials = trials_of(folder)
+    rejected = next(trial for trial in trials if trial.condition is condition)
+    rows = (
+        replace(item, decision=Decision("reject" if item.item_id == rejected.trial_id else ""))
+        for item in undecided_items(trials, "Ann")
+    )
+    write_review(folder / f"{rounds}.csv", rows)
+    review_with(folder, [f"{number}.csv" for number in range(1, rounds + 1)])
+    return rejected
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        (Condition.NATURAL_CONTROVERSIAL, Condition.RANDOM_NATURAL),
+        pytest.param(
+            (Condition.SYNTHETIC_SYNTHETIC, Condition.NATURAL_CONTROVERSIAL, Condition.CATCH),
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_only_what_showed_a_rejected_item_changes(
+    study: Path, conditions: tuple[Condition, ...]
+) -> None:
+    """Witness: the tables before and after, trial by trial, over two and three rounds."""
+    # Enough to choose from besides those whose sentences stand in random and catch trials
+    change(study, ("per_pair = 4", "per_pair = 6"), ("min_count = 4", "min_count = 1"))
+    run(study, last="design")
+    for number, condition in enumerate(conditions, start=1):
+        before, rejected = trials_of(study), reject(study, condition, number)
+        gone = {rejected.trial_id, rejected.source_id} - {""}
+        run(study, last="design")
+        after = trials_of(study)
+        assert len(after) == len(before)
+        assert {t for t in before if not gone & {t.trial_id, t.source_id}} <= {*after}
+        assert not gone & {name for t in after for name in (t.trial_id, t.source_id)}
+        # Again, nothing changes any more
+        run(study, first="design", last="design")
+        assert trials_of(study) == after

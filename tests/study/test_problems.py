@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contstim.study.toml_lines import line_of, lines_of_keys
+from contstim.study.problems import line_of, lines_of_keys
 
 TEXT = '''\
 title = "a # no comment"  # a comment with [brackets]

@@ -1,0 +1,356 @@
+"""Facts of the materials of a study: texts, models, words, sentences and items."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import asdict
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from contstim.files.documents import read_json_object
+from contstim.files.files import checksum
+from contstim.files.records import record_path
+from contstim.files.tables import cells_by_name, read_table
+from contstim.items.scores import ScoreTable
+from contstim.items.stimuli import (
+    read_controversial_minimal_pairs,
+    read_pairs,
+    read_stimuli,
+    read_triplets,
+)
+from contstim.models.catalog import parameter_count
+from contstim.models.specifications import hub_commit, parse_model
+from contstim.models.vocabularies import reads_end_mark
+from contstim.reporting.templates import in_a_row
+from contstim.steps.selection import SelectMinimalPairs, SelectPairs, SelectTriplets
+from contstim.steps.sentences import FindSentences
+from contstim.steps.training import TrainNetwork, TrainNgram
+from contstim.steps.triplets import SearchTriplets
+from contstim.steps.vocabulary import MakeVocabulary, VocabularySettings
+from contstim.study.study import NATURAL_TEXT, TRAINING, embedded_text
+from contstim.wording import quantity
+from contstim.words.corpus import read_sentences
+from contstim.words.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from contstim.items.stimuli import ControversialMinimalPair, Pair, Trial, Triplet
+    from contstim.steps.sentences import SentenceSettings
+    from contstim.steps.step import Step
+    from contstim.study.study import Study
+    from contstim.words.sentence import Sentence
+
+Row = dict[str, Any]
+
+# Search outcomes: column heading → keys in the record of the searches to sum
+_FATES = {"skipped": ("inadmissible", "unchanged"), "of these after a search": ("unchanged",)}
+_FATES |= {"failed": ("failed",), "not found": ("missing",)}
+
+
+class MaterialFacts:
+    """Facts of the materials of a study; empty for stages that are not done.
+
+    The current folder is the study's.
+
+    Attributes:
+        study: the study.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+
+    def out(self, kind: type[Step[Any]]) -> Path | None:
+        """The first output of the stage with a step of a class; None if the study has none."""
+        step = self.study.step(kind)
+        return None if step is None else step.writes()[0]
+
+    def path(self, kind: str) -> Path | None:
+        """The study's file of a kind, such as `vocabulary`; None if it has none."""
+        path: Path | None = self.study.files.get(kind)
+        return path
+
+    def record(self, kind: type[Step[Any]] | Path) -> Row:
+        """The record of an output, or of the stage with a step of a class; empty without one."""
+        step = None if isinstance(kind, Path) else self.study.step(kind)
+        path = record_path(kind) if isinstance(kind, Path) else step and step.record_path()
+        return read_json_object(path) if path and path.is_file() else {}
+
+    def certificate(self, kind: type[Step[Any]]) -> Row:
+        """The certificate of the table that a step writes; empty where there is none."""
+        path = Path(f"{self.out(kind)}.certificate.json")
+        return read_json_object(path) if path.is_file() else {}
+
+    def _items(self, kind: type[Step[Any]], read: Callable[[Path], Sequence[Any]]) -> Sequence[Any]:
+        path = self.out(kind)
+        return read(path) if path is not None and path.is_file() else ()
+
+    @cached_property
+    def texts(self) -> list[Row]:
+        """Each text: its use, file, number of lines, checksum, or how many embedded sentences."""
+        texts, models = self.study.texts, [model for model in self.study.models if model.training]
+        learn = [f"the training of {model.name}" for model in models if model.own_text is None]
+        uses = [
+            (in_a_row(["the vocabulary", *learn]), texts.training, TRAINING),
+            ("natural sentences", texts.natural, NATURAL_TEXT),
+        ]
+        uses += [(f"the training of {e.name}", e.own_text, e.embedded_text) for e in models]
+        # Models that sections train, such as a judge of sentences
+        for stage in self.study.stages:
+            step = stage.step
+            if stage.kind == "train" and isinstance(step, TrainNgram | TrainNetwork):
+                use = f"the training of {step.out}"
+                if isinstance(step, TrainNgram):
+                    use += f", an n-gram model of order {step.order}"
+                if step.text != texts.training_text:
+                    uses.append((use, str(step.text), step.text))
+        rows = []
+        for use, text, written in uses:
+            if text:
+                embedded = embedded_text(text)
+                path = written if embedded else Path(text)
+                is_there = path.is_file()
+                row = {"use": use, "name": path.name, "embedded": embedded}
+                row["lines"] = sum(1 for _ in read_sentences(path)) if is_there else "–"
+                row["checksum"] = checksum(path)[len("sha256:") :][:16] if is_there else "–"
+                rows.append(row)
+        return rows
+
+    @cached_property
+    def conventions(self) -> dict[str, Row]:
+        """Scoring convention of each model, by its name: rule, unit, fingerprint and the like."""
+        paths = filter(None, map(self.path, ("scores", "scores of trials")))
+        outputs: list[Path | type[Step[Any]]] = [*paths, SearchTriplets, MakeVocabulary]
+        for output in outputs:
+            models = self.record(output).get("models", {})
+            if models:
+                return {m.name: models[m.name] for m in self.study.models if m.name in models}
+        return {}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The models."""
+        return [*self.study.names]
+
+    @cached_property
+    def models(self) -> list[Row]:
+        """Each model: where it is from, and how it scores."""
+        rows = []
+        for model in self.study.models:
+            location = model.location
+            on_hub = model.training is None and not model.files
+            row: Row = dict.fromkeys(("rule", "unit", "precision", "fingerprint"), "–")
+            row |= {"context_tokens": [], "served": "://" in location}
+            row |= self.conventions.get(model.name, {})
+            row |= {"name": model.name, "location": location, "file": Path(location).name}
+            row |= {"trained": model.training is not None, "on_hub": on_hub}
+            row |= {"commit": hub_commit(location) if on_hub else ""}
+            rows.append({**row, "parameters": parameter_count(location)})
+        return rows
+
+    @cached_property
+    def scorings(self) -> list[Row]:
+        """Ways in which models score, each with the names of its models."""
+        ways: dict[tuple[object, ...], Row] = {}
+        for model in self.study.models:
+            convention = self.conventions.get(model.name)
+            if convention is None:
+                continue
+            parsed = parse_model(model.specification, model.name)
+            training = model.training
+            way = {
+                "family": parsed.family,
+                "rule": re.split("[@+]", str(convention["rule"]))[0],
+                "end_mark": reads_end_mark(str(convention["rule"])),
+                "unit": "token" if parsed.family == "hf" else "word",
+                "order": training.order if isinstance(training, TrainNgram) else None,
+                "transform": parsed.transform,
+                "end_scored": convention["end_scored"],
+                "sampling": convention["sampling"],
+            }
+            ways.setdefault(tuple(way.values()), {**way, "names": []})["names"].append(model.name)
+        return list(ways.values())
+
+    @cached_property
+    def ngrams(self) -> list[Row]:
+        """The study's n-gram models: order, number of n-grams, smoothing."""
+        models = [
+            (model.name, self.record(model.files[0]))
+            for model in self.study.models
+            if isinstance(model.training, TrainNgram)
+        ]
+        return [
+            {**record, "name": name, "numbers": " + ".join(f"{n:,}" for n in record["ngrams"])}
+            for name, record in models
+            if record
+        ]
+
+    @cached_property
+    def networks(self) -> list[Row]:
+        """The study's networks: sizes, settings and outcome of their training."""
+        rows = []
+        for model in self.study.models:
+            training, path = model.training, Path(model.location) / "training.json"
+            if isinstance(training, TrainNetwork) and path.is_file():
+                sizes = {k: v for k, v in asdict(training.network).items() if v is not None}
+                row = {"name": model.name, "kind": sizes.pop("kind")}
+                row["sizes"] = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in sizes.items())
+                rows.append({**row, "settings": training.training, **read_json_object(path)})
+        return rows
+
+    @cached_property
+    def model_pairs(self) -> list[tuple[str, str]]:
+        """Every two models, in the order of the study."""
+        return list(combinations(self.names, 2))
+
+    @cached_property
+    def vocabulary(self) -> Row:
+        """The record of the vocabulary, with words counted in the current file."""
+        record, path = self.record(MakeVocabulary), self.out(MakeVocabulary)
+        if record and path and path.is_file():
+            words, choice = Vocabulary.load(path), record["choice"]
+            now = {"initial": len(words.initial), "inner": len(words.inner)}
+            record["words"] = {**record["words"], **now}
+            names = {name: choice[name] for name in ("names", "language", "every_word")}
+            record["keeps_names"] = VocabularySettings(**names).keeps_names
+        return record
+
+    @cached_property
+    def natural(self) -> Sequence[Sentence]:
+        """The natural sentences."""
+        path = self.path("sentences")
+        return read_stimuli(path) if path is not None and path.is_file() else ()
+
+    @property
+    def sentence_settings(self) -> SentenceSettings | None:
+        """Rules for natural sentences; None if a file provides the sentences."""
+        step = self.study.step(FindSentences)
+        return step.settings if step and self.natural else None
+
+    @property
+    def excluded_texts(self) -> list[str]:
+        """Names of texts whose sentences are no natural sentences, without training texts."""
+        step, training_texts = self.study.step(FindSentences), self.study.training_texts
+        return [path.name for path in step.exclude if path not in training_texts] if step else []
+
+    @property
+    def excludes_training(self) -> bool:
+        """True if sentences of all training texts are no natural sentences."""
+        step, training_texts = self.study.step(FindSentences), self.study.training_texts
+        return bool(step and training_texts and {*training_texts} <= {*step.exclude})
+
+    @cached_property
+    def training_overlap(self) -> dict[str, Row | None]:
+        """Natural sentences in each model's training text; None where that text is unknown."""
+        entries: Row = {}
+        outputs: list[Path | type[Step[Any]]] = [SearchTriplets]
+        for output in (*outputs, *filter(None, [self.path("scores")])):
+            entries |= self.record(output).get("training_text", {})
+        return {name: entries.get(name) for name in self.names} if entries else {}
+
+    @property
+    def unknown_training_texts(self) -> list[str]:
+        """Models whose training text is unknown."""
+        models = (model for model in self.study.models if model.training is None)
+        return [model.name for model in models if not self.training_overlap.get(model.name)]
+
+    @cached_property
+    def lengths(self) -> list[tuple[int, int]]:
+        """Each length of natural sentences, in words, and how many have it."""
+        return sorted(Counter(map(len, self.natural)).items())
+
+    @cached_property
+    def pairs(self) -> Sequence[Pair]:
+        """The natural pairs."""
+        return self._items(SelectPairs, read_pairs)
+
+    @cached_property
+    def scores(self) -> ScoreTable | None:
+        """Scores of the natural sentences; None where there are none yet."""
+        path = self.path("scores")
+        return ScoreTable.from_file(path) if path and path.is_file() else None
+
+    @cached_property
+    def found_triplets(self) -> Sequence[Triplet]:
+        """The triplets that searches found."""
+        return self._items(SearchTriplets, read_triplets)
+
+    @cached_property
+    def selected(self) -> Sequence[Triplet]:
+        """The triplets that were selected among these."""
+        return self._items(SelectTriplets, read_triplets)
+
+    @cached_property
+    def searches(self) -> list[Row]:
+        """Record of the searches for each model pair, in the order of the study."""
+        of_pairs = {
+            frozenset((search["model_1"], search["model_2"])): search
+            for search in self.record(SearchTriplets).get("pairs", [])
+        }
+        return [of_pairs.get(frozenset(pair), {}) for pair in self.model_pairs]
+
+    @cached_property
+    def triplet_columns(self) -> dict[str, list[int]]:
+        """Numbers of triplets of every two models, by heading; those that are 0 are left out."""
+        columns = {"triplets": self.between(self.found_triplets)}
+        for heading, names in _FATES.items():
+            numbers = [sum(of_pair.get(name, 0) for name in names) for of_pair in self.searches]
+            if any(numbers):
+                columns[heading] = numbers
+        return columns | ({"selected": self.between(self.selected)} if self.selected else {})
+
+    @cached_property
+    def passed_over(self) -> dict[str, int]:
+        """Number of unusable natural sentences and unsuccessful searches, by reason."""
+        reasons: Counter[str] = Counter()
+        for of_pair in self.searches if self.found_triplets else ():
+            reasons.update(of_pair.get("reasons", {}))
+        # Without the numbers of each search
+        vain = self.record(SearchTriplets).get("unchanged", []) if self.found_triplets else []
+        return reasons + Counter(f"unsuccessful search, {x['reason'].split(':')[0]}" for x in vain)
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Figures of the triplets that were selected, or, where none were, of all."""
+        record = self.record(SelectTriplets if self.selected else SearchTriplets)
+        return dict(record.get("figures", {}))
+
+    @cached_property
+    def controversialities(self) -> list[tuple[object, ...]]:
+        """Two models, and of their triplets number, least, mean and greatest controversiality."""
+        items = self.selected or self.found_triplets
+        of_pairs = {
+            pair: [t.controversiality for t in items if {t.model_1, t.model_2} == {*pair}]
+            for pair in self.model_pairs
+        }
+        return [(*p, len(v), min(v), fmean(v), max(v)) for p, v in of_pairs.items() if v]
+
+    def between(self, items: Iterable[Pair | Triplet | Trial]) -> list[int]:
+        """Number of items that set two models against each other, for every two."""
+        counts = Counter(frozenset((item.model_1, item.model_2)) for item in items)
+        return [counts[frozenset(pair)] for pair in self.model_pairs]
+
+    @cached_property
+    def minimal_pairs(self) -> Sequence[ControversialMinimalPair]:
+        """The minimal pairs on which models differ."""
+        return self._items(SelectMinimalPairs, read_controversial_minimal_pairs)
+
+    @cached_property
+    def verdicts(self) -> list[Row]:
+        """Rows of the table of verdicts by paradigm and models, of texts."""
+        path = Path(f"{self.out(SelectMinimalPairs)}.verdicts.csv")
+        table = read_table(path) if self.minimal_pairs and path.is_file() else {}
+        return cells_by_name(table)
+
+
+def for_each(items: Sequence[Pair | Triplet]) -> str:
+    """`6 for each of 3 pairs of models`, where the numbers are equal; else least and most."""
+    counts = Counter(frozenset((item.model_1, item.model_2)) for item in items).values()
+    if len(counts) == 1:
+        return "all of them for one pair of models"
+    numbers = " to ".join(f"{n:,}" for n in dict.fromkeys((min(counts), max(counts))))
+    return f"{numbers} for each of {quantity(len(counts), 'pair')} of models"
